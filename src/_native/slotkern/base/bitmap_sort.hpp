@@ -1,6 +1,6 @@
-// Items in the order of whole numbers, none of which comes twice, as ids of nodes are in a window.
+// Sorts items by distinct non-negative integers, such as the node ids of a window.
 //
-// A bit for each number there is, up to the largest: nothing is compared. O(n + largest / 64).
+// Sets a bit per number and scans the bitmap: no comparisons. O(n + largest / 64).
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace slotkern {
 
 class BitmapSort {
  public:
-  // Calls visit(i) for all i < size by rising number_of(i); false, and nothing is called, where the
-  // numbers are so far apart that another way is faster, or one comes twice.
+  // Calls visit(i) for i < size by ascending number_of(i). Returns false, without any call, if two
+  // numbers are equal or the numbers are so sparse that a comparison sort is faster.
   template <class NumberOf, class Visit>
   bool each(std::size_t size, NumberOf number_of, Visit visit) {
     std::size_t largest = 0;
@@ -45,7 +45,7 @@ class BitmapSort {
   static constexpr std::size_t kSparse = 4;
 
   std::vector<std::uint64_t> words_;  // all zero between calls
-  std::vector<std::uint32_t> items_;  // [number]
+  std::vector<std::uint32_t> items_;  // [number]: item
 };
 
 }  // namespace slotkern

@@ -1,16 +1,16 @@
-// Sums of doubles as if they were computed without rounding and rounded once at the end, and the
-// rule by which a sum meets an amount. The sum is the same for every order of the terms.
+// Exact sums of doubles, rounded once, and the rule by which a sum meets an amount. The sum does
+// not depend on the order of the terms.
 //
-// exact_sum() adds each term with its rounding error (Knuth's two-sum, as in Ogita, Rump, Oishi,
-// "Accurate Sum and Dot Product", 2005). The pair of sums is nearly always the exact value: then
-// its rounded value is the answer, about as fast as a plain loop. If the sum of the errors was
-// itself rounded, the terms are read once more into an expansion (Shewchuk, "Adaptive Precision
+// exact_sum() accumulates each term with its rounding error (Knuth's two-sum, as in Ogita, Rump,
+// Oishi, "Accurate Sum and Dot Product", 2005). The pair of sums is nearly always exact; its
+// rounded value is then the result, about as fast as a plain loop. If the sum of the errors was
+// itself rounded, the terms are added again in an expansion (Shewchuk, "Adaptive Precision
 // Floating-Point Arithmetic and Fast Robust Geometric Predicates", 1997, section 2.4).
 //
-// The rule: a sum meets an upper amount if it exceeds it by no more than decimals are rounded.
+// Tolerance: a sum meets an upper limit if it exceeds it by at most the relative error kDecimals.
 // Price, performance, volume, product, sum and amount each lose at most 2^-53 of their size,
-// together less than kDecimals: what is met exactly in decimals is met in doubles, and one cent
-// more is not.
+// together less than kDecimals: a limit that is met exactly in decimals is met in doubles, and a
+// sum one cent above it is not.
 #pragma once
 
 #include <algorithm>
@@ -24,24 +24,24 @@
 
 namespace slotkern {
 
-// The relative rounding of amounts and sums that are written in decimals.
+// Relative tolerance for amounts and sums given in decimals.
 inline constexpr double kDecimals = 0x1p-50;
 
-// The largest sum that meets an amount from above. It is finite: an infinite sum meets none.
+// Largest sum that meets an upper limit. It is finite: an infinite sum meets no limit.
 inline double relaxed_max(double amount) {
   constexpr double largest = std::numeric_limits<double>::max();
   return std::min(amount * (amount < 0 ? 1 - kDecimals : 1 + kDecimals), largest);
 }
 
-// The least sum that meets an amount from below.
+// Smallest sum that meets a lower limit.
 inline double relaxed_min(double amount) { return -relaxed_max(-amount); }
 
-// A sum that grows term by term.
+// An exact sum as an expansion of doubles.
 class ExactSum {
  public:
   void clear() { parts_.clear(); }
 
-  // Finite terms whose sums do not overflow.
+  // Adds a finite term; no partial sum may overflow.
   void add(double x) {
     std::size_t kept = 0;
     for (double y : parts_) {
@@ -54,8 +54,8 @@ class ExactSum {
     parts_.push_back(x);
   }
 
-  // Parts do not overlap and rise in size: the first inexact sum from above decides, and a
-  // half is rounded in the direction of what is left.
+  // The components do not overlap and ascend in size. The first inexact sum from the top is the
+  // result, except that a tie is rounded in the direction of the remainder.
   double value() const {
     std::size_t k = parts_.size();
     if (k == 0) return 0;
@@ -74,11 +74,10 @@ class ExactSum {
   }
 
  private:
-  std::vector<double> parts_;  // nonoverlapping, by rising size
+  std::vector<double> parts_;  // components, nonoverlapping, ascending in size
 };
 
-// A sum as a pair of doubles, copied at will. While it is `exact`, value() is the exact sum,
-// rounded once.
+// A sum as a pair of doubles; cheap to copy. If exact(), value() is the exact sum, rounded once.
 class PairSum {
  public:
   SLOTKERN_INLINE void add(double x) {
@@ -90,9 +89,9 @@ class PairSum {
   }
   bool exact() const { return lost_ == 0; }
   double value() const { return std::isfinite(high_) ? high_ + low_ : high_; }
-  // At most the sum; of terms >= 0.
+  // Lower bound on the sum, if all terms are >= 0.
   double lower() const { return exact() ? value() : value() * (1 - kMargin); }
-  // The sum less value(), while it is exact.
+  // The exact sum minus value(), if exact().
   double rest() const { return (high_ - value()) + low_; }
   bool overflows() const { return !std::isfinite(high_); }
 
@@ -100,8 +99,8 @@ class PairSum {
   double high_ = 0, low_ = 0, lost_ = 0;
 };
 
-// The exact sum, rounded once, of the terms that each(visit) hands to visit(term), the same ones
-// at every call; infinite if a sum on the way overflows.
+// The exact sum, rounded once, of the terms that each(visit) passes to visit(term). `each` may be
+// called twice and must visit the same terms. Infinite if a partial sum overflows.
 template <class Each>
 inline double exact_sum_of(Each each) {
   PairSum sum;
@@ -114,7 +113,7 @@ inline double exact_sum_of(Each each) {
   return all.value();
 }
 
-// The same of term(0) to term(n - 1).
+// The exact sum of term(0) .. term(n - 1).
 template <class Term>
 inline double exact_sum(std::size_t n, Term term) {
   return exact_sum_of([&](auto visit) {

@@ -1,19 +1,18 @@
-// Signals: a long call stops within milliseconds when a signal arrives that Python handles.
+// Interrupts: a long call stops within milliseconds after a signal that Python handles.
 //
-// Each Python-facing function arms a InterruptScope. A kernel that may run long calls enable_interrupts(), which
-// chains a handler of ours in front of every handler that the interpreter has installed (SIGINT,
-// SIGTERM, SIGALRM ...), in the thread that runs Python's handlers only. Kernels call poll()
-// between pieces of counted work: one load of a flag. If the flag is set, poll() throws
-// Interrupted, guarded() turns it into Status::interrupted, and the caller, which has released its
-// locks by then, lets the interpreter run its handlers: they raise an exception, or the call
-// starts again. Short calls never touch a handler. No kernel waits for the interpreter while it
-// holds a lock.
+// 1. The binding arms an InterruptScope per call. A kernel that may run long calls
+// enable_interrupts(), which chains a handler before each handler the interpreter has installed
+// (SIGINT, SIGTERM, SIGALRM ...), in the thread that runs Python's handlers only. Short calls never
+// change a handler.
+// 2. Kernels call poll() between bounded pieces of work: one load of a flag. If it is set, poll()
+// throws Interrupted and guarded() returns Status::interrupted. Code that polls modifies only
+// scratch or results that are discarded.
+// 3. The binding releases its locks, then runs the Python handlers: either they raise, or the call
+// starts again. No kernel waits for the interpreter while it holds a lock.
 //
-// A timer that fires again and again must not restart a call forever: a signal that has stopped
-// this call before stops it again only after the current attempt has run as long as all earlier
-// ones together, so that the call takes at most three times as long. SIGINT stops it every time.
-//
-// Code that polls changes only scratch memory and results that are discarded.
+// A periodic timer must not restart a call forever: a signal that has stopped this call before
+// stops it again only after the current attempt has run as long as all earlier ones together, so a
+// call takes at most three times as long. SIGINT always stops it.
 #pragma once
 
 #include <atomic>
@@ -31,12 +30,12 @@ class InterruptScope;
 
 namespace detail {
 
-// Why long calls shall stop: SIGINT, a fork, another signal.
+// Reasons to stop long calls: SIGINT, a fork, another signal.
 enum Asked : unsigned { by_signal = 1, by_fork = 2, by_other = 4 };
 
 inline std::atomic<unsigned> asked{0};
-inline std::atomic<std::uint64_t> arrived{0};  // signals, one bit each, SIGINT among them
-inline thread_local InterruptScope* watch = nullptr;    // of the call that this thread is in
+inline std::atomic<std::uint64_t> arrived{0};  // bit mask of signals, SIGINT included
+inline thread_local InterruptScope* watch = nullptr;  // of this thread's current call
 
 inline std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal & 63); }
 
@@ -62,11 +61,11 @@ inline void on_signal(int signal, siginfo_t* info, void* context) {
     handling.sa_sigaction(signal, info, context);
   else
     handling.sa_handler(signal);
-  note(signal);  // last: the interpreter knows of it by now
+  note(signal);  // last: the interpreter's handler has run
 }
 
-// What programs send each other. Other signals count if the handler of SIGINT handles them too,
-// which is the interpreter's: libraries use the rest for purposes of their own.
+// Signals that programs send each other. Other signals count only if they have the handler of
+// SIGINT, which is the interpreter's: libraries use the others for their own purposes.
 inline bool is_common(int signal) {
   return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGUSR1 ||
          signal == SIGUSR2 || signal == SIGALRM || signal == SIGTERM;
@@ -80,7 +79,7 @@ inline bool is_fault(int signal) {
 
 }  // namespace detail
 
-// One call. `runs_python_handlers`: this thread runs Python's signal handlers.
+// Interrupt state of one call. `runs_python_handlers`: this thread runs Python's signal handlers.
 class InterruptScope {
  public:
   InterruptScope() = default;
@@ -99,7 +98,7 @@ class InterruptScope {
     detail::watch = this;
   }
 
-  // Installs the handlers; once a call.
+  // Installs the handlers, at most once per call.
   void install() {
     if (tried_ || !runs_handlers_ || (outer_ && outer_->installed_)) return;
     tried_ = true;
@@ -131,7 +130,7 @@ class InterruptScope {
     began_ = Clock::now();
   }
 
-  // Before the interpreter runs its handlers: a signal that arrives from now on is another one.
+  // Call before the interpreter runs its handlers: a signal that arrives later counts as a new one.
   void clear() {
     if (detail::asked.load(std::memory_order_relaxed) & kSignaled) {
       stopped_ |= detail::arrived.load();
@@ -159,7 +158,7 @@ class InterruptScope {
     detail::asked.fetch_and(~kSignaled);
   }
 
-  // A handler that replaced ours in the meantime stays.
+  // Restores the previous handlers, except those that other code has replaced meanwhile.
   void restore() {
 #if defined(_WIN32)
     const detail::Handling found = std::signal(SIGINT, detail::before);
@@ -177,14 +176,14 @@ class InterruptScope {
   }
 
   bool armed_ = false, runs_handlers_ = false, tried_ = false;
-  std::uint64_t installed_ = 0;  // signals, one bit each: handlers of ours
-  std::uint64_t stopped_ = 0;    // signals that have stopped an attempt of this call
-  Clock::time_point began_{};    // of the current attempt
-  Clock::duration spent_{};      // by the attempts before it
+  std::uint64_t installed_ = 0;  // bit mask of signals whose handlers are replaced
+  std::uint64_t stopped_ = 0;  // bit mask of signals that have stopped an attempt of this call
+  Clock::time_point began_{};  // start of the current attempt
+  Clock::duration spent_{};  // duration of the earlier attempts
   InterruptScope* outer_ = nullptr;
 };
 
-// For a kernel that may take more than a few milliseconds from here.
+// Call before work that may take more than a few milliseconds.
 inline void enable_interrupts() {
   if (detail::watch) detail::watch->install();
 }
@@ -195,7 +194,7 @@ SLOTKERN_INLINE void poll() {
     if (detail::watch && detail::watch->stops(asked)) throw Interrupted{};
 }
 
-// While one stands, poll() is silent: for work that must not be left half done.
+// Suppresses interrupts in scope, for updates that must complete.
 class InterruptMask {
  public:
   InterruptMask() : watch_(detail::watch) { detail::watch = nullptr; }

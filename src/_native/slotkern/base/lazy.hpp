@@ -1,6 +1,7 @@
-// What the first who needs it makes, while others may only read.
+// Lazily built value with lock-free publication.
 //
-// No lock is held meanwhile: several threads may make it at once, equal ones, and one is get_if_ready.
+// Several threads may build concurrently; the results are equal, one is published and the others
+// are discarded.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Room in vectors before a change that must be whole: what may fail comes first.
+// Memory: reservation before atomic changes, large pages, prefetch.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace slotkern {
 
-// The next so many that are added need no memory. Grows as adding them one by one would.
+// Reserves memory for `more` further elements, so that adding them cannot fail; capacity grows
+// geometrically.
 template <class... Vectors>
 void reserve_extra(std::size_t more, Vectors&... vectors) {
   const auto one = [more](auto& vector) {
@@ -23,9 +24,9 @@ void reserve_extra(std::size_t more, Vectors&... vectors) {
   (one(vectors), ...);
 }
 
-// Memory of what may be large: from 1 MB on in large pages where the system has such. To be given
-// the small ones costs more than to fill them, and searches that look here and there wait for
-// addresses of pages as long as for what stands there.
+// Allocator for large arrays: uses 2 MB pages from 1 MB on, if the system has them. Mapping small
+// pages costs more than filling them, and random access waits for TLB misses as long as for the
+// data.
 template <class T>
 struct LargePages {
   using value_type = T;
@@ -40,7 +41,7 @@ struct LargePages {
     const std::size_t large = in_large_pages(size);
     if (large == 0) return std::allocator<T>{}.allocate(size);
     void* const found = ::operator new(std::max(large, size * sizeof(T)), std::align_val_t{kPage});
-    madvise(found, large, MADV_HUGEPAGE);  // advice: it may be refused
+    madvise(found, large, MADV_HUGEPAGE);  // advice: the system may ignore it
     return static_cast<T*>(found);
   }
   void deallocate(T* held, std::size_t size) {
@@ -52,7 +53,7 @@ struct LargePages {
   static constexpr std::size_t kPage = std::size_t{1} << 21;
   static_assert(alignof(T) <= alignof(std::max_align_t));
 
-  // How many bytes of so many items: a page that would be half empty is not worth it.
+  // Size in bytes, rounded to large pages; 0 if that would leave half of a page unused.
   static std::size_t in_large_pages(std::size_t size) {
     return (size * sizeof(T) + kPage / 2) / kPage * kPage;
   }
@@ -65,7 +66,7 @@ struct LargePages {
 template <class T>
 using LargeVector = std::vector<T, LargePages<T>>;
 
-// It will be read soon: it is on its way from memory meanwhile.
+// Prefetches the cache line at `what`.
 inline void prefetch([[maybe_unused]] const void* what) {
 #if defined(__GNUC__)
   __builtin_prefetch(what);

@@ -1,8 +1,8 @@
-// Some hundred items in order without a guess: what comparisons say is counted or added to
-// addresses, for of a sort most of the time goes where a processor has guessed wrong.
+// Branch-free stable merge sort for a few hundred items.
 //
-// Runs of up to eight are ranked, then neighbours merged from both ends at once: two chains that
-// do not wait for each other. Stable. O(n log n), as many items of scratch memory.
+// Comparison results feed arithmetic and addresses, not branches: branch mispredictions dominate
+// the cost of sorting. Runs of up to eight are sorted by rank, then neighbours are merged from both
+// ends at once, two independent dependency chains. O(n log n) time, n items of scratch memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace detail {
 
 inline constexpr std::size_t kRanked = 8;
 
-// Up to eight items in order at `to`, which may be where they are.
+// Sorts up to eight items by rank into `to`, which may equal `from`.
 template <class Item, class Before>
 void rank_run(const Item* from, std::size_t size, Item* to, Before before) {
   Item run[kRanked];
@@ -28,7 +28,7 @@ void rank_run(const Item* from, std::size_t size, Item* to, Before before) {
   }
 }
 
-// Two runs side by side, the lengths of which differ by at most one.
+// Merges two adjacent runs whose lengths differ by at most one.
 template <class Item, class Before>
 void merge_runs(const Item* left, const Item* right, const Item* end, Item* to, Before before) {
   const std::ptrdiff_t sizes[] = {right - left, end - right};
@@ -46,11 +46,11 @@ void merge_runs(const Item* left, const Item* right, const Item* end, Item* to, 
 
 }  // namespace detail
 
-// `scratch` has room for as many.
+// Sorts `items`; `scratch` must have space for `size` items.
 template <class Item, class Before>
 void merge_sort(Item* items, std::size_t size, Item* scratch, Before before) {
   std::size_t runs = 1;
-  bool moves = false;  // whether an odd number of merges follows
+  bool moves = false;  // true if the number of merge passes is odd
   for (; size > detail::kRanked * runs; runs *= 2) moves = !moves;
   Item *from = moves ? scratch : items, *to = moves ? items : scratch;
   const auto begin = [&](std::size_t run) { return run * size / runs; };

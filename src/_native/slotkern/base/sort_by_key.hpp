@@ -1,7 +1,7 @@
-// Many items in the order of their keys of 64 bits.
+// Radix sort (LSD) of items by 64-bit keys.
 //
-// One pass over all items for each byte of the keys in which they differ: no comparison to guess.
-// O(n) time and memory. Few items are sorted faster by comparisons.
+// One pass over all items for each byte in which keys differ, without comparisons. O(n) time and
+// memory. Fewer than 256 items are sorted by std::sort.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 
 namespace slotkern {
 
-// Keys of numbers that are not negative, in their order; negative zero is zero.
+// Order-preserving key of a non-negative double; negative zero equals zero.
 inline std::uint64_t key_of(double x) { return std::bit_cast<std::uint64_t>(x + 0.0); }
 
-// Items are ordered by their keys first. Those of equal keys stand in their order already.
+// Sorts by key. Items with equal keys must already be in their final order.
 template <class Item>
 void sort_by_key(std::vector<Item>& items) {
   if (items.size() < 256) return std::sort(items.begin(), items.end());

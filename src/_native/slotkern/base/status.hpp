@@ -1,5 +1,5 @@
-// What a kernel can answer. Kernels never throw across guarded(): they return one of
-// these codes, and each door turns them into exceptions in one place.
+// Status codes of kernels. No exception passes guarded(): it returns a status, which the binding
+// turns into an exception in one place.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace slotkern {
 
 enum class Status : int {
   ok = 0,
-  none,                    // a correct search that found no window
+  none,  // no window exists
   no_memory,
-  internal,                // a bug: an exception nobody expected
-  interrupted,             // a signal has come: ask what it means, then perhaps again
-  // what check_slots finds wrong with a row
+  internal,  // a bug: an unexpected exception
+  interrupted,  // a signal arrived: run its handlers, then perhaps start again
+  // check_slots: an invalid row
   node_negative,
   start_not_finite,
   end_is_nan,
@@ -26,44 +26,44 @@ enum class Status : int {
   not_sorted,
   performance_differs,
   overlap,
-  // what a search finds wrong with a request
-  volume_too_small,        // a part of half an ulp of the time or less
-  // what choose finds wrong with its items
+  // searches: an invalid request
+  volume_too_small,  // a part is at most half an ulp of the time long
+  // choose: invalid items
   cost_not_valid,
   value_not_finite,
-  sum_overflows,           // of n costs or values
-  cost_not_integer,        // the table needs integers
+  sum_overflows,  // of n costs or values
+  cost_not_integer,  // the table method needs integers
   table_too_large,
-  weight_not_finite,       // of a limit on a sum
+  weight_not_finite,  // of a sum constraint
   weights_overflow,
-  // what a search for alternatives finds
-  endless,                 // alternatives without number in slots that never end
-  too_many,                // more parts than one search may give
-  too_many_live,           // more live slots of all groups than there is room for
-  // what a pool finds wrong with a window
-  not_free,                // to be booked
-  not_booked,              // to be released
-  // what a search by values finds
-  criterion_failed,        // a user's function raised, or its value is not finite
-  end_is_infinite,         // placement needs ends
-  out_of_work,             // before every step had its value
-  limit_failed,            // as criterion_failed, of a function that a limit is on
-  // what callers in other languages than Python can say, whose doors check it before
-  request_not_valid,       // fewer than one node, no volume, a NaN; an unknown criterion or shape
+  // searches for alternatives
+  endless,  // infinitely many alternatives in slots that never end
+  too_many,  // more parts than one search may return
+  too_many_live,  // more live slots over all groups than fit in memory
+  // pools: an invalid window
+  not_free,  // to be booked
+  not_booked,  // to be released
+  // searches by values
+  criterion_failed,  // a user function failed, or its value is not finite
+  end_is_infinite,  // the placement needs finite ends
+  out_of_work,  // work limit reached before every step had its value
+  limit_failed,  // a user function of a sum constraint failed
+  // requests of callers other than Python, whose binding validates them first
+  request_not_valid,  // nodes < 1, no volume, a NaN, an unknown criterion or shape
   time_is_nan,
-  // what a search under limits on sums finds when its work is spent
-  undecided,               // no window was found, and it is not proven that there is none
+  // searches under sum constraints that reach their work limit
+  undecided,  // no window found, and its absence is not proven
 };
 
-// The first thing wrong with a slot array: `row`, and where performances differ or slots overlap
-// the earlier row of the same node that it clashes with.
+// The first violation in a slot array: its row, and, if performances differ or slots overlap, the
+// earlier row of the same node in `other`.
 struct Fault {
   Status status = Status::ok;
   std::size_t row = 0;
   std::size_t other = 0;
 };
 
-// Calls f at the boundary: nothing is thrown beyond it.
+// Calls f at the API boundary and turns exceptions into status codes.
 template <class F>
 Status guarded(F f) noexcept {
   try {

@@ -1,12 +1,17 @@
-// Where the blocks of 64 rows of a pool that changes stand in the order of time.
+// The time order of the blocks of 64 rows of a pool that changes: a two-level B+-tree.
 //
-// BlockDirectory have entries, 64 a leaf, and leaves stand in a list: a block that comes or goes listener those
-// behind it in its leaf, however many there are. Positions count in the order of time as if all
-// leaves were full. What else is told of blocks stands by entry too (slots/zone_map.hpp), and listener
-// with them: `RelocationListener` has resize(entries), move(from, to, count) and clear(entry).
+// Each leaf has 64 consecutive entries, of which the first ones hold block numbers:
 //
-// O(log m + 64) to find, add or remove a block; a leaf splits after 5 were added at the soonest,
-// O(m / 4096).
+//   leaves_ (in time order):   leaf 0   leaf 2   leaf 1   ...
+//   block_at_[64 * leaf ...]:  | b7 b0 b4 .. (at most 64) | free |
+//
+// An entry is an index 64 * leaf + j; a position is 64 * leaf_rank + j, which counts in time order
+// as if all leaves were full. Adding or removing a block shifts the later entries of its leaf only.
+// Arrays indexed by entry elsewhere (slots/zone_map.hpp) are kept in step by a RelocationListener
+// with resize(entries), move(from, to, count) and clear(entry).
+//
+// O(log m + 64) to find, add or remove a block; a leaf splits, O(m / 4096), after at least 5
+// insertions.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +29,7 @@ class BlockDirectory {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  // No block has a entry: all rows stand in the order of time.
+  // True if the directory is unused: block numbers are in time order.
   bool empty() const { return leaves_.empty(); }
   void clear() { *this = {}; }
   void reserve(std::size_t blocks) {
@@ -34,10 +39,11 @@ class BlockDirectory {
     entry_of_.reserve(blocks);
   }
 
-  // BlockDirectory 0.. to `count`, at least one, in this order. They have no starts yet.
+  // Creates entries for blocks 0 .. count - 1 (at least one), in this order, with start -infinity.
   void bulk_load(std::size_t count) {
     const std::size_t leaves = leaves_for(count);
-    leaves_.resize(leaves), leaf_rank_.resize(leaves), leaf_size_.resize(leaves), free_leaves_.clear();
+    leaves_.resize(leaves), leaf_rank_.resize(leaves), leaf_size_.resize(leaves),
+        free_leaves_.clear();
     leaf_min_start_.assign(leaves, -kInfinity);
     block_at_.assign(64 * leaves, kNoBlock), min_start_.assign(64 * leaves, -kInfinity);
     entry_of_.resize(count);
@@ -65,7 +71,7 @@ class BlockDirectory {
   std::size_t last_entry() const {
     return std::size_t{64} * leaves_.back() + leaf_size_[leaves_.back()] - 1;
   }
-  // kNone: there is none.
+  // The next entry in time order, or kNone.
   std::size_t next(std::size_t entry) const {
     if (entry % 64 + 1 < leaf_size_[entry / 64]) return entry + 1;
     const std::size_t rank = leaf_rank_[entry / 64] + std::size_t{1};
@@ -78,25 +84,25 @@ class BlockDirectory {
     const std::size_t leaf = leaves_[rank - 1];
     return 64 * leaf + leaf_size_[leaf] - 1;
   }
-  // Calls visit(entry) for all blocks in the order of time.
+  // Calls visit(entry) for all blocks in time order.
   template <class Visit>
   void each(Visit visit) const {
     for (const std::size_t leaf : leaves_)
       for (std::size_t j = 0; j < leaf_size_[leaf]; ++j) visit(64 * leaf + j);
   }
 
-  // When the min_start slot of a block starts.
+  // Start of the first slot of the block.
   double min_start(std::size_t entry) const { return min_start_[entry]; }
   void set_min_start(std::size_t entry, double start) {
     min_start_[entry] = start;
     if (entry % 64 == 0) leaf_min_start_[leaf_rank_[entry / 64]] = start;
   }
-  // Seat of the last block that begins at t or before, else of the min_start.
+  // The last block that starts at or before t, otherwise the first block.
   std::size_t last_starting_by(double t) const {
     const std::size_t leaf = leaves_[last_at_most(leaf_min_start_.data(), leaves_.size(), t)];
     return 64 * leaf + last_at_most(min_start_.data() + 64 * leaf, leaf_size_[leaf], t);
   }
-  // The same without those that begin at t, but later than what is looked for: later(entry).
+  // The same, but excludes blocks that start at t if later(entry) is true.
   template <class Later>
   std::size_t last_starting_by(double t, Later later) const {
     const auto last = [&](const double* starts, std::size_t count, auto entry) {
@@ -107,14 +113,15 @@ class BlockDirectory {
       }
       return at;
     };
-    const std::size_t leaf = leaves_[last(leaf_min_start_.data(), leaves_.size(), [this](std::size_t k) {
-      return std::size_t{64} * leaves_[k];
-    })];
+    const std::size_t leaf =
+        leaves_[last(leaf_min_start_.data(), leaves_.size(),
+                     [this](std::size_t k) { return std::size_t{64} * leaves_[k]; })];
     return 64 * leaf + last(min_start_.data() + 64 * leaf, leaf_size_[leaf],
                             [leaf](std::size_t k) { return 64 * leaf + k; });
   }
 
-  // A block, perhaps a new one, gets the entry behind this one, which may change. Its new entry.
+  // Inserts the block, possibly a new one, after `entry`; returns its entry. Other entries may
+  // move.
   template <class RelocationListener>
   std::size_t add(std::size_t entry, std::size_t block, const RelocationListener& listener) {
     if (leaf_size_[entry / 64] == 64) entry = split_leaf(entry, listener);
@@ -126,13 +133,14 @@ class BlockDirectory {
     return fresh;
   }
 
-  // One that is not the only one leaves. ZoneMapEntries before it stay.
+  // Removes a block, which must not be the only one. Earlier entries do not move.
   template <class RelocationListener>
   void remove(std::size_t entry, const RelocationListener& listener) {
     const std::size_t leaf = entry / 64, rank = leaf_rank_[leaf];
     erase(entry, 1, listener);
     if (leaf_size_[leaf] == 0) return remove_leaf(rank);
-    if (rank + 1 < leaves_.size() && leaf_size_[leaf] + leaf_size_[leaves_[rank + 1]] <= kMergeBelow) {
+    if (rank + 1 < leaves_.size() &&
+        leaf_size_[leaf] + leaf_size_[leaves_[rank + 1]] <= kMergeBelow) {
       const std::size_t next = leaves_[rank + 1], count = leaf_size_[next];
       transfer(64 * next, 64 * leaf + leaf_size_[leaf], count, listener);
       leaf_size_[leaf] = static_cast<std::uint8_t>(leaf_size_[leaf] + count);
@@ -141,10 +149,11 @@ class BlockDirectory {
   }
 
  private:
-  static constexpr std::size_t kBulkFill = 60, kMergeBelow = 48;  // of a leaf laid out, or of two joined
+  // Blocks per leaf after bulk_load(), and the largest leaf that a merge may produce.
+  static constexpr std::size_t kBulkFill = 60, kMergeBelow = 48;
   static constexpr std::uint32_t kNoBlock = std::numeric_limits<std::uint32_t>::max();
 
-  // The last of so many that is at most t, else the min_start. Halved without a branch to guess.
+  // Index of the last of `count` starts that is at most t, otherwise 0. Branch-free bisection.
   static std::size_t last_at_most(const double* starts, std::size_t count, double t) {
     std::size_t at = 0;
     for (; count > 1; count -= count / 2) at += (starts[at + count / 2] <= t) * (count / 2);
@@ -154,7 +163,8 @@ class BlockDirectory {
   static std::size_t leaves_for(std::size_t blocks) { return (blocks + kBulkFill - 1) / kBulkFill; }
 
   template <class RelocationListener>
-  void move(std::size_t from, std::size_t to, std::size_t count, const RelocationListener& listener) {
+  void move(std::size_t from, std::size_t to, std::size_t count,
+            const RelocationListener& listener) {
     move_items(block_at_, from, to, count), move_items(min_start_, from, to, count);
     for (std::size_t entry = to; entry < to + count; ++entry)
       entry_of_[block_at_[entry]] = static_cast<std::uint32_t>(entry);
@@ -166,33 +176,38 @@ class BlockDirectory {
     std::memmove(items.data() + to, items.data() + from, count * sizeof(T));
   }
 
-  // So many blocks from this entry on are no more, those behind them in the leaf erase up.
+  // Removes `count` blocks from `entry` on and shifts the later ones of the leaf.
   template <class RelocationListener>
   void erase(std::size_t entry, std::size_t count, const RelocationListener& listener) {
     const std::size_t leaf = entry / 64, end = 64 * leaf + leaf_size_[leaf];
     move(entry + count, entry, end - entry - count, listener);
-    for (std::size_t gap = end - count; gap < end; ++gap) block_at_[gap] = kNoBlock, listener.clear(gap);
+    for (std::size_t gap = end - count; gap < end; ++gap)
+      block_at_[gap] = kNoBlock, listener.clear(gap);
     leaf_size_[leaf] = static_cast<std::uint8_t>(leaf_size_[leaf] - count);
     if (leaf_size_[leaf] > 0) set_min_start(64 * leaf, min_start_[64 * leaf]);
   }
 
-  // BlockDirectory of one leaf go to another.
+  // Moves `count` blocks from one leaf to another.
   template <class RelocationListener>
-  void transfer(std::size_t from, std::size_t to, std::size_t count, const RelocationListener& listener) {
+  void transfer(std::size_t from, std::size_t to, std::size_t count,
+                const RelocationListener& listener) {
     move(from, to, count, listener);
     erase(from, count, listener);
   }
 
-  // The second half of a full leaf becomes a leaf behind it. Where the block of the entry is now.
+  // Moves the second half of a full leaf to a new leaf after it; returns the new entry of the
+  // block.
   template <class RelocationListener>
   std::size_t split_leaf(std::size_t entry, const RelocationListener& listener) {
     if (free_leaves_.empty()) {
       listener.resize(block_at_.size() + 64);
-      block_at_.resize(block_at_.size() + 64, kNoBlock), min_start_.resize(block_at_.size(), -kInfinity);
+      block_at_.resize(block_at_.size() + 64, kNoBlock),
+          min_start_.resize(block_at_.size(), -kInfinity);
       leaf_size_.push_back(0), leaf_rank_.push_back(0);
       free_leaves_.push_back(static_cast<std::uint32_t>(leaf_size_.size() - 1));
     }
-    const std::size_t leaf = entry / 64, rank = leaf_rank_[leaf] + std::size_t{1}, fresh = free_leaves_.back();
+    const std::size_t leaf = entry / 64, rank = leaf_rank_[leaf] + std::size_t{1},
+                      fresh = free_leaves_.back();
     const auto behind = static_cast<std::ptrdiff_t>(rank);
     leaves_.insert(leaves_.begin() + behind, static_cast<std::uint32_t>(fresh));
     leaf_min_start_.insert(leaf_min_start_.begin() + behind, -kInfinity);
@@ -205,7 +220,7 @@ class BlockDirectory {
     return entry % 64 < half ? entry : 64 * fresh + entry % 64 - half;
   }
 
-  // The leaf at this place in the list, which is empty, leaves it.
+  // Unlinks the empty leaf at this rank.
   void remove_leaf(std::size_t rank) {
     free_leaves_.push_back(leaves_[rank]);
     leaves_.erase(leaves_.begin() + static_cast<std::ptrdiff_t>(rank));
@@ -213,17 +228,18 @@ class BlockDirectory {
     renumber_from(rank);
   }
   void renumber_from(std::size_t rank) {
-    for (; rank < leaves_.size(); ++rank) leaf_rank_[leaves_[rank]] = static_cast<std::uint32_t>(rank);
+    for (; rank < leaves_.size(); ++rank)
+      leaf_rank_[leaves_[rank]] = static_cast<std::uint32_t>(rank);
   }
 
-  std::vector<std::uint32_t> leaves_;    // [rank in the order of time]: which leaf
-  std::vector<double> leaf_min_start_;     // [rank]: of its min_start block
-  std::vector<std::uint32_t> leaf_rank_;    // [leaf]
-  std::vector<std::uint8_t> leaf_size_;    // [leaf]: of its blocks
-  std::vector<std::uint32_t> block_at_;       // [entry]: which block
-  std::vector<double> min_start_;          // [entry]
-  std::vector<std::uint32_t> entry_of_;    // [block]
-  std::vector<std::uint32_t> free_leaves_;    // leaves that are empty
+  std::vector<std::uint32_t> leaves_;  // [leaf_rank]: leaf
+  std::vector<double> leaf_min_start_;  // [leaf_rank]: start of its first block
+  std::vector<std::uint32_t> leaf_rank_;  // [leaf]: rank in time order
+  std::vector<std::uint8_t> leaf_size_;  // [leaf]: number of blocks
+  std::vector<std::uint32_t> block_at_;  // [entry]: block number, or kNoBlock
+  std::vector<double> min_start_;  // [entry]: start of the first slot
+  std::vector<std::uint32_t> entry_of_;  // [block]
+  std::vector<std::uint32_t> free_leaves_;  // unlinked leaves
 };
 
 }  // namespace slotkern

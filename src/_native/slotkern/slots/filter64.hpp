@@ -1,8 +1,8 @@
-// Which of 64 rows of the screen pass four thresholds, and of 64 numbers one.
+// SIMD tests of 64 rows of a zone map against thresholds, and reductions of 64 numbers.
 //
-// What a pass costs is to read them: performance and end are read only where key and capacity let a
-// row pass. They stay floats: half as many bytes would let 0.8% more pass, which is nothing of a
-// price and all of a time.
+// The cost is memory bandwidth: performance and end are read only if key and capacity let a row
+// pass. Columns stay floats: with 16-bit values 0.8% more rows would pass, and times would lose
+// their resolution.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,17 @@
 
 namespace slotkern {
 
-// What a slot must have to stay.
+// Thresholds that a slot must meet to pass.
 struct Thresholds {
-  float key = std::numeric_limits<float>::infinity();  // at most
-  float capacity = 0;                                      // at least, as are the next two
+  float key = std::numeric_limits<float>::infinity();  // upper limit
+  float capacity = 0;  // lower limit, like the next two
   float performance = 0;
   float end = -std::numeric_limits<float>::infinity();
 };
 
 namespace detail {
 
-// Bit j of the result: row j passes.
+// Portable version: bit j of the result is set if row j passes.
 inline std::uint64_t pass_any(const float* __restrict key, const float* __restrict capacity,
                               const float* __restrict performance, const float* __restrict end,
                               const Thresholds& thresholds) {
@@ -44,7 +44,7 @@ inline std::uint64_t pass_any(const float* __restrict key, const float* __restri
     flag[j] = static_cast<std::uint8_t>((key[j] <= k) & (capacity[j] >= r) & (performance[j] >= p) &
                                         (end[j] >= e));
   std::uint64_t bits = 0;
-  for (int w = 0; w < 8; ++w) {  // eight flags of 0 or 1 to eight bits
+  for (int w = 0; w < 8; ++w) {  // packs eight 0/1 bytes into eight bits
     std::uint64_t word;
     std::memcpy(&word, flag + 8 * w, 8);
     if constexpr (std::endian::native == std::endian::little)
@@ -56,11 +56,10 @@ inline std::uint64_t pass_any(const float* __restrict key, const float* __restri
 }
 
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
-// The same in instructions that compilers do not find: comparisons that give bits.
-__attribute__((target("avx2"))) inline std::uint64_t pass_avx2(const float* key, const float* capacity,
-                                                               const float* performance,
-                                                               const float* end,
-                                                               const Thresholds& thresholds) {
+// The same with compare-to-mask instructions, which compilers do not generate from the loop.
+__attribute__((target("avx2"))) inline std::uint64_t pass_avx2(
+    const float* key, const float* capacity, const float* performance, const float* end,
+    const Thresholds& thresholds) {
   const __m256 k = _mm256_set1_ps(thresholds.key), r = _mm256_set1_ps(thresholds.capacity),
                p = _mm256_set1_ps(thresholds.performance), e = _mm256_set1_ps(thresholds.end);
   std::uint64_t bits = 0, rest = 0;
@@ -89,7 +88,8 @@ __attribute__((target("avx512f"))) inline std::uint64_t pass_avx512(const float*
   std::uint64_t bits = 0, rest = 0;
   for (int j = 0; j < 64; j += 16) {
     const __mmask16 pass = _mm512_cmp_ps_mask(_mm512_loadu_ps(key + j), k, _CMP_LE_OQ);
-    bits |= std::uint64_t{_mm512_mask_cmp_ps_mask(pass, _mm512_loadu_ps(capacity + j), r, _CMP_GE_OQ)}
+    bits |= std::uint64_t{_mm512_mask_cmp_ps_mask(pass, _mm512_loadu_ps(capacity + j), r,
+                                                  _CMP_GE_OQ)}
             << j;
   }
   if (!bits) return 0;
@@ -102,8 +102,9 @@ __attribute__((target("avx512f"))) inline std::uint64_t pass_avx512(const float*
 }
 #endif
 
-SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* capacity, const float* performance,
-                                     const float* end, const Thresholds& thresholds) {
+SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* capacity,
+                                     const float* performance, const float* end,
+                                     const Thresholds& thresholds) {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   if (__builtin_cpu_supports("avx512f"))
     return pass_avx512(key, capacity, performance, end, thresholds);
@@ -112,7 +113,7 @@ SLOTKERN_INLINE std::uint64_t pass64(const float* key, const float* capacity, co
   return pass_any(key, capacity, performance, end, thresholds);
 }
 
-// The same of 64 bytes, of at least so much.
+// Bit j: bytes[j] >= least.
 inline std::uint64_t mask_at_least64(const std::uint8_t* bytes, std::uint8_t least) {
   std::uint64_t bits = 0;
 #if defined(__SSE2__)
@@ -128,7 +129,7 @@ inline std::uint64_t mask_at_least64(const std::uint8_t* bytes, std::uint8_t lea
   return bits;
 }
 
-// The same of 64 floats, of at most so much.
+// Bit j: x[j] <= most.
 inline std::uint64_t mask_at_most64(const float* x, float most) {
   std::uint64_t bits = 0;
 #if defined(__SSE2__)
@@ -154,7 +155,7 @@ inline float most_lane(__m128 x) {
 }
 #endif
 
-// The least of 64 floats, and the largest.
+// Minimum and maximum of 64 floats.
 inline float min64(const float* x) {
 #if defined(__SSE2__)
   __m128 even = _mm_loadu_ps(x), odd = _mm_loadu_ps(x + 4);
@@ -190,7 +191,7 @@ __attribute__((target("avx2"))) inline float least_of_lanes64_avx2(const float* 
 }
 #endif
 
-// The least of 64 floats. Each of 8 lanes takes note of every eighth of them.
+// Minimum of 64 floats; also lowers each of 8 lane minima, lane j over the elements j mod 8.
 inline float min_of_lanes64(const float* x, float* lanes) {
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
   if (__builtin_cpu_supports("avx2")) return least_of_lanes64_avx2(x, lanes);
@@ -208,9 +209,9 @@ inline float min_of_lanes64(const float* x, float* lanes) {
 #endif
 }
 
-// What about so many of these floats, a multiple of 64 of them, are at most: so many where they
-// are finite and above zero, and but for equal ones no more than a quarter above. Infinite where
-// none is.
+// A value that about n of the floats do not exceed: at least n (or all finite ones, if fewer), at
+// most n + n/4 except for ties. The size of x must be a multiple of 64 and its elements positive.
+// Infinite if no element is finite. Bisects the bit pattern.
 inline float approximate_nth(const std::vector<float>& x, std::size_t n) {
   const auto count = [&x](std::int32_t bits) {
     int at_most = 0;
@@ -230,7 +231,7 @@ inline float approximate_nth(const std::vector<float>& x, std::size_t n) {
   return std::bit_cast<float>(high);
 }
 
-// The least key of 64 rows with at least so much capacity; infinite where there is none.
+// Minimum key of the rows among 64 with at least this capacity; infinite if there is none.
 inline float min_key_with_capacity64(const float* key, const float* capacity, float wanted) {
   constexpr float none = std::numeric_limits<float>::infinity();
 #if defined(__SSE2__)

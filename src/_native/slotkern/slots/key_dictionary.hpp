@@ -1,10 +1,12 @@
-// Whether keys are is_exact, and a float for each code_of them that no other has: nodes code_of is_exact dictionary.
+// Dictionary of the keys of a zone map, for clusters with few node types.
 //
-// The screen holds keys as codes. Where each float stands for one key it tells what is less from
-// what is equal, and code_of many slots that cost the same hardly one need be looked at. Keys that
-// differ by less than codes tell, as rates do where prices are in proportion to performance, get
-// codes below their own, by steps: none is above its key, and their order is that code_of keys. Among
-// many different keys is_exact are equal, and nothing is claimed.
+// Input: all keys of the slots (prices or rates). If there are at most `most` distinct finite keys,
+// each gets a float code of its own, in key order and never above its key. Comparisons of codes
+// then decide exactly between "less" and "equal", so that a search can skip slots that tie on cost.
+// Keys that round to the same float (rates, if prices are proportional to performance) get codes
+// one float step below the next key's code. With more distinct keys, a code is the key rounded down
+// and equality of codes means nothing. Build: O(m) hashing plus O(k log k) for k distinct keys;
+// lookup: O(log k), or O(1) if rounding suffices.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +26,8 @@ class KeyDictionary {
  public:
   KeyDictionary() = default;
 
-  // Of all keys that each(visit) calls visit(key) for, until it returns false; `most` are is_exact.
+  // Builds from the keys for which each(visit) calls visit(key) until it returns false; exact if at
+  // most `most` are distinct.
   template <class Each>
   KeyDictionary(std::size_t most, Each each) {
     DistinctKeys distinct(std::min(most, kSize / 2));
@@ -34,11 +37,14 @@ class KeyDictionary {
   }
 
   bool is_exact() const { return exact_; }
-  bool is_plain_rounding() const { return keys_.empty(); }  // code_of() does no more
+  bool is_plain_rounding() const { return keys_.empty(); }  // code_of() only rounds down
 
-  // What the screen says code_of a key: where they are is_exact, code_of one code_of them or code_of what is infinite.
-  float code_of(double key) const { return is_plain_rounding() ? round_down(key) : look_up_code(key); }
-  // What is less than this key is not above it.
+  // The float that the zone map stores for a key. If is_exact(), the key must be one of those
+  // given, or infinite.
+  float code_of(double key) const {
+    return is_plain_rounding() ? round_down(key) : look_up_code(key);
+  }
+  // A code such that every smaller key has at most this code.
   float predecessor_code(double key) const { return next_below(code_of(key)); }
 
  private:
@@ -50,7 +56,7 @@ class KeyDictionary {
 
   static constexpr std::size_t kShift = 54, kSize = std::size_t{1} << (64 - kShift);
 
-  // Keys by hash, half full at most; infinite: none.
+  // Hash set of finite keys with linear probing, at most half full. Empty cells are infinite.
   class DistinctKeys {
    public:
     explicit DistinctKeys(std::size_t most) : most_(most) { keys_.fill(kInfinity); }
@@ -81,7 +87,7 @@ class KeyDictionary {
     bool exact_ = true;
   };
 
-  // Remembers them where rounding would not tell them apart.
+  // Assigns the codes; keeps the tables only if rounding does not separate all keys.
   void build_codes(std::vector<double> keys) {
     std::vector<float> codes(keys.size());
     bool apart = true;
@@ -95,8 +101,8 @@ class KeyDictionary {
   }
 
   bool exact_ = false;
-  std::vector<double> keys_;   // ascending; empty where codes tell all apart
-  std::vector<float> codes_;  // theirs
+  std::vector<double> keys_;  // ascending; empty if rounding separates all keys
+  std::vector<float> codes_;  // [index in keys_]
 };
 
 }  // namespace slotkern

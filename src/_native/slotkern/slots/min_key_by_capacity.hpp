@@ -1,9 +1,12 @@
-// Of each block of 64 rows the least key among those that have some capacity, for some sizes of it.
+// Per block of 64 rows: a lower bound on the key among rows with capacity >= c, for 16 classes of
+// c.
 //
-// The extremes of a block say little where its cheapest row is too short for what is asked, and
-// its longest too dear: blocks of many nodes that are free at one time are looked at in vain
-// again and again. What such a look has seen is remembered: what is known for the next size of
-// capacity below the one asked for bounds the keys that matter.
+// The zone map keeps the minimum key and the maximum capacity of a block independently. It gives a
+// false positive if the cheapest row is too short and the longest row too expensive, as in blocks
+// of many nodes that become free at one time. After the first such false positive compute() stores
+// the exact minima per class; until then, and after changes, the entries are lower bounds. A
+// capacity is rounded down to its class, so a pruned block cannot contain a row that the search
+// needs.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +22,7 @@
 #include "slotkern/slots/block_directory.hpp"
 #include "slotkern/slots/filter64.hpp"
 
-// Of so few blocks nothing is remembered. Tests, whose pools are small, remember all.
+// Not used for at most this many blocks. Unit tests set it to 0 so that small pools use this index.
 #if !defined(SLOTKERN_KEY_INDEX_THRESHOLD)
 #define SLOTKERN_KEY_INDEX_THRESHOLD 512
 #endif
@@ -28,12 +31,13 @@ namespace slotkern {
 
 inline constexpr std::size_t kKeyIndexThreshold = SLOTKERN_KEY_INDEX_THRESHOLD;
 
-// By entry of the blocks (slots/block_directory.hpp).
+// All arrays are indexed by directory entry (slots/block_directory.hpp).
 class MinKeyByCapacity {
  public:
   static constexpr std::size_t kNoClass = ~std::size_t{0};
 
-  // Nothing is known of so many blocks, which stand on so many entries.
+  // Drops all bounds; the index covers `blocks` blocks at `entries` entries, or none if not
+  // `wanted`.
   void reset(std::size_t blocks, std::size_t entries, bool wanted) {
     lowest_class_ = 0;
     resize_all(wanted && blocks > kFew ? entries : 0);
@@ -54,37 +58,38 @@ class MinKeyByCapacity {
       std::memmove(keys.data() + to, keys.data() + from, count * sizeof(float));
   }
 
-  // Which size serves those who ask for this capacity; kNoClass: none does. `keys`: the least of the
-  // blocks, whatever capacity it has.
+  // The class for this capacity, or kNoClass if the index does not apply. Moves the range of
+  // classes down, and resets all bounds, if the capacity is below it. `keys`: minimum key of each
+  // block.
   std::size_t class_for(float capacity, const float* keys) {
     if (exact_.empty() || !(capacity > 0)) return kNoClass;
     const std::int32_t size = class_of(capacity);
     if (size < 1) return kNoClass;
-    if (size < lowest_class_ || lowest_class_ == 0) {  // they begin lower from now on
+    if (size < lowest_class_ || lowest_class_ == 0) {  // the range of classes moves down
       constexpr auto sizes = static_cast<std::int32_t>(kClasses);
       lowest_class_ = std::clamp(size - sizes / 2, 1, class_of(kNoKey) - sizes);
       for (std::size_t k = 0; k < kClasses; ++k)
-        class_capacity_[k] = std::bit_cast<float>((lowest_class_ + static_cast<std::int32_t>(k)) << kShift);
+        class_capacity_[k] =
+            std::bit_cast<float>((lowest_class_ + static_cast<std::int32_t>(k)) << kShift);
       reset_all(keys);
     }
     return std::min(static_cast<std::size_t>(size - lowest_class_), kClasses - 1);
   }
 
-  // Bit j: the block on the j-th entry from here may have a row of that capacity and a key of at most
-  // this.
+  // Bit j: block `entries + j` may have a row of this class with a key of at most `key`.
   std::uint64_t pass(std::size_t entries, std::size_t size, float key) const {
     return detail::mask_at_most64(&min_key_[size][entries], key);
   }
 
   bool is_exact(std::size_t entry) const { return exact_[entry] != 0; }
-  // Of these 64 rows none was of use.
+  // Computes the exact minima of the block from its 64 rows, after a false positive.
   void compute(std::size_t entry, const float* key, const float* capacity) {
     exact_[entry] = 1;
     const float largest = detail::min_key_with_capacity64(key, capacity, class_capacity_.back());
     std::array<float, kClasses> least;
     least.fill(kNoKey);
     least.back() = largest;
-    // Few are cheaper than what has capacity for all.
+    // Only rows cheaper than the cheapest row of the largest class can lower the other classes.
     for (std::uint64_t rows = detail::mask_at_most64(key, largest); rows; rows &= rows - 1) {
       const int j = std::countr_zero(rows);
       const std::int32_t size = class_of(capacity[j]) - lowest_class_;
@@ -98,27 +103,29 @@ class MinKeyByCapacity {
     }
   }
 
-  // A row of the block has come or grown. Keys do not fall with the size: most often one is read.
+  // Lowers the bounds for a row that was added or grew. They do not decrease with the class:
+  // usually one comparison.
   void expand(std::size_t entry, float key, float capacity) {
     if (exact_.empty()) return;
     std::size_t k = kClasses;
     while (k > 0 && !(class_capacity_[k - 1] <= capacity)) --k;
     for (; k > 0 && key < min_key_[k - 1][entry]; --k) min_key_[k - 1][entry] = key;
   }
-  // One has left or shrunk.
+  // A row was removed or shrank: the bounds stay valid but are no longer exact.
   void mark_stale(std::size_t entry) {
     if (!exact_.empty()) exact_[entry] = 0;
   }
-  // Its rows are others, none of a lower key; of an infinite one: there are none.
+  // The rows were replaced: `key` is a lower bound on all keys (infinite for an empty block).
   void reset_entry(std::size_t entry, float key) {
     mark_stale(entry);
     if (!exact_.empty())
       for (auto& keys : min_key_) keys[entry] = key;
   }
 
-  // A key that rows of about so many blocks up to the last one are likely to have at most: blocks
-  // stand in groups, four or more for each that is wanted, and few groups have two of them.
-  // Infinite where there is none. Afterwards leaf_min_key() is of these leaves.
+  // Estimates a key threshold that about `wanted` blocks up to `last_block` meet: partitions the
+  // blocks into at least 4 * wanted groups, takes the minimum of each group and returns about the
+  // wanted-th smallest; few groups hold two such blocks. Infinite if no block has a finite key.
+  // Also fills leaf_min_key() for these leaves.
   float estimate_threshold(const BlockDirectory& order, std::size_t size, std::size_t last_block,
                     std::size_t wanted) {
     const std::size_t leaves = last_block / 64 + 1, sets = 8 * (wanted / 16 + 1);
@@ -139,11 +146,14 @@ class MinKeyByCapacity {
   float leaf_min_key(std::size_t leaf) const { return pages_[leaf]; }
 
  private:
-  // So many from one power of two to the next, and in all.
+  // Mantissa and exponent bits that are dropped (8 classes per power of two), and the number of
+  // classes.
   static constexpr std::size_t kShift = 20, kClasses = 16, kFew = kKeyIndexThreshold;
   static constexpr float kNoKey = std::numeric_limits<float>::infinity();
 
-  static std::int32_t class_of(float capacity) { return std::bit_cast<std::int32_t>(capacity) >> kShift; }
+  static std::int32_t class_of(float capacity) {
+    return std::bit_cast<std::int32_t>(capacity) >> kShift;
+  }
   void resize_all(std::size_t entries) {
     exact_.resize(entries, 0);
     for (auto& keys : min_key_) keys.resize(entries, kNoKey);
@@ -153,11 +163,11 @@ class MinKeyByCapacity {
     for (auto& least : min_key_) std::copy(keys, keys + least.size(), least.begin());
   }
 
-  std::int32_t lowest_class_ = 0;              // of the sizes; 0: nobody has asked yet
+  std::int32_t lowest_class_ = 0;  // first class of the range; 0: no request yet
   std::array<float, kClasses> class_capacity_{};
-  std::array<std::vector<float>, kClasses> min_key_;  // [size][entry]
-  std::vector<float> group_min_, pages_;   // of estimate_threshold()
-  std::vector<std::uint8_t> exact_;     // [entry]: what is said of it is no less than it may be
+  std::array<std::vector<float>, kClasses> min_key_;  // [class][entry]
+  std::vector<float> group_min_, pages_;  // scratch of estimate_threshold()
+  std::vector<std::uint8_t> exact_;  // [entry]: 1 if min_key_ is the exact minimum
 };
 
 }  // namespace slotkern

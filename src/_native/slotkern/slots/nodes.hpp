@@ -1,4 +1,4 @@
-// The nodes of prepared slots, and their order by what a unit of work costs.
+// The nodes of prepared slots, and their order by price per unit of work (rate).
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace slotkern {
 struct Node {
   std::int32_t id;
   double performance;
-  double min_price;  // over its slots
+  double min_price;  // lowest price of its slots
 };
 
-// Where a node has one price in all its slots, its rank by (rate, id) says for every request how
-// dear its parts are beside those of others.
+// Rank of each node by (rate, id). If every node has a single price, this is the cost order of
+// parts for every request.
 struct NodeRateOrder {
-  std::vector<std::uint32_t> of;  // [place]
-  bool rates_separated = true;              // rates that differ, differ by more than rounding
+  std::vector<std::uint32_t> of;  // [place of the node]: rank
+  bool rates_separated = true;  // different rates differ by more than rounding
 
   static NodeRateOrder by_rate(const std::vector<Node>& nodes) {
     struct Ranked {
@@ -54,7 +54,7 @@ struct NodeRateOrder {
     return ranks;
   }
 
-  // Whether the costs of parts of this volume are equal for equal rates alone.
+  // True if parts of this volume have equal costs only if their rates are equal.
   bool order_determines_cost(double volume) const { return rates_separated && usual(volume); }
 
  private:

@@ -1,8 +1,9 @@
-// Prepared slots: what every search over the same slots shares.
+// Prepared slots: the data shared by all searches over the same slots.
 //
-// Rows of doubles for the exact tests, a screen per shape (slots/zone_map.hpp), the nodes by falling
-// performance, and sums of the cheapest node rates, which bound what the other n - 1 parts of
-// a window cost at least (live slots lie on distinct nodes). Build: O(m + N log N).
+// Contains the slots as doubles for exact tests, a zone map per shape (slots/zone_map.hpp), the
+// nodes by descending performance, and prefix sums of the lowest node rates. Live slots lie on
+// distinct nodes, so these sums are lower bounds on the cost of the other n - 1 parts of a window.
+// Build: O(m + N log N) for m slots of N nodes.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +26,13 @@
 
 namespace slotkern {
 
-// Where a part that is cut out of a slot ends: a rest of at most 4 ulp is rounding, not time.
+// The end of a part cut out of a slot: a remainder of at most 4 ulp is rounding error and is
+// dropped.
 inline double snap_finish(double finish, double end) {
   return end - finish <= 4 * 0x1p-52 * std::fabs(finish) ? end : finish;
 }
 
-// The slots of nodes with performance >= `performance`; `end` counts their nodes.
+// The slots of nodes with performance >= `performance`; `end` is the number of these nodes.
 struct Group {
   double performance;
   std::size_t end;
@@ -39,7 +41,8 @@ struct Group {
 
 enum class ShapeKind : int { square = 0, ragged = 1 };
 
-// What no other build is called. Each shared library counts by itself: hence whose count it is.
+// Process-unique id of a build. Each shared library has its own counter, whose address is part of
+// the id.
 struct BuildId {
   const void* counter = nullptr;
   std::uint64_t count = 0;
@@ -50,39 +53,39 @@ class PreparedSlots {
  public:
   static constexpr float kNoNode = std::numeric_limits<float>::infinity();
   LargeVector<Slot> slots;
-  std::vector<Node> nodes;                // by falling performance, then id
-  std::vector<Group> groups;              // by falling performance
-  std::vector<double> cheapest_rates;     // [k]: sum of the k smallest node rates
-  SlotZoneMap by_rate;                         // ragged: capacity = capacity in work
-  // [entry of a block, padded to 64]: no node of its slots is less. For the tie rule, where many
-  // slots cost the same.
+  std::vector<Node> nodes;  // by descending performance, then id
+  std::vector<Group> groups;  // by descending performance
+  std::vector<double> cheapest_rates;  // [k]: sum of the k lowest node rates
+  SlotZoneMap by_rate;  // for ragged searches: key = rate, capacity in units of work
+  // [directory entry of a block, padded to 64]: smallest node id of its slots, rounded down, for
+  // the tie rule.
   LargeVector<float> min_node_ids;
-  BuildId identity;                      // of the nodes and their prices; none before build()
-  bool one_price = false;                 // each node has, of all its slots
-  double latest_start = 0, latest_end = 0;  // largest absolute ones, of ends the finite ones
+  BuildId identity;  // of the nodes and their prices; null before build()
+  bool one_price = false;  // every node has one price in all its slots
+  double latest_start = 0, latest_end = 0;  // largest absolute values; of ends, the finite ones
 
-  // A pool that has changed (pool/pool.hpp) keeps its slots in blocks of 64 rows with gaps among
-  // them. A gap has a start and a node too, by which all rows of its block stand in the order of
-  // time. Empty while there are none and all rows stand in it.
-  BlockDirectory order;                           // the rows of a block start at 64 times its number
-  std::vector<std::uint64_t> occupied;       // [block]: bit j: row j of it holds a slot
-  LargeVector<std::size_t> origins;       // [row]: the row of the array the slot came from
+  // A pool that has changed (pool/pool.hpp) stores its slots in blocks of 64 rows with gaps. A gap
+  // has a start and a node too, so that all rows of a block are in time order. The next three are
+  // empty while there are no gaps and all rows are in time order.
+  BlockDirectory order;  // block b has the rows from 64 * b on
+  std::vector<std::uint64_t> occupied;  // [block]: bit j is set if row j of it holds a slot
+  LargeVector<std::size_t> origins;  // [row]: row of the original array
 
-  // For square searches, made when the first comes: capacity = length in time.
+  // Zone map for square searches (key = price, capacity in units of time), built at first use.
   const SlotZoneMap& by_price() const {
     return by_price_.get([this] { return screen_by_price(); });
   }
-  SlotZoneMap* by_price_if_built() const { return by_price_.get_if_ready(); }  // null: none has come
+  SlotZoneMap* by_price_if_built() const { return by_price_.get_if_ready(); }  // null: not built
 
-  // Where each node has one price: made when the first asks.
+  // Rank of the nodes by rate, built at first use. Meaningful if one_price.
   const NodeRateOrder& rate_order() const {
     return rate_order_.get([this] { return NodeRateOrder::by_rate(nodes); });
   }
 
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
-  // Position in the order of time: of a row, the last one, that of the last row with a start not
-  // after t; one before the first, which is the largest number, where none has.
+  // Position in time order: of a row; of the last row; of the last row with start <= t, or SIZE_MAX
+  // if there is none.
   std::size_t position(std::size_t row) const {
     if (order.empty()) return row;
     return order.position_of(order.entry_of(row / 64)) * 64 + row % 64;
@@ -100,18 +103,18 @@ class PreparedSlots {
     const std::size_t entry = order.last_starting_by(t);
     return order.position_of(entry) * 64 + count_prefix(order.block(entry) * 64, begun) - 1;
   }
-  // The same or a later one of its block, found sooner.
+  // The last position of the block that contains position_at(t); faster.
   std::size_t last_row_position_at(double t) const {
     return order.empty() ? position_at(t) : order.position_of(order.last_starting_by(t)) * 64 + 63;
   }
-  // Whether no slot behind that of this row begins by t. False also where its block does not tell.
+  // True if no later slot starts by t. May be false if this is so but the block has no later row.
   bool is_last_starting_by(double t, std::size_t row) const {
     if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
     const std::uint64_t behind = occupied[row / 64] >> row % 64 >> 1;
     return behind && slots[row + 1 + static_cast<std::size_t>(std::countr_zero(behind))].start > t;
   }
-  // How many rows of a block `holds` is true of: of so many first ones, and of none behind them.
-  // Counted by eights: no step waits for the one before, and nothing is guessed.
+  // The number of rows of the block at `first` for which `holds` is true: a prefix of the block.
+  // Counts in steps of eight without branches or dependent loads.
   template <class Holds>
   std::size_t count_prefix(std::size_t first, Holds holds) const {
     const Slot* rows = slots.data() + first;
@@ -125,7 +128,7 @@ class PreparedSlots {
   double first_start() const {
     return order.empty() ? slots.front().start : order.min_start(order.first_entry());
   }
-  // The largest absolute start: of a pool that has changed, where slots are cut, as they are now.
+  // Largest absolute start; computed from the current rows of a pool that has changed.
   double max_abs_start() const {
     if (order.empty()) return latest_start;
     const std::size_t block = order.block(order.last_entry());
@@ -135,20 +138,21 @@ class PreparedSlots {
     return std::max(std::fabs(first_start()), std::fabs(slots[block * 64 + row].start));
   }
 
-  // At least the length of a part that the slot can hold: t + d <= end is a test on rounded
-  // sums and can hold for d a little over end - t.
+  // Upper bound on the length of a part that fits the slot: the rounded test t + d <= end can hold
+  // for d slightly above end - t.
   static double capacity(const Slot& s) {
     return s.end - s.start + 4 * 0x1p-52 * std::fabs(s.end);
   }
 
-  // Checks and prepares for both shapes, or only for n parts of this one.
+  // Validates and prepares the slots for both shapes if `all`, otherwise for windows of n parts of
+  // `shape`.
   Fault build(const SlotView& view, bool all, ShapeKind shape, std::size_t n,
               CheckScratch& scratch) {
     const Fault fault = check_slots(view, scratch);
     if (fault.status != Status::ok) return fault;
     const bool ragged = all || shape == ShapeKind::ragged;
     rank_nodes(scratch);
-    // Of all slots there will ever be: those that are booked meanwhile stand in no row.
+    // Covers all slots that may ever be free: slots that are booked have no row at that time.
     one_price = scratch.new_prices == nodes.size();
     rate_order_.drop();
     const auto rate_of = [](double price, double performance) { return price / performance; };
@@ -166,7 +170,7 @@ class PreparedSlots {
     return fault;
   }
 
-  // Takes over another's slots and nodes, rows in the order of time.
+  // Copies slots, nodes and dictionaries; rows are in time order and the zone maps must be rebuilt.
   void copy_without_zone_maps(const PreparedSlots& other) {
     slots = other.slots, nodes = other.nodes, groups = other.groups;
     cheapest_rates = other.cheapest_rates;
@@ -180,8 +184,8 @@ class PreparedSlots {
     rate_order_ = other.rate_order_;
   }
 
-  // While several threads search at once: what searches note is noted before, or not at all. Of
-  // rows that never change they note nothing.
+  // RAII guard for concurrent searches: brings lazy caches up to date, then freezes them. No-op for
+  // slots that never change.
   class ConcurrentReadGuard {
    public:
     ConcurrentReadGuard(const PreparedSlots& prepared, ShapeKind shape)
@@ -203,7 +207,7 @@ class PreparedSlots {
   // Lower bound on the sum of the rates of any k live slots.
   double min_rate_sum(std::size_t k) const { return cheapest_rates[k]; }
 
-  // The slowest group of nodes of at least this performance; none: null.
+  // The slowest group with at least this performance, or null.
   const Group* slowest_group_at_least(double performance) const {
     const auto slower = std::partition_point(
         groups.begin(), groups.end(),
@@ -211,14 +215,14 @@ class PreparedSlots {
     return slower == groups.begin() ? nullptr : &*std::prev(slower);
   }
 
-  // Whether a search of these slots may take more than a few milliseconds.
+  // True if a search may take more than a few milliseconds.
   bool is_long_running(const Query& query, ShapeKind shape) const {
     const double sweeps = shape == ShapeKind::square ? static_cast<double>(groups.size()) : 1;
     return static_cast<double>(slots.size()) * static_cast<double>(query.n) * sweeps > 0x1p26;
   }
 
-  // The same request as every search of these slots must read it: its mask by rows of origin, and
-  // its most runtime said as a least performance, for no part is shorter on a slower node.
+  // Rewrites a request for these slots: the mask is read by origin row, and max_runtime becomes a
+  // minimum performance, which is equivalent because no part is shorter on a slower node.
   Query normalized_for_search(const Query& asked) const {
     Query query = asked;
     query.origins = origins.empty() ? nullptr : origins.data();
@@ -233,9 +237,10 @@ class PreparedSlots {
     return query;
   }
 
-  // A volume so small that the clock does not move would let one node serve twice. Windows
-  // start at a slot's start or at `earliest`; `anywhere` where slots are cut or starts move.
-  // Only slots that can hold a part count, so that a pool that leaves others out says the same.
+  // Rejects a volume that does not advance the clock, since one node could then serve twice.
+  // Windows start at a slot's start or at `earliest`, or, if `anywhere`, at other times too (slots
+  // are cut or starts move). Only slots that can hold a part count, so the result is the same for a
+  // pool that omits other slots.
   Status check(const Query& query, bool anywhere = false) const {
     if (!query.is_valid()) return Status::request_not_valid;
     if (nodes.empty()) return Status::ok;
@@ -243,7 +248,7 @@ class PreparedSlots {
     if (anywhere) t = std::max(t, latest_end);
     if (clock_moves(t, query.length(nodes.front().performance))) return Status::ok;
 
-    double latest = -kInfinity;  // possible start
+    double latest = -kInfinity;  // latest possible start
     const auto each_useful = [&](auto visit) {
       each_row([&](std::size_t row) {
         const Slot& s = slots[row];
@@ -265,7 +270,7 @@ class PreparedSlots {
     return moves ? Status::ok : Status::volume_too_small;
   }
 
-  // Calls visit(row) for every slot in the order of time.
+  // Calls visit(row) for every slot in time order.
   template <class Visit>
   void each_row(Visit visit) const {
     if (order.empty())
@@ -278,7 +283,7 @@ class PreparedSlots {
   }
 
  private:
-  // The nodes by falling performance, then id, and the place of each.
+  // Sorts the nodes by descending performance, then id, and builds the groups.
   void rank_nodes(CheckScratch& scratch) {
     struct Ranked {
       std::uint64_t key;
@@ -315,7 +320,8 @@ class PreparedSlots {
     }
   }
 
-  // In one pass, block by block: what is large is written once and not read again.
+  // Copies slots and builds the zone map block by block in one pass, so that large arrays are
+  // written once and not read again.
   template <class PlaceOf>
   void load(const SlotView& view, bool ragged, PlaceOf place_of) {
     const double origin = view.size == 0 ? 0 : Record::of(view, 0).start;
@@ -373,7 +379,8 @@ class PreparedSlots {
         const Slot& s = slots[row];
         screen.set(row, s.price, capacity(s), s.performance, s.end);
       });
-      order.each([&](std::size_t entry) { screen.recompute_bounds(entry, order.block(entry) * 64); });
+      order.each(
+          [&](std::size_t entry) { screen.recompute_bounds(entry, order.block(entry) * 64); });
     }
     return screen;
   }
@@ -401,7 +408,8 @@ class PreparedSlots {
       cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 
-  // The keys of all slots, where many nodes freeze each (slots/key_dictionary.hpp).
+  // Dictionary of the keys of all slots; used if at least 8 nodes share each key on average
+  // (slots/key_dictionary.hpp).
   template <class KeyOf>
   KeyDictionary dictionary(const SlotView& view, bool by_node, KeyOf key_of) const {
     const std::size_t most = kKeyIndexThreshold == 0 ? nodes.size() : nodes.size() / 8;
@@ -418,7 +426,7 @@ class PreparedSlots {
 
   Lazy<SlotZoneMap> by_price_;
   Lazy<NodeRateOrder> rate_order_;
-  KeyDictionary price_dictionary_;  // for by_price(), until it is made
+  KeyDictionary price_dictionary_;  // for by_price()
 };
 
 }  // namespace slotkern

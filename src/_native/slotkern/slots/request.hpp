@@ -1,9 +1,9 @@
-// A request, and the one expression for how long a part runs.
+// A request, and the expression that defines the length of a part.
 //
-// A part of a window on a node of performance p takes setup + volume / p, then so much more that
-// it is a multiple of `step`. That is never longer on a faster node, so that groups by falling
-// performance are groups by rising length, and it is never less than volume / p but for a few
-// ulps, so that bounds on bare work hold for it within the margins of pre-filters.
+// A part on a node of performance p takes setup + volume / p, rounded up to a multiple of `step`.
+// Length is monotone: never longer on a faster node, so groups by descending performance are groups
+// by ascending length. Length is at least volume / p up to a few ulps, so bounds on bare work hold
+// within the margin of the pre-filters (kMargin).
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,9 @@ struct Slot {
   std::int32_t place;  // index of the node in PreparedSlots::nodes
 };
 
-// The least multiple of step that holds a time. At most 4 ulp over a multiple are rounding, not
-// time: 0.1 + 0.2 are three steps of 0.1. A step of less than an ulp of the time rounds nothing.
+// Smallest multiple of step that is at least `time`. An excess of at most 4 ulp over a multiple is
+// treated as rounding: 0.1 + 0.2 is three steps of 0.1. If step is below an ulp of `time`, returns
+// `time`.
 inline double round_up_to_step(double time, double step) {
   const double count = time / step;
   if (!(count < 0x1p52)) return time;
@@ -34,12 +35,11 @@ inline double round_up_to_step(double time, double step) {
   return step * (whole >= 1 && count - whole <= 4 * 0x1p-52 * count ? whole : whole + 1);
 }
 
-// The most work of a search under limits on sums, unless the caller says otherwise: a few tenths of
-// a second.
+// Default work limit of a search under sum constraints: a few tenths of a second.
 inline constexpr std::int64_t kLimitsWork = 50'000'000;
 
-// One request, its numbers checked at the door. An infinite deadline is the largest finite
-// double, so that t + d = inf never counts as in time.
+// A request whose numbers the binding has validated. No deadline is the largest finite double, so
+// that t + d = infinity never meets it.
 struct Query {
   std::int64_t n = 1;
   double volume = 0;
@@ -48,21 +48,21 @@ struct Query {
   double earliest = -kInfinity;
   double deadline = std::numeric_limits<double>::max();
   double max_price = kInfinity;
-  double setup = 0;                // constant part of a part's length
-  double step = 0;                 // lengths are multiples of it; 0: any length
-  double latest = kInfinity;       // start
+  double setup = 0;  // constant part of a part's length
+  double step = 0;  // lengths are rounded up to a multiple; 0: no rounding
+  double latest = kInfinity;  // latest start
   double max_runtime = kInfinity;  // of the window; see PreparedSlots::normalized_for_search
-  const std::uint8_t* mask = nullptr;  // one byte a slot, 0 = filtered out
-  // For a mask by origin row (PreparedSlots::origins) of so many rows; those behind are filtered
-  // out.
+  const std::uint8_t* mask = nullptr;  // one byte per slot, 0: filtered out
+  // If not null, the mask is indexed by origin row (PreparedSlots::origins) and has `masked`
+  // entries; slots of later rows are filtered out.
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
   const SumConstraints* limits = nullptr;  // on sums over the parts; null: none
-  // Of a search under limits, counted in units of 5 to 10 ns; when it is spent, the answer is not
-  // proven.
+  // Work limit of a search under constraints, in units of 5 to 10 ns; a search that reaches it
+  // returns an answer that is not proven.
   std::int64_t max_work = kLimitsWork;
 
-  // What the door of Python promises; searches rely on it.
+  // Preconditions of every search, which the Python binding validates.
   bool is_valid() const {
     const auto amount = [](double x) { return x >= 0 && x <= std::numeric_limits<double>::max(); };
     return n >= 1 && volume > 0 && amount(volume) && budget >= 0 &&
@@ -71,28 +71,29 @@ struct Query {
            !std::isnan(max_runtime) && (!limits || limits->all.size() <= kMaxSumConstraints);
   }
 
-  // How long a part runs on a node of this performance.
+  // Length of a part on a node of this performance.
   double length(double performance) const {
     const double time = setup + volume / performance;
     if (step > 0) [[unlikely]]
       return round_up_to_step(time, step);
     return time;
   }
-  // Whether a part is charged for more than its work.
+  // True if parts are charged for more than their work.
   bool has_overhead() const { return setup > 0 || step > 0; }
 
   double start_in(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
-  // The largest cost that meets the budget.
+  // Largest cost that meets the budget.
   double max_cost() const { return relaxed_max(budget); }
   SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
   }
 
-  // Whether other requests may learn from this one's answer: it wants nothing but what hints
-  // (pool/start_bounds.hpp) compare, which keep charged requests of equal terms by themselves. All
-  // fields are named, so that a new limit does not compile before it has been thought of here.
+  // True if the answer may be cached for other requests: only the fields compared by the
+  // start-bound cache (pool/start_bounds.hpp) are set; requests with overhead are cached
+  // separately. The structured binding names all fields, so a new field does not compile until it
+  // is considered here.
   bool is_cacheable() const {
     const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,
                  runtime, filter, rows, count, sums, effort] = *this;

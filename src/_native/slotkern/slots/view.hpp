@@ -1,7 +1,7 @@
-// The door: a strided view on the user's slot records, and the check that they are is_valid.
+// Strided view of the user's slot records, and their validation.
 //
-// check_slots is O(m) expected: every rule of the slot format in one pass, per-node rules
-// through a table from node id to place. Everything behind it trusts its input.
+// check_slots() tests every rule of the slot format in one pass, per-node rules through a table
+// from node id to the state of the node: O(m) expected. All later code relies on it.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@
 
 namespace slotkern {
 
-inline constexpr std::size_t kLongRunningSlots = std::size_t{1} << 20;  // take milliseconds to read
-inline constexpr std::size_t kSlotsPerPoll = std::size_t{1} << 12;  // read between two polls
+inline constexpr std::size_t kLongRunningSlots = std::size_t{1} << 20;  // takes ms to read
+inline constexpr std::size_t kSlotsPerPoll = std::size_t{1} << 12;  // per poll()
 
-// Five native fields anywhere in records of any size, aligned or not, forwards or
-// backwards in memory: what numpy calls a structured array.
+// Five native fields in records of any size, aligned or not, with positive or negative stride: a
+// numpy structured array.
 struct SlotView {
   const char* base = nullptr;
   std::ptrdiff_t stride = 0;
-  std::ptrdiff_t node = 0, start = 0, end = 0, performance = 0, price = 0;  // offsets
+  std::ptrdiff_t node = 0, start = 0, end = 0, performance = 0, price = 0;  // offsets in bytes
   std::size_t size = 0;
 
   template <class T>
@@ -36,8 +36,8 @@ struct SlotView {
   }
 };
 
-// Node ids may have any gaps: they are their own numbers while they are dense; otherwise open
-// addressing tells in which order they came.
+// Maps node ids to consecutive numbers. Dense ids are used as numbers directly; otherwise an
+// open-addressing hash table numbers ids in the order of appearance.
 class NodeIndex {
  public:
   void reset(std::int32_t largest, std::size_t slots) {
@@ -49,9 +49,9 @@ class NodeIndex {
   }
 
   std::size_t size() const { return size_; }
-  bool dense() const { return dense_; }  // a number is the id itself
+  bool dense() const { return dense_; }  // number(id) == id
 
-  // The number of a node, below size() then.
+  // Returns the number of a node, less than size() afterwards; assigns the next number to a new id.
   std::size_t number(std::int32_t id) {
     auto at = static_cast<std::size_t>(id);
     if (dense_) return at;
@@ -73,18 +73,18 @@ class NodeIndex {
 
 struct CheckScratch {
   struct NodeSummary {
-    double end = -kInfinity;  // of the node's slot before
-    double performance = 0;   // 0: no slot yet
+    double end = -kInfinity;  // end of the node's previous slot
+    double performance = 0;  // 0: no slot yet
     double min_price = kInfinity;
     std::int32_t id = -1;
   };
   NodeIndex index;
-  std::vector<NodeSummary> node_summaries;            // by number of the node
-  std::vector<std::int32_t> places;  // the same, for what comes behind the check
-  std::size_t new_prices = 0;        // of slots, beside the least of their node's before
+  std::vector<NodeSummary> node_summaries;  // [number of the node]
+  std::vector<std::int32_t> places;  // [number]: index in PreparedSlots::nodes
+  std::size_t new_prices = 0;  // slots whose price is not their node's lowest so far
 };
 
-// One row's fields.
+// The five fields of one row.
 struct Record {
   std::int32_t node;
   double start, end, performance, price;
@@ -94,12 +94,12 @@ struct Record {
             view.load<double>(row, view.end), view.load<double>(row, view.performance),
             view.load<double>(row, view.price)};
   }
-  bool is_valid() const {  // no branches: every comparison with NaN is false
+  bool is_valid() const {  // branch-free: every comparison with NaN is false
     constexpr double most = std::numeric_limits<double>::max();
     return (node >= 0) & (std::fabs(start) <= most) & (end > start) & (performance > 0) &
            (performance <= most) & (price >= 0) & (price <= most);
   }
-  // What is wrong with a row that is not is_valid, fields in the order of the record.
+  // The first violated rule of an invalid row, in field order.
   Status fault() const {
     if (node < 0) return Status::node_negative;
     if (!std::isfinite(start)) return Status::start_not_finite;
@@ -110,8 +110,8 @@ struct Record {
   }
 };
 
-// Returns the first row that breaks a rule: its own fields, then the order, then the rules
-// about one node. On success the scratch knows every node.
+// Returns the first row that violates a rule, tested in this order: its fields, the sort order, the
+// rules about one node. On success the scratch holds the state of every node.
 inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
   if (view.size > kLongRunningSlots) enable_interrupts();
   std::int32_t largest = 0;
@@ -150,9 +150,10 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     return {};
   };
   if (scratch.index.dense())
-    return scan([seen = scratch.node_summaries.data()](std::int32_t id) -> CheckScratch::NodeSummary& {
-      return seen[id];
-    });
+    return scan(
+        [seen = scratch.node_summaries.data()](std::int32_t id) -> CheckScratch::NodeSummary& {
+          return seen[id];
+        });
   return scan([&](std::int32_t id) -> CheckScratch::NodeSummary& {
     const std::size_t number = scratch.index.number(id);
     if (number == scratch.node_summaries.size()) scratch.node_summaries.emplace_back();

@@ -1,12 +1,16 @@
-// The screen: thresholds in float32 over all slots that throw out, 64 at a time, those that cannot
-// be part of a better window.
+// Zone map of the slots: rejects, 64 slots at a time, those that cannot be in a better window.
 //
-// Four float columns a slot, each rounded to the side that keeps the slot (keys down; capacity,
-// performance and end up), and the same four as extremes of every block of 64 slots, so that
-// one pass over 64 blocks looks at 4,096 slots. Ends are counted from an origin near them: of
-// seconds since 1970 a float tells two minutes apart. The screen only ever keeps too much: every
-// slot it passes is tested again in float64 with the expressions that define the answer.
-// Cost of a pass: O(m / 64) for the blocks, then the blocks that are left; 16 bytes a slot.
+// Stored: four float columns per slot, rounded so that the slot passes (key down; capacity,
+// performance and end up), and the same four as bounds (minimum key, maximum of the others) of each
+// block of 64 slots:
+//
+//   block_bounds_: [entry]        4 floats per block, 64 blocks (4,096 slots) tested at once
+//   row_bounds_:   [64*block + j] 4 floats per slot, 64 slots tested at once
+//
+// Ends are stored relative to an origin, because a float resolves seconds since 1970 to two minutes
+// only. Filtering is one-sided: false positives are tested again in double with the expressions
+// that define the answer; there are no false negatives. Cost: O(m / 64) for the blocks plus 64 rows
+// per block that passes; 16 bytes per slot.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +34,7 @@ namespace slotkern {
 
 namespace detail {
 
-// 64 numbers to floats on one side of them. These loops are half of what a screen costs to make.
+// Converts 64 doubles to floats, rounded to one side: half of the time to build a zone map.
 SLOTKERN_CLONES static inline void round64_down(const double* from, float* to) {
   for (int j = 0; j < 64; ++j) to[j] = round_down(from[j]);
 }
@@ -40,7 +44,7 @@ SLOTKERN_CLONES static inline void round64_up(const double* from, double origin,
 
 }  // namespace detail
 
-// What 64 rows say, before it is rounded for the screen. Rows that are not there never pass.
+// The four columns of 64 rows before rounding. Rows that are absent never pass.
 struct ZoneMapRows {
   double key[64], capacity[64], performance[64], end[64];
 
@@ -53,10 +57,11 @@ struct ZoneMapRows {
   void clear(std::size_t j) { put(j, kInfinity, -1, 0, -kInfinity); }
 };
 
-// Extremes of blocks stand by entry (slots/block_directory.hpp): in a pool that has not changed, in order.
+// block_bounds_ is indexed by directory entry (slots/block_directory.hpp): in time order until a
+// pool changes.
 class SlotZoneMap {
  public:
-  // Memory for so many rows, for reset().
+  // Reserves memory for reset().
   void reserve(std::size_t slots, std::size_t entries) {
     const std::size_t blocks = (slots + 63) / 64;
     row_bounds_.reserve(blocks * 64);
@@ -64,8 +69,8 @@ class SlotZoneMap {
     min_keys_.reserve(blocks, entries);
   }
 
-  // Room for so many rows, the blocks of which stand on so many entries, some of them perhaps empty.
-  // Searches will come between changes of rows.
+  // Makes space for `slots` rows in `blocks` blocks at `entries` directory entries, for rows that
+  // change between searches. All rows are absent until set.
   void reset(std::size_t slots, double origin, std::size_t blocks, std::size_t entries) {
     slots_ = slots;
     origin_ = origin;
@@ -77,14 +82,15 @@ class SlotZoneMap {
   }
 
   double origin() const { return origin_; }
-  // The threshold of what ends at t or later.
+  // The threshold for slots that end at or after t.
   float ending(double t) const { return round_down(t - origin_); }
 
-  // Before rows come: what is known of the keys of all rows there will ever be.
+  // Sets the dictionary of the keys of all present and future rows, before any row is added.
   void set_dictionary(const KeyDictionary& dictionary) { dictionary_ = dictionary; }
   const KeyDictionary& dictionary() const { return dictionary_; }
 
-  // reset() of no rows yet, with memory for so many: 64 at a time follow, and none will change.
+  // Starts an empty map with memory for `slots` rows; append() adds 64 at a time, which never
+  // change.
   void open(std::size_t slots, double origin) {
     slots_ = slots;
     origin_ = origin;
@@ -94,7 +100,7 @@ class SlotZoneMap {
     reserve(slots, (slots + 63) / 64);
   }
 
-  // Memory is written once, and the extremes of the block are taken while its rows are near.
+  // Appends a block and computes its bounds while its rows are in cache.
   void append(const ZoneMapRows& rows) {
     alignas(64) float key[64], capacity[64], performance[64], end[64];
     round64(rows.key, key);
@@ -107,14 +113,15 @@ class SlotZoneMap {
     ++blocks_;
   }
 
-  // Calls visit(row, position) for the slots at positions from..last of the order that pass, in
-  // order, until it returns false. `thresholds` may tighten meanwhile: the next block sees it.
+  // Calls visit(row, position) in order for the slots at positions from..last that pass, until it
+  // returns false. `visit` may tighten `thresholds`: the next block uses the new values.
   template <class Visit>
-  void each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from, std::size_t last,
-            Visit visit) const {
+  void each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
+            std::size_t last, Visit visit) const {
     each_of(order, thresholds, from, last, [](std::size_t) { return ~std::uint64_t{0}; }, visit);
   }
-  // The same of the blocks that some(entries) has bits of, 64 from there on.
+  // The same for blocks selected by some(entries), a 64-bit mask of the blocks at `entries` and
+  // after.
   template <class Some, class Visit>
   void each_of(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
                std::size_t last, Some some, Visit visit) const {
@@ -142,18 +149,18 @@ class SlotZoneMap {
       }
     }
   }
-  // The same of all up to `last`: visit(row).
+  // The same for all positions up to `last`: visit(row).
   template <class Visit>
   void each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t last,
             Visit visit) const {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
   }
 
-  // Whether probe_cheapest() may tell anything: not of few rows, nor where most keys are the same.
+  // True if probe_cheapest() can help: many blocks, and keys that mostly differ.
   bool can_probe() const { return !min_keys_.empty() && !dictionary_.is_exact(); }
 
-  // How often probe_cheapest() is worth trying: twice where it hardly ever was in vain, not at all
-  // where it often was, or where several threads search: nothing may be written then.
+  // Number of probes to attempt: 2 after a run of successes, 0 while backing off or during
+  // concurrent searches (the counters are not synchronized), otherwise 1.
   int probe_budget() const {
     if (frozen_) return 0;
     if (skipped_probes_ < failed_probes_ / 2) return ++skipped_probes_, 0;
@@ -161,12 +168,11 @@ class SlotZoneMap {
     return failed_probes_ == kMaxProbeConfidence ? 2 : 1;
   }
 
-  // Calls visit(row) for those at positions up to `last` whose keys are low: about as many blocks
-  // as wanted are likely to have one. Which they are is known before the first is looked at, so
-  // that their keys are on their way from memory meanwhile, and expect(row) may come before. Where
-  // few keys are low the other thresholds are left to visit(), which says whether it was of use.
-  // Lowers thresholds.key to what it looks at; false: nothing was visited, for nothing is known of
-  // keys.
+  // Visits the rows with low keys at positions up to `last`: chooses a key threshold that about
+  // `wanted` blocks meet, prefetches their keys, then calls expect(row) and visit(row), which
+  // returns true if the row was useful. If few rows of a block have low keys, the other thresholds
+  // are not tested here and visit() must test them. Lowers thresholds.key to the threshold used.
+  // Returns false, without visits, if no bounds on keys are available.
   template <class Expect, class Visit>
   bool probe_cheapest(const BlockDirectory& order, Thresholds& thresholds, std::size_t last,
                   std::size_t wanted, Expect expect, Visit visit) const {
@@ -177,7 +183,7 @@ class SlotZoneMap {
     thresholds.key = std::min(thresholds.key, key);
     struct Ahead {
       std::size_t entry, rows;
-      std::uint64_t cheap;  // rows with low keys
+      std::uint64_t cheap;  // bit mask of the rows with low keys
     };
     std::array<Ahead, 64> ahead;
     std::size_t count = 0;
@@ -194,7 +200,8 @@ class SlotZoneMap {
           for (std::size_t j = 0; j < 64; j += 16) row_bounds_.prefetch(ahead[k].rows + j);
       }
       for (std::size_t k = 0; k < count; ++k) {
-        if (!at_most(2, ahead[k].cheap)) ahead[k].cheap = row_bounds_.pass(ahead[k].rows, thresholds);
+        if (!at_most(2, ahead[k].cheap))
+          ahead[k].cheap = row_bounds_.pass(ahead[k].rows, thresholds);
         bool in_vain = true;
         each(ahead[k], [&](std::size_t row) { in_vain = !visit(row) && in_vain; });
         if (in_vain) on_false_positive(ahead[k].entry, ahead[k].rows, size);
@@ -219,22 +226,25 @@ class SlotZoneMap {
     return true;
   }
 
-  // Whether that was enough. After two in vain one search goes without it, then three, and so on.
+  // Adjusts probe_budget(): after two failures skips 1 search, then 3, and so on (exponential
+  // backoff).
   void report_probe(bool enough) const {
     failed_probes_ = enough ? std::max(std::min(failed_probes_, 0) - 1, kMaxProbeConfidence)
                       : std::min(2 * std::max(failed_probes_, 0) + 1, 63);
   }
 
-  // Bit j: the block on the j-th entry from here may have a row with a key of at most this.
+  // Bit j: block `entries + j` may have a row with a key of at most `most`.
   std::uint64_t blocks_with_keys(std::size_t entries, float most) const {
-    return blocks_ <= kMaxUnindexedBlocks ? ~std::uint64_t{0} : detail::mask_at_most64(&block_bounds_.key[entries], most);
+    return blocks_ <= kMaxUnindexedBlocks
+               ? ~std::uint64_t{0}
+               : detail::mask_at_most64(&block_bounds_.key[entries], most);
   }
 
-  // For rows that change (pool/pool.hpp): blocks of rows come and go, rows move within one.
+  // The functions below serve pools whose rows change (pool/pool.hpp).
   void add_rows() { row_bounds_.resize(row_bounds_.key.size() + 64); }
   void count_blocks(std::size_t blocks) { blocks_ = blocks; }
 
-  // For BlockDirectory, whose entries these are.
+  // RelocationListener of the BlockDirectory.
   void resize(std::size_t entries) {
     block_bounds_.resize(entries);
     if (!stale_.empty()) stale_.resize(entries);
@@ -251,32 +261,33 @@ class SlotZoneMap {
   }
 
   void clear(std::size_t row) { row_bounds_.clear(row); }
-  // It will change.
+  // Prefetches the row for a change.
   void prefetch(std::size_t row) const { row_bounds_.prefetch(row); }
 
   void set(std::size_t i, double key, double capacity, double performance, double end) {
-    row_bounds_.put(i, dictionary_.code_of(key), round_up(capacity), round_up(performance), round_up(end - origin_));
+    row_bounds_.put(i, dictionary_.code_of(key), round_up(capacity), round_up(performance),
+                    round_up(end - origin_));
   }
 
   void set_end(std::size_t i, double capacity, double end) {
     row_bounds_.capacity[i] = round_up(capacity), row_bounds_.end[i] = round_up(end - origin_);
   }
 
-  // The row has joined the block on the entry.
+  // Expands the bounds of the block to a row that was added.
   void expand(std::size_t entry, std::size_t row) {
     block_bounds_.expand(entry, row_bounds_, row);
     min_keys_.expand(entry, row_bounds_.key[row], row_bounds_.capacity[row]);
   }
 
-  // A row of the block has left or holds less: its extremes may be too wide. They are taken anew by
-  // the first pass that comes to the block in vain, not at each change.
+  // Marks bounds as possibly too wide after a row was removed or shrank. The next false positive of
+  // the block recomputes them; changes themselves stay O(1).
   void mark_stale(std::size_t entry) {
     if (stale_.empty()) stale_.resize(block_bounds_.key.size());
     stale_[entry] = 1;
     min_keys_.mark_stale(entry);
   }
 
-  // All blocks that are loose, so that passes write nothing until unfreeze().
+  // Recomputes all stale bounds and freezes the caches: searches write nothing until unfreeze().
   void freeze(const BlockDirectory& order) const {
     frozen_ = true;
     if (stale_.empty()) return;
@@ -291,7 +302,7 @@ class SlotZoneMap {
     row_bounds_.move(from, to, count);
   }
 
-  // The rows of a block are these now.
+  // Replaces the rows of a block.
   void put(std::size_t entry, std::size_t rows, const ZoneMapRows& fresh) {
     round64(fresh.key, &row_bounds_.key[rows]);
     detail::round64_up(fresh.capacity, 0, &row_bounds_.capacity[rows]);
@@ -300,7 +311,7 @@ class SlotZoneMap {
     recompute_bounds(entry, rows);
   }
 
-  // The rows of a block are others.
+  // Recomputes the bounds of a block whose rows were replaced.
   void recompute_bounds(std::size_t entry, std::size_t rows) {
     recompute_block_bounds(entry, rows);
     min_keys_.reset_entry(entry, block_bounds_.key[entry]);
@@ -312,20 +323,20 @@ class SlotZoneMap {
     for (int j = 0; j < 64; ++j) to[j] = dictionary_.code_of(keys[j]);
   }
 
-  // Whether these are so few bits: what is told of few is read one by one.
+  // True if at most `few` bits are set; then testing them individually reads less memory.
   static bool at_most(int few, std::uint64_t bits) {
     for (; few > 0; --few) bits &= bits - 1;
     return bits == 0;
   }
 
-  // The blocks of a leaf that may have rows that pass.
+  // Mask of the blocks of a leaf that may contain rows that pass.
   std::uint64_t pass_blocks(std::size_t entries, std::size_t size,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
     if (blocks_ <= kMaxUnindexedBlocks) return blocks;
     if (size != MinKeyByCapacity::kNoClass) blocks = min_keys_.pass(entries, size, thresholds.key);
     if (!at_most(4, blocks)) return blocks & block_bounds_.pass(entries, thresholds);
-    std::uint64_t passing = 0;  // of a few only what is told of them is read
+    std::uint64_t passing = 0;  // few blocks: reads only their bounds
     for (std::uint64_t rest = blocks; rest; rest &= rest - 1) {
       const auto j = static_cast<std::size_t>(std::countr_zero(rest));
       passing |= std::uint64_t{block_bounds_.passes(entries + j, thresholds)} << j;
@@ -334,10 +345,12 @@ class SlotZoneMap {
   }
 
   std::size_t class_for(float capacity) const {
-    return frozen_ ? MinKeyByCapacity::kNoClass : min_keys_.class_for(capacity, block_bounds_.key.data());
+    return frozen_ ? MinKeyByCapacity::kNoClass
+                   : min_keys_.class_for(capacity, block_bounds_.key.data());
   }
 
-  // The keys of the block are read soon, and what is learnt from if they are read in vain.
+  // Prefetches the block's keys, and its capacities if a false positive would trigger
+  // MinKeyByCapacity::compute().
   void prefetch_block(std::size_t entry, std::size_t rows) const {
     const bool learns = !min_keys_.is_exact(entry);
     for (std::size_t row = rows; row < rows + 64; row += 16) {
@@ -346,7 +359,8 @@ class SlotZoneMap {
     }
   }
 
-  // Extremes are taken anew only where keys say no more: half as much is read.
+  // A false positive: computes exact minima by capacity, which read two columns, else stale bounds,
+  // which read four.
   void on_false_positive(std::size_t entry, std::size_t rows, std::size_t size) const {
     if (size != MinKeyByCapacity::kNoClass && !min_keys_.is_exact(entry))
       min_keys_.compute(entry, row_bounds_.key.data() + rows, row_bounds_.capacity.data() + rows);
@@ -354,7 +368,7 @@ class SlotZoneMap {
       recompute_block_bounds(entry, rows);
   }
 
-  // The extremes of a block, from its rows.
+  // Computes the bounds of a block from its rows.
   void recompute_block_bounds(std::size_t entry, std::size_t rows) const {
     if (!stale_.empty()) stale_[entry] = 0;
     block_bounds_.put(entry, detail::min64(row_bounds_.key.data() + rows),
@@ -382,7 +396,7 @@ class SlotZoneMap {
       reserve(size);
       resize(size);
     }
-    void resize(std::size_t size) {  // padding has no capacity, so it never passes
+    void resize(std::size_t size) {  // padding never passes: its capacity is negative
       key.resize(size, std::numeric_limits<float>::infinity());
       capacity.resize(size, -1.0f);
       performance.resize(size, 0.0f);
@@ -405,9 +419,10 @@ class SlotZoneMap {
       performance[block] = std::max(performance[block], from.performance[i]);
       end[block] = std::max(end[block], from.end[i]);
     }
-    // It is on its way from memory.
+    // Prefetches one row of all columns.
     void prefetch(std::size_t i) const {
-      slotkern::prefetch(&key[i]), slotkern::prefetch(&capacity[i]), slotkern::prefetch(&performance[i]), slotkern::prefetch(&end[i]);
+      slotkern::prefetch(&key[i]), slotkern::prefetch(&capacity[i]),
+          slotkern::prefetch(&performance[i]), slotkern::prefetch(&end[i]);
     }
     bool passes(std::size_t i, const Thresholds& thresholds) const {
       return key[i] <= thresholds.key && capacity[i] >= thresholds.capacity &&
@@ -419,22 +434,24 @@ class SlotZoneMap {
     }
   };
 
-  // failed_probes_ once so many looks in a row were enough: one that is not is worth a second.
+  // Value of failed_probes_ after a run of successes; allows two probes.
   static constexpr int kMaxProbeConfidence = -8;
-  // So many blocks are themselves looked at as fast as their extremes.
+  // Up to this many blocks the rows are scanned without reading block bounds.
   static constexpr std::size_t kMaxUnindexedBlocks = kKeyIndexThreshold == 0 ? 0 : 2;
 
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
   KeyDictionary dictionary_;
   Columns row_bounds_;
-  // Searches write here only where rows change, and there they take turns but for freeze().
+  // Caches written by const searches if rows change. Guarded by the pool's exclusive lock; frozen
+  // (read-only) inside a ConcurrentReadGuard.
   mutable Columns block_bounds_;
-  mutable std::vector<std::uint8_t> stale_;  // by entry; empty until a row has left or shrunk
+  mutable std::vector<std::uint8_t> stale_;  // [entry]; empty until a row was removed or shrank
   mutable MinKeyByCapacity min_keys_;
-  // Of probe_cheapest(): how often in vain lately (below zero: not so), and skipped since it was tried.
+  // State of probe_budget(): recent failures (negative: a run of successes), and probes skipped
+  // since the last one.
   mutable int failed_probes_ = 0, skipped_probes_ = 0;
-  mutable bool frozen_ = false;              // several threads search
+  mutable bool frozen_ = false;  // true during concurrent searches
 };
 
 }  // namespace slotkern
