@@ -348,8 +348,8 @@ void rows_inherit_bounds() {
   CHECK(bounds.find_or_create_row(3, low).table->rows[low]->least[2] == 0);
 }
 
-// The largest volume requested before the build is distinguished, but an outlier does not coarsen
-// the classes of other volumes.
+// The largest volume requested before the build is distinguished, but an outlier does not push
+// the other volumes below the lowest class.
 void classes_cover_the_largest_volume() {
   Pool p(rows_of(40, false, false, 1));
   AvailabilityTimeline spans;

@@ -56,7 +56,7 @@ class AdaptiveBudget {
   }
 
   static constexpr std::int64_t kMinDecay = 4, kMaxDecay = 64;  // divisors of the effort of a sweep
-  // in mean sweeps
+  // The largest balance, the largest overrun, and the interval between sweeps, in mean sweeps.
   static constexpr std::int64_t kMaxBalance = 16, kMaxOverrun = 3, kSweepInterval = 48;
   // Tests have a large balance at once, because their pools are small.
   static constexpr std::int64_t kInitialBalance = kFewRows == 0 ? 1 << 20 : 0;

@@ -90,7 +90,7 @@ class CostBoundCache {
     MaxWorkMatrix matrix;
     matrix.build(prepared, prices, spans, largest);
     reset_keeping(!is_built_ || utility_ >= kInitialUtility ? rebuild_threshold_
-                  : backoff_threshold());
+                                                            : backoff_threshold());
     cells_ = std::move(matrix);
     is_built_ = true;
     utility_ = kInitialUtility;
@@ -110,17 +110,17 @@ class CostBoundCache {
           for (Table& table : tables_)  // other classes keep their bounds
             for (std::size_t c = table.next_class[before]; c != 0 && c <= now;
                  c = table.next_class[c])
-              table.rows[c]->least[j] = 0, table.rows[c]->before[j] = 0;
+              table.rows[c]->least[j] = 0, table.rows[c]->skipped_groups[j] = 0;
         });
   }
   void on_node_removed(std::size_t k) { cells_.on_node_removed(k); }
 
   // Bounds for windows of n parts of a class or a higher one, by cell. `least`: lower bound on the
-  // cost per unit of work, padded with +inf to a multiple of 64. `before`: all nodes of rank below
-  // 64 * before have a lower class.
+  // cost per unit of work, padded with +inf to a multiple of 64. `skipped_groups`: all nodes of
+  // rank below 64 * skipped_groups have a lower class.
   struct Row {
     std::vector<float> least;
-    std::vector<std::uint8_t> before;
+    std::vector<std::uint8_t> skipped_groups;
   };
   // The rows for one n. Invariant: bounds do not decrease with the class.
   struct Table {
@@ -129,12 +129,12 @@ class CostBoundCache {
     // The next higher class with a row; 0: none.
     std::array<std::uint8_t, MaxWorkMatrix::kClasses> next_class{};
 
-    void raise(std::size_t c, std::size_t cell, float least, std::uint8_t before) {
+    void raise(std::size_t c, std::size_t cell, float least, std::uint8_t skipped_groups) {
       do {
         Row& row = *rows[c];
         if (!(row.least[cell] < least)) return;
         row.least[cell] = least;
-        row.before[cell] = before;
+        row.skipped_groups[cell] = skipped_groups;
       } while ((c = next_class[c]) != 0);
     }
   };
@@ -208,7 +208,7 @@ class CostBoundCache {
     Row row;
     row.least.assign((cells_.size() + 63) / 64 * 64, std::numeric_limits<float>::infinity());
     std::fill_n(row.least.begin(), cells_.size(), 0.0f);
-    row.before.assign(cells_.size(), 0);
+    row.skipped_groups.assign(cells_.size(), 0);
     const Table* fewer = nullptr;
     for (const Table& table : tables_) {
       if (table.n == n) inherit(table, c, 1, row);
@@ -221,12 +221,12 @@ class CostBoundCache {
     while (c > 0 && !table.rows[c]) --c;
     if (!table.rows[c]) return;
     const Row& source = *table.rows[c];
-    for (std::size_t j = 0; j < row.before.size(); ++j) {
+    for (std::size_t j = 0; j < row.skipped_groups.size(); ++j) {
       const float least =
           times > 1 ? round_down(source.least[j] * times * (1 - kMargin)) : source.least[j];
       if (!(row.least[j] < least)) continue;
       row.least[j] = least;
-      row.before[j] = source.before[j];
+      row.skipped_groups[j] = source.skipped_groups[j];
     }
   }
 

@@ -115,7 +115,7 @@ class CostSearch {
     for (std::size_t i = 0; i < w_.cells.size(); ++i) {
       if (i + kAhead < w_.cells.size()) {
         const std::size_t next = w_.cells[i + kAhead].row;
-        cells_.prefetch_cell(next, row_.before[next]);
+        cells_.prefetch_cell(next, row_.skipped_groups[next]);
       }
       const std::size_t cell = w_.cells[i].row;
       double sum;
@@ -182,8 +182,8 @@ class CostSearch {
   // their cost. Returns false if the cell has no better window.
   bool compute_cell_bound(std::size_t cell, double& sum) {
     poll();
-    const float before = row_.least[cell];
-    Walk walk(cells_, cell, class_, row_.before[cell]);
+    const float old_bound = row_.least[cell];
+    Walk walk(cells_, cell, class_, row_.skipped_groups[cell]);
     PairSum keys;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -200,7 +200,7 @@ class CostSearch {
     // The cost overflows, but the cell is not closed.
     table_.raise(class_, cell, std::min(round_down(sum / volume_ * (1 - kMargin)), kMaxFloat),
                  static_cast<std::uint8_t>(std::min<std::size_t>(first / 64, 255)));
-    if (row_.least[cell] > before) build_work_ += bound_work_;
+    if (row_.least[cell] > old_bound) build_work_ += bound_work_;
     return can_improve(cell, sum);
   }
   bool can_improve(std::size_t cell, double sum) const {
@@ -215,7 +215,7 @@ class CostSearch {
   // the others by rising rate. `sum`: lower bound on the cost of the n cheapest.
   bool search_cell(std::size_t cell, double sum) {
     poll();
-    Walk walk(cells_, cell, class_, row_.before[cell]);
+    Walk walk(cells_, cell, class_, row_.skipped_groups[cell]);
     for (std::size_t i = 0; i < n_; ++i) w_.ranks[i] = walk.next();
     cell_begin_ = cells_.begin(cell), cell_end_ = cells_.end(cell);
     elapsed_share_ = static_cast<double>(cell) / static_cast<double>(cells_.size());
@@ -405,7 +405,7 @@ class CostSearch {
   static constexpr float kClosed = std::numeric_limits<float>::infinity(),
                          kMaxFloat = std::numeric_limits<float>::max();
   static constexpr std::size_t kBatch = 4, kMinProbedCells = 8, kAhead = 4;
-  // starts of a node in a cell that are not charged
+  // Starts of one node in a cell that are not charged to the budget.
   static constexpr std::size_t kFreeSpansPerNode = 3;
   static constexpr std::ptrdiff_t kMaxLinearSteps = 16;  // beyond: bisection
 

@@ -72,10 +72,10 @@ class MaxWorkMatrix {
     std::vector<double> starts;
     starts.reserve(prepared.slots.size());
     prepared.each_row([&](std::size_t row) { starts.push_back(prepared.slots[row].start); });
-    const std::size_t most = std::min(count_cells(prepared), starts.size());
+    const std::size_t num_cells = std::min(count_cells(prepared), starts.size());
     edges_.assign(1, -kInfinity);
-    for (std::size_t j = 1; j < most; ++j) {
-      const double edge = starts[j * starts.size() / most];
+    for (std::size_t j = 1; j < num_cells; ++j) {
+      const double edge = starts[j * starts.size() / num_cells];
       if (edge > edges_.back()) edges_.push_back(edge);
     }
     build_buckets();
@@ -92,7 +92,7 @@ class MaxWorkMatrix {
   }
   void clear() { classes_ = {}, start_bits_ = {}; }
 
-  // [begin, end) was removed from the free time of node k, which is now `free`.
+  // The span [begin, end) was removed from the free time of node k, which is now `free`.
   void on_booked(std::size_t k, const std::vector<Span>& free, double begin, double end) {
     const std::size_t before = count_started(free, begin), at = cell_at(begin), last = cell_at(end);
     const bool left = before > 0 && free[before - 1].end == begin;
@@ -149,13 +149,12 @@ class MaxWorkMatrix {
    public:
     static constexpr std::size_t kEnd = ~std::size_t{0};
 
-    // The caller guarantees that all nodes of rank below 64 * `before` have a lower class.
-    Walk(const MaxWorkMatrix& cells, std::size_t cell, std::uint8_t min_class, std::size_t before)
+    // The caller guarantees that all nodes of rank below 64 * `skipped_groups` have a lower class.
+    Walk(const MaxWorkMatrix& cells, std::size_t cell, std::uint8_t min_class,
+         std::size_t skipped_groups)
         : classes_(cells.classes_.data() + cell * cells.width_),
-          start_bits_(cells.start_bits_.data() + cell * cells.width_ / 64),
-          width_(cells.width_),
-          min_class_(min_class),
-          base_(64 * before),
+          start_bits_(cells.start_bits_.data() + cell * cells.width_ / 64), width_(cells.width_),
+          min_class_(min_class), base_(64 * skipped_groups),
           hits_(detail::mask_at_least64(classes_ + base_, min_class)) {}
 
     std::size_t next() {
@@ -199,8 +198,8 @@ class MaxWorkMatrix {
   };
 
   // Prefetches the classes that a walk from there reads first.
-  void prefetch_cell(std::size_t cell, std::size_t before) const {
-    const std::uint8_t* const at = classes_.data() + cell * width_ + 64 * before;
+  void prefetch_cell(std::size_t cell, std::size_t skipped_groups) const {
+    const std::uint8_t* const at = classes_.data() + cell * width_ + 64 * skipped_groups;
     slotkern::prefetch(at), slotkern::prefetch(at + 64);
   }
 
@@ -247,7 +246,7 @@ class MaxWorkMatrix {
       nodes_[k].has_one_price =
           nodes_[k].has_one_price && prices[span.origin_row] == nodes_[k].price;
     };
-    // may become free again
+    // Booked and withheld spans may become free again.
     spans.bookings().for_each(check_price), spans.for_each_withheld(check_price);
     std::sort(nodes_.begin(), nodes_.end(), [](const RankedNode& a, const RankedNode& b) {
       return a.rate != b.rate ? a.rate < b.rate : a.place < b.place;

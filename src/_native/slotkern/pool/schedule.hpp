@@ -62,7 +62,8 @@ inline void reserve_rest(const std::vector<Query>& queries, std::size_t done, Wi
 }  // namespace detail
 
 // As find() of window/find.hpp, on a changing pool.
-inline Answer find_window(SlotPool& pool, const Query& query, int criterion, ShapeKind shape) noexcept {
+inline Answer find_window(SlotPool& pool, const Query& query, int criterion,
+                          ShapeKind shape) noexcept {
   return run_search(query, [&](Workspace& work, Found& found) {
     return pool.find(query, criterion, shape, work, found);
   });

@@ -125,7 +125,7 @@ class StartBoundCache {
     if (n_.empty()) return;
     const double capacity = PreparedSlots::capacity(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
-    // prices do not bound costs then
+    // Prices do not bound costs here.
     if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;
     detail::lower_served_bounds(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                                 start_.data(), n_.size(), capacity, cheap);

@@ -143,8 +143,8 @@ class UsableSlotIndex {
     if (!is_usable(k, wanted)) return erase(k, span, at);
     invalidate_on_bad_alloc([&] { tree_.set_start(span.start, k, start, at); });
   }
-  // [start, finish) was subtracted; the rest after `finish` stays, and the rest before `start` if
-  // `keeps_before`.
+  // The time [start, finish) was subtracted; the rest after `finish` stays, and the rest before
+  // `start` if `keeps_before`.
   void subtract(std::size_t k, const Span& span, double start, double finish, std::size_t at,
                 bool keeps_before) {
     const Span before{span.start, start, span.origin_row},
@@ -241,7 +241,7 @@ class UsableSlotIndex {
         build(free);
       else
         build(threshold_ >= before ? usable_rows(-kInfinity)
-              : rows_for_lower_threshold(before, free));
+                                   : rows_for_lower_threshold(before, free));
     } catch (...) {  // strong exception guarantee
       threshold_ = before, min_requested_ = min_requested;
       throw;
