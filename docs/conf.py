@@ -8,7 +8,7 @@ from pathlib import Path
 import slotkern
 
 HERE = Path(__file__).parent
-#: Where the sources are published: a placeholder, named here alone.
+#: The address of the sources: a placeholder, defined only here.
 REPOSITORY = "https://example.org/slotkern"
 sys.path.insert(0, str(HERE))  # site_parts.py
 
@@ -36,7 +36,7 @@ add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the sections Parameters and Returns say them
+autodoc_typehints = "none"  # types are in the sections Parameters and Returns
 autosummary_generate = True
 templates_path = ["_templates"]
 numpydoc_show_class_members = False

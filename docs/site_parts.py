@@ -1,7 +1,7 @@
-"""What the site needs beside its extensions.
+"""Extensions of the site.
 
 Names of slotkern in code become links, figures of examples are found without pyplot,
-notebooks are fetched, and the command line is described by what it says of itself.
+notebooks are copied, and the page of the command line is generated from its help texts.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ NAME = re.compile(r"(?:sk\.|slotkern\.)?(\w+)((?:\.\w+)?)(?:\(\))?")
 
 
 class LinkNames(SphinxTransform):
-    """Make links of names that are public, where they stand as code in a text."""
+    """Convert public names in inline code to links."""
 
     default_priority = 400
 
     def apply(self, **options: Any) -> None:
-        """Wrap them in references, which are resolved with all others."""
+        """Wrap the names in references, which Sphinx resolves."""
         for literal in [*self.document.findall(nodes.literal)]:
             found = NAME.fullmatch(literal.astext())
             inside = isinstance(
@@ -48,7 +48,7 @@ class LinkNames(SphinxTransform):
             thing = getattr(slotkern, found[1])
             member = found[2] if hasattr(thing, found[2][1:] or "__doc__") else ""
             if member and not callable(getattr(thing, member[1:])):
-                member = ""  # attributes stand on the page of their class
+                member = ""  # attributes are on the page of their class
             link = addnodes.pending_xref(
                 "",
                 refdomain="py",
@@ -65,19 +65,19 @@ class LinkNames(SphinxTransform):
 def on_one_line(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, given: Any, result: Any
 ) -> tuple[str, Any] | None:
-    """A long signature of a compiled class as one: lines would be taken for several."""
+    """Join the lines of a compiled class's signature: Sphinx expects one per line."""
     if what != "class":
         return None
     text = getattr(thing, "__text_signature__", None)
     return (" ".join(text.split()), None) if text and "\n" in text else None
 
 
-#: What data says of itself is what its type says; this is said instead.
+#: Descriptions of data, instead of the docstrings of their types.
 DATA = {
-    "SLOT": "The fields of a slot, of which every slot array has these and any others.",
+    "SLOT": "The required fields of a slot array; further fields are allowed.",
     "SWF": "The fields of the Standard Workload Format, in its order; -1 is unknown.",
     "GWF": "The fields of the Grid Workload Format, in its order; -1 is unknown.",
-    "CRITERIA": "The criteria that a sweep alone optimizes, and what is best by each.",
+    "CRITERIA": "The criteria optimized by a sweep alone, with their optima.",
     "POLICIES": "The policies of `replay` by name.",
     "CSS": "The cyclic scheduling scheme: one batch, alternatives by first fit.",
 }
@@ -86,22 +86,22 @@ DATA = {
 def described(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Describe data by what it holds, and attributes where their class lists them."""
+    """Describe data by its contents, and attributes in the list of their class."""
     short = name.rpartition(".")[2]
     if short in DATA and not callable(thing):
-        lines[:] = [DATA[short], "", *_held(thing), ""]
+        lines[:] = [DATA[short], "", *_contents(thing), ""]
     for k, line in enumerate(lines):
         lines[k] = re.sub(r":obj:`(\w+) <[\w.]+>`", r"``\1``", line)
 
 
-def _held(thing: Any) -> list[str]:
-    """The fields of a type, or the entries of a mapping, as a list."""
+def _contents(thing: Any) -> list[str]:
+    """List the fields of a dtype, or the entries of a mapping."""
     if fields := getattr(thing, "names", None):
         return [f"- ``{name}``: {thing[name]}" for name in fields]
     if isinstance(thing, dict):
         return [
-            f"- ``{name}``: " + (said if isinstance(said, str) else f"``{said!r}``")
-            for name, said in thing.items()
+            f"- ``{name}``: " + (value if isinstance(value, str) else f"``{value!r}``")
+            for name, value in thing.items()
         ]
     return [f"``{thing!r}``"]
 
@@ -111,7 +111,7 @@ def figures(
     block_vars: dict[str, Any],
     gallery_conf: dict[str, Any],
 ) -> str:
-    """The figure that a block of an example ends with: no picture needs pyplot."""
+    """Save the figure that ends a block of an example; pyplot is not needed."""
     from matplotlib.figure import Figure
     from sphinx_gallery.scrapers import figure_rst
 
@@ -124,24 +124,24 @@ def figures(
 
 
 def _title(figure: Any, text: str) -> str:
-    """What stands above a picture, for those who do not see it."""
-    said = [axes.get_title() for axes in figure.axes]
-    first = next((each for each in said if each), "the picture of this example")
+    """Return the title of a picture, used as its alternative text."""
+    titles = [axes.get_title() for axes in figure.axes]
+    first = next((title for title in titles if title), "the picture of this example")
     return str(first).replace("\\$", "$").replace("\n", " ")
 
 
 class Run(Directive):
-    """Commands of a shell, and below them what they print when the page is built.
+    """Runs shell commands when the page is built and shows their output.
 
-    The commands of one page run in one folder, so that a later block finds the files of
-    an earlier one. Anything on standard error is a warning, and so fails the build.
+    The commands of one page share a folder, so later blocks find the files of earlier
+    ones. Output on standard error fails the build.
     """
 
     has_content = True
     folders: ClassVar[dict[str, tempfile.TemporaryDirectory[str]]] = {}
 
     def run(self) -> list[nodes.Node]:
-        """The commands and their output, as two blocks."""
+        """Return the commands and their output as two blocks."""
         commands = "\n".join(self.content)
         env = self.state.document.settings.env
         folder = self.folders.setdefault(env.docname, tempfile.TemporaryDirectory())
@@ -193,10 +193,10 @@ def one_style(gallery_conf: dict[str, Any], name: str) -> None:
 
 
 class Commands(Directive):
-    """Every command with its arguments and options, as `--help` says them."""
+    """Lists every command with its arguments and options, from its help texts."""
 
     def run(self) -> list[nodes.Node]:
-        """Sections, one a command."""
+        """Return one section per command."""
         import typer
 
         from slotkern.commands.main import app
@@ -212,7 +212,7 @@ class Commands(Directive):
 
 
 def _below(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The commands of a group and of the groups in it, by their whole names."""
+    """Yield the commands of a group and its subgroups with their full names."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         inner = type(context)(command, context, name)
@@ -223,7 +223,7 @@ def _below(group: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _command(name: str, command: Any, context: Any) -> list[str]:
-    """One command in reStructuredText."""
+    """Return the reStructuredText of one command."""
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [name, "-" * len(name), "", *_paragraphs(command.help or ""), ""]
     lines += [".. code-block:: text", "", f"   {context.command_path} {usage}", ""]
@@ -250,7 +250,7 @@ def _escaped(text: str) -> str:
 
 
 def notebooks(app: Sphinx) -> None:
-    """Take what stands beside the other examples for pages, which are executed."""
+    """Copy the example notebooks into the site, which executes them."""
     here = Path(app.srcdir)
     (here / "notebooks").mkdir(exist_ok=True)
     for path in sorted((here.parent / "examples").glob("*.ipynb")):
@@ -258,7 +258,7 @@ def notebooks(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register all of it."""
+    """Register transforms, directives and event handlers."""
     app.add_transform(LinkNames)
     app.add_directive("commands", Commands)
     app.add_directive("run", Run)

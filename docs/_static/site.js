@@ -1,4 +1,4 @@
-// What the theme leaves without a name for those who hear the page.
+// Adds accessible names that the theme omits.
 document.addEventListener("DOMContentLoaded", () => {
   for (const summary of document.querySelectorAll("li.toctree-l1 summary, li summary")) {
     const link = summary.parentElement.parentElement.querySelector(":scope > a");
