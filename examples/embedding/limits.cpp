@@ -1,4 +1,5 @@
-// Two nodes with 500 GB between them, for at most 6 kWh: limits on sums over the parts.
+// Finds two nodes with at least 500 GB of storage together that use at most 6 kWh: constraints on
+// sums over the parts of a window.
 //
 // g++ -std=c++20 -O3 -ffp-contract=off -I <slotkern.get_include()> limits.cpp
 #include <cstdio>

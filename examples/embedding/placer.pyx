@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A scheduling loop in Cython: no Python object for a request or a window."""
+"""A scheduling loop in Cython that creates no Python objects for requests and windows."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ embed.need_interface(embed.INTERFACE)
 
 
 def place(pool, double[::1] volumes, int nodes):
-    """Book the earliest window for each volume; its start, or -1 where there is none."""
+    """Book the earliest window for each volume and return the starts, -1 if none was found."""
     if nodes < 1:
         raise ValueError(f"nodes must be at least 1, got {nodes}")
     cdef void* slots = embed.address_of(pool)

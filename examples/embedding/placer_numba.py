@@ -1,4 +1,4 @@
-"""A scheduling loop in numba: find, book and give back inside one compiled function."""
+"""A scheduling loop in numba: find and book windows inside one compiled function."""
 
 import numba
 import numpy as np
@@ -9,7 +9,7 @@ import slotkern.numba as sn
 
 @numba.njit(cache=True)
 def place(pool, volumes, nodes):
-    """Starts of what could be booked, one a volume; NaN where nothing fits."""
+    """Book a window for each volume and return the starts, NaN if none was found."""
     starts = np.full(len(volumes), np.nan)
     window = sn.window(nodes)
     for i in range(len(volumes)):

@@ -1,4 +1,4 @@
-// CHECK for programs that test kernels: says what did not hold, and where, and goes on.
+// CHECK for kernel tests: prints the failed condition with file and line, counts it, and continues.
 #pragma once
 
 #include <cstdio>

@@ -1,7 +1,6 @@
-// Prints one line a criterion and shape: a digest of every bit of some thousand searches; then
-// one line a kind of value and shape, one a method of choose and one of the choice of one each.
-// Built by other compilers, for other instruction sets, machines and systems, the lines must be
-// the same.
+// Prints a digest of all result bits of thousands of searches: one line per criterion and shape,
+// per kind of value and shape, per method of choose, and one for the multiple-choice knapsack.
+// Every compiler, instruction set and operating system must print the same lines.
 #include <cstdio>
 #include <random>
 #include <vector>

@@ -1,5 +1,5 @@
-// What is no request is refused, in every kernel and through the plain C functions. Prints how
-// many were; returns 1 at the first that was not.
+// Checks that every kernel and the C functions reject invalid requests. Prints the number of
+// rejections; returns 1 at the first request that was accepted.
 #include <cmath>
 #include <cstdio>
 

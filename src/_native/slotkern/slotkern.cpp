@@ -1,4 +1,4 @@
-// The functions of slotkern.h: what is not in the C++ headers is only who owns the slots, and words.
+// The functions of slotkern.h. Beyond the C++ headers: ownership of the slots, texts of codes.
 #include "slotkern/slotkern.h"
 
 #include <algorithm>
@@ -41,9 +41,9 @@ Fault open(slotkern_pool& owner) {
   return {open_pool(owner.pool, owner.prepared, prices, nullptr)};
 }
 
-// What is done in turn, and never throws.
+// Runs f under the mutex of the pool and converts exceptions to status codes.
 template <class F>
-int in_turn(slotkern_pool* pool, F f) noexcept {
+int run_locked(slotkern_pool* pool, F f) noexcept {
   return static_cast<int>(guarded([&] {
     const std::lock_guard lock(pool->mutex);
     return f();
@@ -55,7 +55,7 @@ using Change = Status(SlotPool&, double, const Part*, std::size_t, std::size_t&)
 int change(slotkern_pool* pool, double start, const slotkern_part* parts, std::size_t count,
            std::size_t* bad, Change* change) noexcept {
   if (!pool || !parts || !count) return kRefused;
-  return in_turn(pool, [&] {
+  return run_locked(pool, [&] {
     std::vector<Part> taken(count);
     for (std::size_t i = 0; i < count; ++i)
       taken[i] = {static_cast<std::size_t>(parts[i].row), parts[i].node, parts[i].length, 0};
@@ -149,7 +149,7 @@ int slotkern_find(slotkern_pool* pool, const slotkern_request* request, const ch
   query.deadline = std::min(request->deadline, query.deadline);
   query.max_runtime = request->max_runtime;
   query.setup = request->setup, query.step = request->step;
-  return in_turn(pool, [&] {
+  return run_locked(pool, [&] {
     const Answer answer =
         find_window(pool->pool, query, criterion_index(criterion), static_cast<ShapeKind>(shape));
     if (answer.status != Status::ok) return answer.status;
@@ -176,12 +176,12 @@ int slotkern_release(slotkern_pool* pool, double start, const slotkern_part* par
 
 int slotkern_advance(slotkern_pool* pool, double now) {
   if (!pool) return kRefused;
-  return in_turn(pool, [&] { return advance(pool->pool, now); });
+  return run_locked(pool, [&] { return advance(pool->pool, now); });
 }
 
 int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t room, size_t* count) {
   if (!pool || !count || (!slots && room)) return kRefused;
-  return in_turn(pool, [&] {
+  return run_locked(pool, [&] {
     PoolState state;
     if (const Status status = state_of(pool->pool, state); status != Status::ok) return status;
     *count = state.free.size();

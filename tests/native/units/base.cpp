@@ -1,4 +1,5 @@
-// The rules of floating point, of signals and of memory, each against its plain definition.
+// Unit tests of base/: floating point, sums, sorting, interrupts and memory against plain
+// reference implementations.
 #include <algorithm>
 #include <cmath>
 #include <compare>
@@ -21,7 +22,7 @@ using namespace unit;
 
 namespace {
 
-void rounds_to_the_safe_side() {
+void rounding_is_directed() {
   for (int round = 0; round < 2000; ++round) {
     const double x = std::ldexp(real() - 0.5, static_cast<int>(below(320)) - 160);
     const float down = round_down(x), up = round_up(x);
@@ -33,7 +34,7 @@ void rounds_to_the_safe_side() {
   CHECK(round_down(-1e-60) < 0 && round_up(1e-60) > 0 && round_down(1e-60) == 0);
 }
 
-// The pair of sums and the expansion give the same, also for sums halfway between two doubles.
+// PairSum and ExactSum agree, including sums halfway between two doubles.
 void sums_are_exact() {
   const double tenths[] = {0.1, 0.2, 0.3, 0.7, 4.35, 0.57, 1.15, 5e-324, 0x1p-53, 1, 0x1p60};
   std::size_t hard = 0;
@@ -57,8 +58,8 @@ void sums_are_exact() {
   CHECK(exact_sum(2, [](std::size_t) { return 1.7e308; }) == kInfinity);
 }
 
-// 100 times 4.35 is 435, and one cent is one cent.
-void amounts_are_met_in_decimals() {
+// 100 * 4.35 meets 435, and a difference of one cent is not tolerated.
+void limits_tolerate_decimal_rounding() {
   for (int round = 0; round < 20000; ++round) {
     const std::size_t n = 1 + below(500);
     const auto digits = static_cast<int>(2 + below(3));
@@ -78,8 +79,8 @@ void amounts_are_met_in_decimals() {
   CHECK(relaxed_max(0) == 0 && relaxed_max(5e-324) == 5e-324 && relaxed_max(-1) > -1);
 }
 
-// A thread that answers no signals stops for a fork alone.
-void each_call_stops_for_what_it_hears() {
+// A thread that does not run Python signal handlers stops only for a fork.
+void interrupts_stop_the_right_calls() {
   using namespace slotkern::detail;
   for (const bool hears : {false, true}) {
     InterruptScope watch;
@@ -92,8 +93,8 @@ void each_call_stops_for_what_it_hears() {
 
 std::sig_atomic_t handled = 0;
 
-// A handler that was there is called first, and is there again after the call.
-void each_handled_signal_stops_a_call() {
+// The previous handler is called first, and is restored after the call.
+void handled_signals_stop_a_call() {
   using namespace slotkern::detail;
   for (const int signal : {SIGINT, SIGTERM}) {
     handled = 0;
@@ -116,7 +117,7 @@ void each_handled_signal_stops_a_call() {
   }
 }
 
-void sorts_like_any_other() {
+void radix_sort_equals_std_sort() {
   struct Item {
     std::uint64_t key;
     std::int32_t number;
@@ -137,8 +138,8 @@ void sorts_like_any_other() {
   CHECK(key_of(1) < key_of(1.5) && key_of(1e300) < key_of(kInfinity));
 }
 
-// Of all lengths, with few keys and with many: what is equal keeps its order.
-void merges_like_a_stable_sort() {
+// Stability, for all lengths, with few and with many distinct keys.
+void merge_sort_equals_stable_sort() {
   struct Item {
     double key;
     std::size_t place;
@@ -156,7 +157,7 @@ void merges_like_a_stable_sort() {
     }
 }
 
-void several_may_make_what_one_keeps() {
+void lazy_publishes_one_value() {
   using Kept = Lazy<std::vector<int>>;
   Kept kept;
   CHECK(!kept.get_if_ready());
@@ -180,7 +181,7 @@ void several_may_make_what_one_keeps() {
   CHECK(!kept.get_if_ready() && !copy.get_if_ready());
 }
 
-void numbers_are_put_in_order() {
+void bitmap_sort_orders_numbers() {
   BitmapSort by_number;
   int ordered = 0, apart = 0, twice = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -205,7 +206,7 @@ void numbers_are_put_in_order() {
   CHECK(ordered > 200 && apart > 50 && twice > 100);
 }
 
-void large_vectors_hold_what_others_do() {
+void large_vectors_equal_plain_vectors() {
   LargeVector<int> numbers;
   for (int i = 0; i < 3'000'000; ++i) numbers.push_back(i);
   const LargeVector<int> copy = numbers;
@@ -216,15 +217,15 @@ void large_vectors_hold_what_others_do() {
 }  // namespace
 
 int main() {
-  rounds_to_the_safe_side();
+  rounding_is_directed();
   sums_are_exact();
-  amounts_are_met_in_decimals();
-  each_call_stops_for_what_it_hears();
-  each_handled_signal_stops_a_call();
-  sorts_like_any_other();
-  merges_like_a_stable_sort();
-  numbers_are_put_in_order();
-  several_may_make_what_one_keeps();
-  large_vectors_hold_what_others_do();
+  limits_tolerate_decimal_rounding();
+  interrupts_stop_the_right_calls();
+  handled_signals_stop_a_call();
+  radix_sort_equals_std_sort();
+  merge_sort_equals_stable_sort();
+  bitmap_sort_orders_numbers();
+  lazy_publishes_one_value();
+  large_vectors_equal_plain_vectors();
   return report();
 }

@@ -11,7 +11,7 @@ thread_local long memory_left = -1;  // allocations that still succeed; -1: all
 
 }  // namespace unit
 
-// Not inline, because compilers warn of a mismatch of new and free in inlined code.
+// Not inline: compilers warn about mismatched new and free in inlined code.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (unit::memory_left == 0) throw std::bad_alloc{};
   if (unit::memory_left > 0) --unit::memory_left;

@@ -1,6 +1,7 @@
-// Screens, nodes and prepared rows, each against its plain definition.
+// Unit tests of slots/: zone maps, directory, node index and prepared slots against plain
+// reference implementations.
 #if defined(__x86_64__) && defined(__linux__)
-#define SLOTKERN_MULTIVERSION 1  // all that this machine can run
+#define SLOTKERN_MULTIVERSION 1  // test all SIMD versions that this machine can run
 #endif
 
 #include <algorithm>
@@ -19,8 +20,8 @@ using namespace unit;
 
 namespace {
 
-// Whatever instructions this machine has, wherever the rows stand.
-void all_passes_find_the_same_rows() {
+// All SIMD versions of the filter agree, at any alignment.
+void simd_filters_agree() {
   using Pass = std::uint64_t (*)(const float*, const float*, const float*, const float*,
                                  const Thresholds&);
   std::vector<Pass> passes = {detail::pass_any, detail::pass64};
@@ -47,7 +48,7 @@ void all_passes_find_the_same_rows() {
   }
 }
 
-void extremes_are_those_of_a_plain_look() {
+void block_bounds_equal_plain_extremes() {
   constexpr float none = std::numeric_limits<float>::infinity();
   for (int round = 0; round < 4000; ++round) {
     float key[65], room[65];
@@ -64,7 +65,7 @@ void extremes_are_those_of_a_plain_look() {
   }
 }
 
-void leasts_of_lanes_and_places_among_them() {
+void lane_minima_and_approximate_ranks() {
   constexpr float none = std::numeric_limits<float>::infinity();
   for (int round = 0; round < 4000; ++round) {
     std::vector<float> x(64 * (1 + below(3)));
@@ -93,7 +94,7 @@ void leasts_of_lanes_and_places_among_them() {
   }
 }
 
-// A screen of so many rows, of which put(rows, j, i) says row i as the j-th of its block.
+// Builds a zone map of `count` rows; put(rows, j, i) stores row i as the j-th of its block.
 template <class Put>
 SlotZoneMap screen_of(std::size_t count, double origin, Put put) {
   SlotZoneMap screen;
@@ -108,11 +109,11 @@ SlotZoneMap screen_of(std::size_t count, double origin, Put put) {
   return screen;
 }
 
-// Rows come, leave, grow and shrink: a block that does not pass has no row that would.
-void least_keys_hide_no_row() {
-  constexpr std::size_t blocks = 1024;  // fewer are not remembered
+// While rows are added, removed, grown and shrunk, no pruned block contains a row that passes.
+void key_index_has_no_false_negatives() {
+  constexpr std::size_t blocks = 1024;  // the index is off for fewer
   std::vector<float> key(blocks * 64), room(key.size());
-  std::vector<float> leasts(blocks, 0.0f);  // of whatever room
+  std::vector<float> leasts(blocks, 0.0f);  // over all capacities
   MinKeyByCapacity keys;
   keys.reset(blocks, blocks, true);
   std::size_t hidden = 0, shown = 0, learnt = 0;
@@ -138,7 +139,7 @@ void least_keys_hide_no_row() {
     CHECK(passes || !some);
     passes ? ++shown : ++hidden;
     if (!passes || some) continue;
-    // Nor, where a size begins, has a block that passes none.
+    // At the lower end of a class, a block that passes has such a row.
     const float begins = 12 + static_cast<float>(below(4));
     const std::size_t from = keys.class_for(begins, leasts.data());
     keys.compute(block, &key[block * 64], &room[block * 64]);
@@ -151,11 +152,11 @@ void least_keys_hide_no_row() {
   CHECK(hidden > 1000 && shown > 1000 && learnt > 100);
 }
 
-// What a look has seen of rows tells sizes apart, the least of them too: where one begins, a row
-// counts for what asks for as much, and for nothing that asks for the next.
-void least_keys_tell_sizes_apart() {
+// compute() separates all classes, the lowest included: a row at the lower end of a class counts
+// for requests of that class and not for the next one.
+void key_index_separates_classes() {
   const std::vector<float> leasts(64, 0.0f);
-  for (float first = 8; first < 16; ++first)  // each begins a size, as does twice as much
+  for (float first = 8; first < 16; ++first)  // lower end of a class, and so is 2 * first
     for (std::size_t k = 0; k < 15; ++k) {
       const auto begins = [](float room, std::size_t sizes) {
         for (; sizes > 0; --sizes) room += room < 16 ? 1 : room < 32 ? 2 : 4;
@@ -163,7 +164,7 @@ void least_keys_tell_sizes_apart() {
       };
       MinKeyByCapacity keys;
       keys.reset(kKeyIndexThreshold + 1, 64, true);
-      keys.class_for(2 * first, leasts.data());  // they begin at half of it
+      keys.class_for(2 * first, leasts.data());  // the range begins at half of it
       std::vector<float> key(64, kInfinity), room(64, -1);
       key[5] = 3, room[5] = begins(first, k);
       keys.compute(7, key.data(), room.data());
@@ -172,7 +173,7 @@ void least_keys_tell_sizes_apart() {
       };
       CHECK(passes(k, 3) && !passes(k, 2) && !passes(k + 1, 3));
     }
-  // Of rooms so small that they are of no size nothing is said; of the largest, what is true.
+  // Capacities too small for a class are not indexed; the largest class is correct.
   constexpr float largest = std::numeric_limits<float>::max();
   for (const float wanted : {1e-40f, 1e-30f, largest / 4, largest}) {
     MinKeyByCapacity keys;
@@ -190,8 +191,8 @@ void least_keys_tell_sizes_apart() {
   }
 }
 
-// The least key of each page counts all its blocks up to the last one that was asked for.
-void pages_know_their_least_keys() {
+// leaf_min_key() covers all blocks of a leaf up to the last one requested.
+void leaf_minima_cover_their_blocks() {
   for (int round = 0; round < 300; ++round) {
     const std::size_t blocks = 1 + below(round % 3 ? 900 : 70);
     BlockDirectory order;
@@ -215,9 +216,10 @@ void pages_know_their_least_keys() {
   }
 }
 
-// The screen tells what differs by less than a thousandth, far from zero too.
-void screen_passes_little_that_is_just_beyond() {
-  const SlotZoneMap screen = screen_of(640, 1.7e9, [](ZoneMapRows& rows, std::size_t j, std::size_t i) {
+// The zone map resolves relative differences below 1/1000, also far from zero.
+void zone_map_resolves_small_differences() {
+  const SlotZoneMap screen = screen_of(640, 1.7e9, [](ZoneMapRows& rows, std::size_t j,
+                                                      std::size_t i) {
     const double near = 1 + 1e-6 * static_cast<double>(i);
     rows.put(j, near, near, near, 1.7e9 + static_cast<double>(i));
   });
@@ -233,7 +235,7 @@ void screen_passes_little_that_is_just_beyond() {
   CHECK(count({2, 0, 0, screen.ending(1.7e9 + 320)}) <= 322);
 }
 
-void screen_keeps_what_a_plain_filter_keeps() {
+void zone_map_has_no_false_negatives() {
   for (int round = 0; round < 60; ++round) {
     const std::size_t count = 1 + below(round % 4 == 0 ? 9000 : 300);
     std::vector<float> columns[4];
@@ -261,8 +263,8 @@ void screen_keeps_what_a_plain_filter_keeps() {
   }
 }
 
-// BlockDirectory come and go: they stand in order, and what moves with their entries stays with them.
-void blocks_stand_in_order() {
+// Blocks are inserted and removed: they stay in order, and data indexed by entry moves with them.
+void directory_keeps_blocks_in_order() {
   struct Labels {
     std::vector<std::size_t>* of_seats;
     void resize(std::size_t entries) const { of_seats->resize(entries, BlockDirectory::kNone); }
@@ -276,9 +278,9 @@ void blocks_stand_in_order() {
     order.reserve(first);
     order.bulk_load(first);
     std::vector<std::size_t> label(order.entries(), BlockDirectory::kNone), spare;
-    std::vector<std::pair<double, std::size_t>> wanted;  // first start and block
+    std::vector<std::pair<double, std::size_t>> wanted;  // start of the first slot, block
     order.each([&](std::size_t entry) {
-      const auto start = static_cast<double>(wanted.size() / 3);  // several begin together
+      const auto start = static_cast<double>(wanted.size() / 3);  // three blocks per start
       label[entry] = wanted.size();
       order.set_min_start(entry, start);
       wanted.push_back({start, order.block(entry)});
@@ -315,9 +317,10 @@ void blocks_stand_in_order() {
           CHECK(order.next(before) == s && order.position_of(before) < order.position_of(s));
         before = s, ++j;
       });
-      CHECK(j == wanted.size() && order.last_entry() == before && order.next(before) == BlockDirectory::kNone);
+      CHECK(j == wanted.size() && order.last_entry() == before &&
+            order.next(before) == BlockDirectory::kNone);
       for (const std::size_t one : label) labels += one != BlockDirectory::kNone;
-      CHECK(labels == wanted.size());  // nothing is said of entries that are empty
+      CHECK(labels == wanted.size());  // no data at empty entries
       const double t = static_cast<double>(below(wanted.size() / 2 + 2)) - 1;
       std::size_t by = 0;
       for (std::size_t k = 0; k < wanted.size(); ++k)
@@ -327,8 +330,8 @@ void blocks_stand_in_order() {
   }
 }
 
-// BlockDirectory come and go, rows come and leave: the same as a screen that is made anew.
-void screen_follows_rows_that_change() {
+// After insertions and removals of blocks and rows, the zone map equals a newly built one.
+void zone_map_follows_changes() {
   struct ZoneMapEntries {
     SlotZoneMap* screen;
     void resize(std::size_t entries) const { screen->resize(entries); }
@@ -341,8 +344,8 @@ void screen_follows_rows_that_change() {
   order.bulk_load(1);
   SlotZoneMap screen;
   screen.reset(64, 0, 1, order.entries());
-  std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: there is no row
-  std::vector<std::size_t> blocks{0};  // in order
+  std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: no row
+  std::vector<std::size_t> blocks{0};  // in time order
   std::size_t most_blocks = 0;
   for (int step = 0; step < 4000; ++step) {
     const bool grow = blocks.size() < 2 || below(step < 2000 ? 3 : 40) == 0;
@@ -387,10 +390,10 @@ void screen_follows_rows_that_change() {
     });
     CHECK(seen == expected);
   }
-  CHECK(most_blocks > 128);  // some pages
+  CHECK(most_blocks > 128);  // several leaves
 }
 
-void numbers_of_nodes_differ() {
+void node_numbers_are_distinct() {
   for (const std::int32_t largest : {100, 2'000'000'000}) {
     NodeIndex index;
     index.reset(largest, 50);
@@ -412,7 +415,7 @@ void numbers_of_nodes_differ() {
   }
 }
 
-void prepared_rows_know_their_place() {
+void positions_follow_time_order() {
   std::vector<Row> rows;
   for (int k = 0; k < 40; ++k)
     rows.push_back({k % 8, static_cast<double>(k / 4), k / 4 + 0.5, 1.0 + k % 8 / 2, 2.0 + k % 5});
@@ -436,8 +439,8 @@ void prepared_rows_know_their_place() {
   CHECK(snap_finish(9.5 - 0x1p-50, 9.5) == 9.5 && snap_finish(9, 9.5) == 9);
 }
 
-// What nodes are called changes nothing but their names: few and many, some alike.
-void gaps_between_ids_change_nothing() {
+// Node ids do not affect the result: dense and sparse ids give the same windows.
+void sparse_ids_change_nothing() {
   for (const int count : {3, 200, 900}) {
     std::vector<Row> rows;
     for (int k = 0; k < 3 * count; ++k)
@@ -466,8 +469,8 @@ void gaps_between_ids_change_nothing() {
   }
 }
 
-// A filter was made for the slots that there were: those that came later do not pass.
-void a_filter_knows_nothing_of_later_slots() {
+// A mask covers the slots that existed when it was made; later slots are filtered out.
+void mask_excludes_later_slots() {
   const std::uint8_t mask[] = {1, 0, 1, 1};
   const std::size_t origins[] = {0, 1, 2, 3};
   Query query;
@@ -480,19 +483,19 @@ void a_filter_knows_nothing_of_later_slots() {
 }  // namespace
 
 int main() {
-  all_passes_find_the_same_rows();
-  extremes_are_those_of_a_plain_look();
-  leasts_of_lanes_and_places_among_them();
-  least_keys_hide_no_row();
-  least_keys_tell_sizes_apart();
-  pages_know_their_least_keys();
-  screen_passes_little_that_is_just_beyond();
-  screen_keeps_what_a_plain_filter_keeps();
-  blocks_stand_in_order();
-  screen_follows_rows_that_change();
-  numbers_of_nodes_differ();
-  prepared_rows_know_their_place();
-  gaps_between_ids_change_nothing();
-  a_filter_knows_nothing_of_later_slots();
+  simd_filters_agree();
+  block_bounds_equal_plain_extremes();
+  lane_minima_and_approximate_ranks();
+  key_index_has_no_false_negatives();
+  key_index_separates_classes();
+  leaf_minima_cover_their_blocks();
+  zone_map_resolves_small_differences();
+  zone_map_has_no_false_negatives();
+  directory_keeps_blocks_in_order();
+  zone_map_follows_changes();
+  node_numbers_are_distinct();
+  positions_follow_time_order();
+  sparse_ids_change_nothing();
+  mask_excludes_later_slots();
   return report();
 }

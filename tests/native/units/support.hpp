@@ -1,4 +1,4 @@
-// What the unit tests of all rooms share: random numbers, every set, slots as users give them.
+// Helpers of all unit tests: random numbers, enumeration of subsets, slot records.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ inline std::mt19937_64 source(3);
 inline std::size_t below(std::size_t n) { return source() % n; }
 inline double real() { return static_cast<double>(source() >> 11) * 0x1p-53; }
 
-// Calls visit(places) for every choice of `pick` of `count`.
+// Calls visit(places) for every subset of `pick` of `count` items.
 template <class Visit>
 void each_set(int count, int pick, Visit visit) {
   for (unsigned bits = 0; bits < 1u << count; ++bits) {
