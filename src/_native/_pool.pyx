@@ -235,9 +235,9 @@ cdef class SlotPool(ChangingSlots):
         """The address that functions of `slotkern.numba` take; valid while the pool lives."""
         self.start_change()
         self.mutex.unlock()
-        self.door.pool = &self.pool
-        self.door.mutex = &self.mutex
-        return <size_t>&self.door
+        self.c_handle.pool = &self.pool
+        self.c_handle.mutex = &self.mutex
+        return <size_t>&self.c_handle
 
     def limits_handle(self, limits):
         """The number that limits have in requests of `slotkern.numba` and of Cython.
@@ -282,8 +282,8 @@ cdef class SlotPool(ChangingSlots):
             self.lock()
             try:
                 if self.table is table:
-                    self.door.limits.push_back((<Request>bound).query.limits)
-                    number = self.door.limits.size()
+                    self.c_handle.limits.push_back((<Request>bound).query.limits)
+                    number = self.c_handle.limits.size()
                     self.bound_limits.append(bound)
             finally:
                 self.mutex.unlock()
@@ -293,8 +293,8 @@ cdef class SlotPool(ChangingSlots):
     cdef void forget_limits(self):
         """With the pool locked, when it has other slots; their numbers stay taken."""
         cdef size_t i
-        for i in range(self.door.limits.size()):
-            self.door.limits[i] = NULL
+        for i in range(self.c_handle.limits.size()):
+            self.c_handle.limits[i] = NULL
         self.bound_limits.clear()
 
     # --- writing

@@ -52,10 +52,10 @@ cdef class ChangingSlots(PreparedSlots):
 
 
 # slotkern_find, _book and _release of pool/embed.hpp, which are compiled here alone.
-ctypedef int (*Find)(void* door, const double* request, int64_t fields, int criterion, int shape,
+ctypedef int (*Find)(void* handle, const double* request, int64_t fields, int criterion, int shape,
                      double* totals, int64_t* rows, int32_t* nodes, double* lengths,
                      double* costs) noexcept nogil
-ctypedef int (*Change)(void* door, double start, int64_t n, const int64_t* rows,
+ctypedef int (*Change)(void* handle, double start, int64_t n, const int64_t* rows,
                        const int32_t* nodes, const double* lengths) noexcept nogil
 cdef Find find_at
 cdef Change book_at, release_at

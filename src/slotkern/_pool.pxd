@@ -15,9 +15,9 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
 
 
 cdef class SlotPool(ChangingSlots):
-    cdef PoolHandle door
-    cdef dict numbered            # limits: (the table they are of, their number at the door)
-    cdef list bound_limits        # requests that hold what is at the door
+    cdef PoolHandle c_handle
+    cdef dict numbered            # limits: (the table they are of, their number in the handle)
+    cdef list bound_limits        # requests whose limits the handle refers to
     cdef void forget_limits(self)
     cdef dict owner_of            # the owner of each window that has one; some are past
     cdef readonly dict _generations    # of the files loaded or saved, by their real path

@@ -47,7 +47,8 @@ int main() {
   for (const Query& query : wrong) {
     WindowTable windows;
     expect(find_window(prepared, query, 1, ShapeKind::ragged).status == no, "by find");
-    expect(find_window(pool, query, 1, ShapeKind::square).status == no, "by find in a changing pool");
+    expect(find_window(pool, query, 1, ShapeKind::square).status == no,
+           "by find in a changing pool");
     expect(find_alternatives(prepared, query, ShapeKind::square, 9, windows) == no,
            "by alternatives");
     expect(find_by_value(prepared, query, {}, ShapeKind::ragged, {}, false).status == no,
@@ -67,39 +68,40 @@ int main() {
   if (find_window(pool, right, 1, ShapeKind::square).status != Status::ok) return 1;
 
   std::shared_mutex mutex;
-  PoolHandle door{&pool, &mutex};
+  PoolHandle handle{&pool, &mutex};
   double request[] = {2, 8, 40, 0, 0, 99, 9}, totals[5], lengths[2], costs[2];
   std::int64_t row[2];
   std::int32_t node[2];
   const auto find_by = [&](void* at, int criterion, int shape) {
     return slotkern_find(at, request, 7, criterion, shape, totals, row, node, lengths, costs);
   };
-  if (find_by(&door, 1, 1) != 0) return 1;
-  expect(find_by(nullptr, 1, 1) && find_by(&door, 1, 2) && find_by(&door, 9, 1), "by address");
+  if (find_by(&handle, 1, 1) != 0) return 1;
+  expect(find_by(nullptr, 1, 1) && find_by(&handle, 1, 2) && find_by(&handle, 9, 1), "by address");
   expect(slotkern_book(nullptr, 0, 2, row, node, lengths) &&
-             slotkern_book(&door, 0, 0, row, node, lengths) &&
-             slotkern_book(&door, 0, 2, row, nullptr, lengths),
+             slotkern_book(&handle, 0, 0, row, node, lengths) &&
+             slotkern_book(&handle, 0, 2, row, nullptr, lengths),
          "to be booked by address");
   double more[kRequestFields + 1] = {};
   std::copy(request, request + 7, more);
   more[kLatest] = more[kMaxRuntime] = kInfinity;
-  expect(slotkern_find(&door, more, kRequestFields, 1, 1, totals, row, node, lengths, costs) == 0 &&
-             slotkern_find(&door, more, kRequestFields + 1, 1, 1, totals, row, node, lengths,
-                           costs) != 0,
-         "a field that nobody knows");
+  expect(
+      slotkern_find(&handle, more, kRequestFields, 1, 1, totals, row, node, lengths, costs) == 0 &&
+          slotkern_find(&handle, more, kRequestFields + 1, 1, 1, totals, row, node, lengths,
+                        costs) != 0,
+      "a field that nobody knows");
   const double weight[] = {100, 150, 400};
   SumConstraints limits{{{.amount = 500, .at_least = true, .weight = weight}}, 3};
-  door.limits = {nullptr, &limits};
+  handle.limits = {nullptr, &limits};
   const auto within = [&](double number) {
     more[kLimits] = number;
-    return slotkern_find(&door, more, kRequestFields, 1, 1, totals, row, node, lengths, costs);
+    return slotkern_find(&handle, more, kRequestFields, 1, 1, totals, row, node, lengths, costs);
   };
   if (within(2) != 0 || row[0] + row[1] < 2) return 1;
   for (const double number : {-1.0, 0.5, 1.0, 1.5, 3.0, nan, kInfinity})
     expect(within(number) == static_cast<int>(no), "a number of limits");
   for (const double n : {0.0, -2.0, 1.5, nan, 1e300}) {
     request[0] = n;
-    if (find_by(&door, 1, 1) == 0) expect(false, "a number of nodes by address");
+    if (find_by(&handle, 1, 1) == 0) expect(false, "a number of nodes by address");
   }
   std::printf("%d refused\n", refused);
 }

@@ -74,16 +74,16 @@ void start_bounds_hold_for_harder_requests() {
 // Two payments that overflow or underflow would compare equal, but are not.
 void extreme_numbers_are_not_cached() {
   StartBoundCache cache;
-  const auto learn = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
-  learn(ask(1, 1e-308, 1.5));
+  const auto record = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
+  record(ask(1, 1e-308, 1.5));
   CHECK(cache.bound(ask(1, 1e-308, kInfinity)) == -kInfinity);
-  learn(ask(1, 1e10, 1e-320));
+  record(ask(1, 1e10, 1e-320));
   CHECK(cache.bound(ask(2, 1e10, 1e-310)) == -kInfinity);
-  learn(ask(1, 1, 0.1));
+  record(ask(1, 1, 0.1));
   CHECK(cache.bound(ask(4, 1e308, 1e308)) == -kInfinity);
   CHECK(cache.bound(ask(4, 1, 0.3)) == 50);
   cache.clear();
-  learn(ask(1, 1e-99, 0));
+  record(ask(1, 1e-99, 0));
   cache.lower_for_freed(Slot{0, 100, 1, 1e-230, 1e-230, 0, 0});  // 1e-99 * 1e-230 is 0
   CHECK(cache.bound(ask(1, 1e-99, 0)) == 0);
 }
@@ -269,24 +269,24 @@ void changes_are_atomic_when_memory_runs_out() {
                       static_cast<double>(1 + node % 7)});
   int refused = 0;
   for (int walk = 0; walk < 60; ++walk) {
-    Pool poor(rows), rich(rows);
-    struct Held {
+    Pool limited(rows), unlimited(rows);
+    struct BookedWindow {
       double start;
       std::vector<Part> parts;
     };
-    std::vector<Held> held;
+    std::vector<BookedWindow> booked_windows;
     Workspace work;
     // Makes the same change in both pools; if the first refuses it for lack of memory, it is
     // skipped in the second.
     const auto change = [&](auto what) {
       memory_left = below(3) ? static_cast<long>(below(6)) : -1;
-      const Status status = what(poor.pool);
+      const Status status = what(limited.pool);
       memory_left = -1;
       if (status == Status::no_memory)
         ++refused;
       else
-        CHECK(what(rich.pool) == status);
-      CHECK(is_alike(poor.pool, rich.pool));
+        CHECK(what(unlimited.pool) == status);
+      CHECK(is_alike(limited.pool, unlimited.pool));
       return status == Status::ok;
     };
     for (int step = 0; step < 120; ++step) {
@@ -296,52 +296,53 @@ void changes_are_atomic_when_memory_runs_out() {
       const auto shape = below(2) ? ShapeKind::ragged : ShapeKind::square;
       std::size_t bad = 0;
       if (below(4) == 0) memory_left = static_cast<long>(below(8));
-      const Answer lean = find_window(poor.pool, query, criterion, shape);
+      const Answer limited_answer = find_window(limited.pool, query, criterion, shape);
       memory_left = -1;
-      const Answer found = find_window(poor.pool, query, criterion, shape);
-      CHECK(lean.status == found.status || lean.status == Status::no_memory);
+      const Answer found = find_window(limited.pool, query, criterion, shape);
+      CHECK(limited_answer.status == found.status || limited_answer.status == Status::no_memory);
       std::vector<Part> parts;
       if (found.status == Status::ok) parts.assign(found.parts, found.parts + query.n);
-      const Answer other = find_window(rich.pool, query, criterion, shape);
+      const Answer other = find_window(unlimited.pool, query, criterion, shape);
       CHECK(found.status == other.status && found.found.value == other.found.value &&
             found.found.start == other.found.start);
       const std::size_t kind = below(20);
       if (kind == 0) {
-        const double now = rich.pool.now() == -kInfinity ? 0 : rich.pool.now();
+        const double now = unlimited.pool.now() == -kInfinity ? 0 : unlimited.pool.now();
         const double later = now + static_cast<double>(below(9));
         change([&](SlotPool& pool) { return advance(pool, later); });
       } else if (kind == 1) {
         const auto node = static_cast<std::int32_t>(below(60));
         change([&](SlotPool& pool) { return remove_node(pool, node); });
-      } else if (kind < 8 && !held.empty()) {
-        const std::size_t which = below(held.size());
-        const Held some = held[which];
+      } else if (kind < 8 && !booked_windows.empty()) {
+        const std::size_t which = below(booked_windows.size());
+        const BookedWindow some = booked_windows[which];
         if (change([&](SlotPool& pool) {
               return release(pool, some.start, some.parts.data(), some.parts.size(), bad);
             }))
-          held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+          booked_windows.erase(booked_windows.begin() + static_cast<std::ptrdiff_t>(which));
       } else if (kind < 11) {
         WindowTable table;
         std::vector<std::uint8_t> reasons;
         const std::vector<Query> queries(3, query);
         memory_left = static_cast<long>(below(30));
         const Status status =
-            schedule(poor.pool, poor.prepared, queries, criterion, shape, table, reasons);
+            schedule(limited.pool, limited.prepared, queries, criterion, shape, table, reasons);
         memory_left = -1;
         CHECK(status == Status::ok || status == Status::no_memory);
         refused += status == Status::no_memory;
         for (std::size_t i = 0; i < table.size(); ++i)  // exactly the booked windows
           if (table.any(i)) {
             const Part* first = table.parts_of(i);
-            held.push_back({table.found[i].start, {first, first + table.count(i)}});
-            CHECK(book(rich.pool, held.back().start, first, table.count(i), bad) == Status::ok);
+            booked_windows.push_back({table.found[i].start, {first, first + table.count(i)}});
+            CHECK(book(unlimited.pool, booked_windows.back().start, first, table.count(i), bad) ==
+                  Status::ok);
           }
-        CHECK(is_alike(poor.pool, rich.pool));
+        CHECK(is_alike(limited.pool, unlimited.pool));
       } else if (found.status == Status::ok) {
         if (change([&](SlotPool& pool) {
               return book(pool, found.found.start, parts.data(), parts.size(), bad);
             }))
-          held.push_back({found.found.start, parts});
+          booked_windows.push_back({found.found.start, parts});
       }
     }
   }
@@ -486,8 +487,8 @@ void shortest_costs_a_few_earliest_searches() {
         Query query;
         query.n = 5, query.volume = volume;
         workspace().effort = 0;
-        const Answer mine = find_window(p.pool, query, criterion_index(shortest ? "runtime" : "start"),
-                                 ShapeKind::ragged);
+        const Answer mine = find_window(
+            p.pool, query, criterion_index(shortest ? "runtime" : "start"), ShapeKind::ragged);
         effort[shortest] += double(workspace().effort);
         std::size_t bad = 0;
         if (mine.status == Status::ok)

@@ -62,6 +62,7 @@ class AvailabilityTimeline {
   // Appends a free span, which must start after those that the node has.
   void append_free(std::size_t place, const Span& span) { free_[place].push_back(span); }
 
+  // Loads a snapshot. Call after reset().
   void load(const PoolState& state) {
     now_ = state.now;
     for (const std::int32_t node : state.removed) removed_[place_of_existing(node)] = 1;
@@ -289,6 +290,7 @@ class AvailabilityTimeline {
     }
     observer.apply_pending();
   }
+  // Ends the speculative release: restores the ends in the observer.
   template <class Observer>
   void end_assume_free(Observer& observer) {
     for (const AssumedFree& assumed : assumed_free_) {
@@ -301,6 +303,7 @@ class AvailabilityTimeline {
   // Moves the clock forward; an earlier time is ignored.
   void set_clock(double now) { now_ = std::max(now, now_); }
 
+  // Returns the number of free spans that end by now().
   std::size_t count_expired() const {
     std::size_t count = 0;
     for (const std::vector<Span>& spans : free_) count += count_expired_prefix(spans);

@@ -67,27 +67,27 @@ inline bool read_request(const double* request, std::int64_t fields, Query& quer
 }
 
 // Returns false if the limits are not registered.
-inline bool read_limits(const PoolHandle& door, const double* request, std::int64_t fields,
+inline bool read_limits(const PoolHandle& handle, const double* request, std::int64_t fields,
                         Query& query) {
   const double number = fields > kLimits ? request[kLimits] : 0;
   if (number == 0) return true;
-  if (!(number >= 1 && number <= static_cast<double>(door.limits.size())) ||
+  if (!(number >= 1 && number <= static_cast<double>(handle.limits.size())) ||
       number != std::floor(number))
     return false;
-  query.limits = door.limits[static_cast<std::size_t>(number) - 1];
+  query.limits = handle.limits[static_cast<std::size_t>(number) - 1];
   return query.limits != nullptr;
 }
 
 // Calls book() or release() with the parts given by their columns.
 template <class Change>
-int change(const PoolHandle* door, std::int64_t n, const std::int64_t* rows,
+int change(const PoolHandle* handle, std::int64_t n, const std::int64_t* rows,
            const std::int32_t* nodes, const double* lengths, Change change) noexcept {
-  if (!door || n < 1 || !rows || !nodes || !lengths)
+  if (!handle || n < 1 || !rows || !nodes || !lengths)
     return static_cast<int>(Status::request_not_valid);
   return static_cast<int>(guarded([&] {
     const std::vector<Part> parts = parts_of(n, rows, nodes, lengths);
-    const std::lock_guard lock(*door->mutex);
-    return change(*door->pool, parts);
+    const std::lock_guard lock(*handle->mutex);
+    return change(*handle->pool, parts);
   }));
 }
 
@@ -99,18 +99,18 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
                          int shape, double* totals, std::int64_t* rows, std::int32_t* nodes,
                          double* lengths, double* costs) noexcept {
   using namespace slotkern;
-  const auto* door = static_cast<const PoolHandle*>(pool);
+  const auto* handle = static_cast<const PoolHandle*>(pool);
   Query query;
-  if (!door || !request || !totals || !rows || !nodes || !lengths || !costs ||
+  if (!handle || !request || !totals || !rows || !nodes || !lengths || !costs ||
       (shape != static_cast<int>(ShapeKind::square) &&
        shape != static_cast<int>(ShapeKind::ragged)) ||
       !detail::read_request(request, fields, query))
     return static_cast<int>(Status::request_not_valid);
   Answer answer;
   const Status status = guarded([&] {
-    const std::lock_guard lock(*door->mutex);
-    if (!detail::read_limits(*door, request, fields, query)) return Status::request_not_valid;
-    answer = find_window(*door->pool, query, criterion, static_cast<ShapeKind>(shape));
+    const std::lock_guard lock(*handle->mutex);
+    if (!detail::read_limits(*handle, request, fields, query)) return Status::request_not_valid;
+    answer = find_window(*handle->pool, query, criterion, static_cast<ShapeKind>(shape));
     return answer.status;
   });
   if (status != Status::ok) return static_cast<int>(status);
@@ -127,21 +127,21 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
   return 0;
 }
 
-inline int slotkern_book(void* door, double start, std::int64_t n, const std::int64_t* rows,
+inline int slotkern_book(void* handle, double start, std::int64_t n, const std::int64_t* rows,
                          const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
   std::size_t bad = 0;
-  return detail::change(static_cast<const PoolHandle*>(door), n, rows, nodes, lengths,
+  return detail::change(static_cast<const PoolHandle*>(handle), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
                           return pool.book(start, parts.data(), parts.size(), bad);
                         });
 }
 
-inline int slotkern_release(void* door, double start, std::int64_t n, const std::int64_t* rows,
+inline int slotkern_release(void* handle, double start, std::int64_t n, const std::int64_t* rows,
                             const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
   std::size_t bad = 0;
-  return detail::change(static_cast<const PoolHandle*>(door), n, rows, nodes, lengths,
+  return detail::change(static_cast<const PoolHandle*>(handle), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
                           return pool.release(start, parts.data(), parts.size(), bad);
                         });
