@@ -1,9 +1,9 @@
-// The boundary between kernels and doors: plain functions that never throw.
+// The boundary between kernels and bindings: plain functions that never throw.
 //
-// find() leaves the parts of the window in scratch memory of the calling thread, valid until
-// its next call. Memory of a call without limits on sums: about 150 bytes a node, 400 a part of
-// the window and 400 kB of scratch a thread; of many, their windows too, once more where all the
-// others wait for a slow one.
+// find_window() leaves the parts of the window in scratch memory of the calling thread, valid until
+// its next call. Memory of one call without sum limits: about 150 bytes per node, 400 per part of
+// the window and 400 kB of scratch per thread. find_windows() also stores the windows, twice if all
+// other chunks wait for a slow one.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +30,11 @@ struct Answer {
   Found found;
   const Part* parts = nullptr;
   bool proven = true;
-  double bound = -kInfinity;            // no window has a lower value, where it is not proven
-  std::int64_t work = 0;                // of a search under limits on sums
-  std::size_t failed = Proof::kNone;  // the row that a user's function failed at
+  double bound = -kInfinity;  // lower bound on the value of any window if not proven
+  std::int64_t work = 0;  // work units of a search under sum limits
+  std::size_t failed = Proof::kNone;  // row at which a user's function failed, or kNone
 
-  // What a search in this workspace answered.
+  // Stores the result of a search in this workspace.
   void record(Status result, const Query& query, const Workspace& work) {
     status = result;
     parts = work.parts.data();
@@ -70,7 +70,7 @@ inline Fault check(const SlotView& view) noexcept {
   return fault;
 }
 
-// What search(work, found) answers, in scratch memory of this thread.
+// Runs search(work, found) in the scratch memory of this thread and returns its answer.
 template <class Search>
 Answer run_search(const Query& query, Search search) noexcept {
   Answer answer;
@@ -89,7 +89,7 @@ inline Answer find_window(const PreparedSlots& prepared, const Query& query, int
   });
 }
 
-// Threads that are joined whatever happens (not every library has std::jthread).
+// Threads that are joined on every exit path (not every library has std::jthread).
 struct JoiningThreads {
   std::vector<std::thread> threads;
 
@@ -100,9 +100,8 @@ struct JoiningThreads {
   ~JoiningThreads() { join(); }
 };
 
-// Tables of chunks, joined in the order of the chunks as soon as those before have come. What has
-// been joined lends its memory to chunks to come: tables that grow and go with each chunk cost as
-// much as short searches.
+// Merges per-chunk tables in chunk order as they complete. Merged tables are recycled for later
+// chunks, because allocating one per chunk costs as much as a short search.
 class OrderedMerger {
  public:
   using Chunk = std::unique_ptr<WindowTable>;
@@ -111,7 +110,7 @@ class OrderedMerger {
 
   std::size_t size() const { return waiting_.size(); }
 
-  // An empty table.
+  // Returns an empty table.
   Chunk acquire() {
     const std::lock_guard lock(mutex_);
     if (recycled_.empty()) return std::make_unique<WindowTable>();
@@ -140,16 +139,18 @@ class OrderedMerger {
   WindowTable& out_;
 };
 
-// Many requests: one row of `out` each, in order. Every request is independent, so the result does
-// not depend on the number of threads; where the system gives no more of them, fewer do the work.
-// Of those that are failed_query the first is told, as `failed_query`. Each thread asks find(query) of a make().
+// Answers many requests: row k of `out` is the answer of queries[k]. Requests are independent, so
+// the result does not depend on the number of threads; if the system provides fewer threads, those
+// do the work. If requests are invalid, `failed_query` is the smallest index of one. make() is
+// called once per thread and returns its function Answer(query).
 template <class Make>
 Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>& queries,
                     ShapeKind shape, unsigned threads, WindowTable& out, std::size_t& failed_query,
                     Make make) noexcept {
   return guarded([&] {
-    constexpr std::size_t chunk = 64, most = 1 << 20;  // room is made for so many parts at once
-    if (queries.size() > chunk) enable_interrupts();  // first: what comes before it is heard at the end
+    constexpr std::size_t chunk = 64, most = 1 << 20;  // reserve memory for at most this many parts
+    // first: interrupts before it are handled at the end
+    if (queries.size() > chunk) enable_interrupts();
     out.clear();
     std::size_t parts = 0;
     for (std::size_t k = 0; k < queries.size() && parts < most; ++k)
@@ -164,7 +165,7 @@ Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>
       if (failed == Status::ok || status == Status::interrupted ||
           (k < failed_query && failed != Status::interrupted))
         failed = status, failed_query = k;
-      next.store(chunks.size());  // what comes before has been handed out, and will be told too
+      next.store(chunks.size());  // earlier chunks are handed out already and will report too
     };
     const auto fill = [&](std::size_t c, auto& find) {
       OrderedMerger::Chunk table = chunks.acquire();

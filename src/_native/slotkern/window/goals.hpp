@@ -1,7 +1,7 @@
-// Goals of a sweep: what counts as better, which slots can still help, when to stop.
+// Goals of a sweep: the test for a better step, the slots that can still help, and the stop rule.
 //
-// A goal (GoalPolicy) is compiled into a sweep and never dispatched within it. Its tests keep
-// equality as long as the tie rule needs it.
+// A goal (GoalPolicy; contract in window/policies.hpp) is compiled into a sweep. Its tests keep
+// ties as long as the tie rule (window/tie_rule.hpp) needs them.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace slotkern {
 
-// What a sweep found: the step's time and row, the total, the longest part, and the n-th
-// smallest key, which bounds the keys of the canonical window at this time.
+// The best step of a sweep: its time and row, the total cost, the longest part, and the n-th
+// smallest key, which is an upper bound on the keys of the canonical window at this time.
 struct Best {
   bool found = false;
   bool other_groups_may_tie = true;  // another group may have the same value at the same time
@@ -22,22 +22,25 @@ struct Best {
   std::size_t defining_row = 0, group = 0;
 };
 
-// Goals. ceiling(): no total above it helps. is_past(t): no step from t on helps. is_useful(t, d):
-// a part of length d can be in a better window. can_stop(): stop at once.
-
-// The least double: lengths near it are rounded by more than a share of themselves.
+// Smallest positive double: the relative rounding error of lengths near it is unbounded.
 inline constexpr double kMinSubnormal = std::numeric_limits<double>::denorm_min();
 
+// The common part of all goals; each test is explained in window/policies.hpp.
 struct Goal {
-  static constexpr bool needs_times = true;     // needs best.longest and best.finish
-  static constexpr bool can_bound_by_fast_nodes = false;  // worth bounding the rest by fast nodes only
-  static constexpr bool can_improve_at_same_time = false;  // a better window may stand at the same time
-  static constexpr bool evaluate_per_slot = false;  // judges after each slot, not after each time
-  static constexpr bool later_slots_may_join = false;  // slots behind the step may belong to its window
+  static constexpr bool needs_times = true;  // needs best.longest and best.finish
+  static constexpr bool can_bound_by_fast_nodes = false;  // a bound by fast nodes only pays off
+  // a better window may exist at the same time
+  static constexpr bool can_improve_at_same_time = false;
+  // evaluates after each slot, not after each start
+  static constexpr bool evaluate_per_slot = false;
+  // slots after the step may belong to its window
+  static constexpr bool later_slots_may_join = false;
   double budget;
   Best best;
-  double least = -kInfinity;  // no window has a lower value: what reaches it is the best
-  float max_probed_key = std::numeric_limits<float>::infinity();  // look at screen keys up to here only
+  // lower bound on the value of any window: reaching it proves optimality
+  double least = -kInfinity;
+  // Index keys above it are not visited.
+  float max_probed_key = std::numeric_limits<float>::infinity();
 
   double ceiling() const { return budget; }
   bool is_past(double, double) const { return false; }
@@ -47,18 +50,18 @@ struct Goal {
   double least_performance(double) const { return 0; }
 };
 
-// The first time at which the n cheapest fit.
+// The earliest start at which the n cheapest slots fit the budget.
 struct EarliestStart : Goal {
   bool is_past(double t, double) const { return best.found && t >= best.start; }
 };
 
-// The first step of that time at which they do.
+// The first step, in slot order, at which they fit.
 struct EarliestStep : EarliestStart {
   static constexpr bool evaluate_per_slot = true;
 };
 
-// The same, for the earliest finish over groups: later groups are slower, so at an equal
-// finish they start earlier.
+// The earliest finish over performance groups. Later groups are slower, so at an equal finish they
+// start earlier.
 struct EarliestFinishOfGroups : Goal {
   bool is_past(double t, double span) const {
     return best.found &&
@@ -82,19 +85,23 @@ struct LowestCost : Goal {
   bool can_stop() const { return best.total <= least; }
 };
 
-// The longest part only ever falls: drop all that are as long, look again.
+// The shortest longest part: drops all parts that are as long as the longest, and evaluates again.
 struct ShortestRuntime : Goal {
-  static constexpr bool can_bound_by_fast_nodes = true, can_improve_at_same_time = true, evaluate_per_slot = true, later_slots_may_join = true;
+  static constexpr bool can_bound_by_fast_nodes = true, can_improve_at_same_time = true,
+                        evaluate_per_slot = true, later_slots_may_join = true;
   bool is_past(double, double shortest) const { return best.found && best.longest <= shortest; }
   bool is_useful(double, double length) const { return !best.found || length < best.longest; }
   bool can_stop() const { return best.longest <= least; }
   double least_performance(double volume) const { return volume / (best.longest + kMinSubnormal); }
 };
 
-// The same with t + d; the sum is rounded, hence the extra room of an ulp of the finish.
+// The earliest t + d. The sum is rounded, hence the margin of an ulp of the finish.
 struct EarliestFinish : Goal {
-  static constexpr bool can_improve_at_same_time = true, evaluate_per_slot = true, later_slots_may_join = true;
-  bool is_past(double t, double shortest) const { return best.found && t + shortest >= best.finish; }
+  static constexpr bool can_improve_at_same_time = true, evaluate_per_slot = true,
+                        later_slots_may_join = true;
+  bool is_past(double t, double shortest) const {
+    return best.found && t + shortest >= best.finish;
+  }
   bool is_useful(double t, double length) const { return !best.found || t + length < best.finish; }
   bool can_stop() const { return best.finish <= least; }
   double least_performance(double volume) const {

@@ -1,20 +1,20 @@
-// What the policies of a search by one sweep must keep; window/criteria.hpp asks it of every one.
+// The contracts of the policies of a one-sweep search; window/criteria.hpp checks every policy.
 //
-// A shape says how long a part of a slot takes and what it costs. Keys order the parts: the sum of
-// the n least keys, in that order, gives the total (`total`), and a larger key never gives a
-// smaller one. SlotZoneMap keys are what the screen holds for the slot; `to_index_units` turns a total, and
-// `index_key_of` a key, into the screen's units, never below the true quotient by more than the
-// margin of max_index_key. `index_order_is_key_order`: a larger screen key never has a smaller key. No live
-// part is shorter than `shortest`.
+// A shape defines how long a part in a slot runs and what it costs. Keys order the parts: the sum
+// of the n smallest keys determines the total (`total`), and a larger key never gives a smaller
+// total. An index key is the value that the zone map stores for the slot. `to_index_units` converts
+// a total, and `index_key_of` a key, to units of the index, never below the exact quotient by more
+// than the margin of max_index_key. `index_order_is_key_order`: a slot with a larger index key
+// never has a smaller key. No live part is shorter than `shortest`.
 //
-// A goal says which step is better. It starts with best.found = false, and the sweep fills `best`
-// with each step that `accepts`, which may note there that others tie. No total above `ceiling` is of
-// use, and the ceiling only falls; no step from t on is of use once `is_past`; no part that is not
-// `is_useful` is in a better window, and what is not is_useful stays so; `can_stop`: stop now. No slower
-// node than `least_performance` is of use. All of them keep equality as long as ties need it.
+// A goal defines which step is better. It starts with best.found = false, and the sweep writes to
+// `best` each step that `accepts`, which may record ties there. No total above `ceiling` helps, and
+// the ceiling only falls; no step from t on helps once `is_past`; a part that is not `is_useful` is
+// in no better window, now or later; `can_stop` ends the sweep; nodes slower than
+// `least_performance` do not help. All tests keep ties as long as the tie rule needs them.
 //
-// A criterion names a goal for each shape of search, the rules by which the tie rule takes the
-// window out of the best step, and the value that the user sees, in one expression.
+// A criterion names a goal for each shape of search, the rules by which the tie rule selects the
+// window at the best step, and the value that the user sees, as one expression.
 #pragma once
 
 #include <concepts>

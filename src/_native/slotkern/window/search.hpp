@@ -1,9 +1,12 @@
-// The search by a built-in criterion that every caller uses. Sums over the parts (limits) are
-// dispatched here once, so that a request without limits does not pay for them.
+// Finds the best window by a built-in criterion. Every caller uses these functions.
 //
-// The three functions in namespace detail instantiate all sweeps, which takes a compiler most of
-// the time that these headers take. They are inline by default. A build of several libraries
-// compiles them once: it defines SLOTKERN_SEARCH_DECLARED in all translation units but one
+// Layers: validate_and_search() normalizes and checks the request, search_validated() rejects n >
+// nodes and dispatches on limits once, so that a request without limits does not pay for them,
+// search_unconstrained() and search_constrained() dispatch on criterion and shape.
+//
+// The three functions in namespace detail instantiate all sweeps, which is most of the compile time
+// of these headers. They are inline by default. A build of several libraries compiles them once: it
+// defines SLOTKERN_SEARCH_DECLARED in all translation units but one
 // (src/_native/compiled/search.cpp), which defines SLOTKERN_SEARCH_LINKAGE as nothing.
 #pragma once
 
@@ -23,18 +26,18 @@ namespace slotkern {
 
 namespace detail {
 
-// Searches without regard to limits on sums. `least`: lower bound on the value of any window.
-// Returns true with the window in `found` and work.parts.
+// Searches without sum limits. `least`: lower bound on the value of any window. Returns true with
+// the window in `found` and work.parts.
 SLOTKERN_SEARCH_LINKAGE bool search_unconstrained(const PreparedSlots& prepared, const Query& query,
                                               int criterion, ShapeKind shape, double least,
                                               Workspace& work, Found& found);
 
-// Searches the cheapest ragged window with `incumbent` (possibly empty) as the best one so far.
+// Finds the cheapest ragged window, starting from `incumbent` (possibly empty) as the best so far.
 SLOTKERN_SEARCH_LINKAGE bool improve_cheapest(const PreparedSlots& prepared, const Query& query,
                                        double least, const Best& incumbent, Workspace& work,
                                        Found& found);
 
-// Searches under limits on sums; the proof is in work.proof.
+// Searches under sum limits; the proof is in work.proof.
 SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared, const Query& query,
                                              int criterion, ShapeKind shape, double least,
                                              Workspace& work, Found& found);
@@ -97,8 +100,8 @@ SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared,
 
 }  // namespace detail
 
-// Returns ok with the window in `found` and work.parts, or none. The volume has been checked, and
-// a maximum runtime was turned into a minimum performance. `least`: lower bound on the value.
+// Returns ok with the window in `found` and work.parts, or none. The caller has checked the volume
+// and converted a maximum runtime to a minimum performance. `least`: lower bound on the value.
 inline Status search_validated(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
@@ -111,7 +114,7 @@ inline Status search_validated(const PreparedSlots& prepared, const Query& query
              : Status::none;
 }
 
-// Checks the request, then does the same; also returns volume_too_small.
+// Normalizes and checks the request, then searches; can also return volume_too_small.
 inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
   const Query query = prepared.normalized_for_search(asked);

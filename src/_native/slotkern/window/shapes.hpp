@@ -1,7 +1,9 @@
-// Shapes of windows: how long a part takes and what it costs, and what the screen may rule out.
+// Shapes of windows: the run time and cost of a part, and the values that the zone map may prune
+// by.
 //
-// A shape (ShapePolicy) is compiled into a sweep. SlotZoneMap keys and ceilings are rearranged
-// expressions with margins on the safe side; what a part runs and costs is written here once.
+// A shape (ShapePolicy; contract in window/policies.hpp) is compiled into a sweep. The run time and
+// cost of a part are defined here alone; index keys and ceilings are rearranged expressions whose
+// margins err on the safe side.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +16,7 @@
 
 namespace slotkern {
 
-// Part i runs d_i = V / performance_i and costs V * rate_i. SlotZoneMap keys are rates.
+// Ragged windows: part i runs d_i = V / performance_i and costs V * rate_i. Index keys are rates.
 struct Ragged {
   static constexpr bool per_part_length = true, index_order_is_key_order = true;
   double volume;
@@ -33,7 +35,7 @@ struct Ragged {
   double min_index_key(const Group& group) const { return group.least_rate; }
   double total(double sum) const { return sum; }
   double max_key_sum(double total) const { return total * (1 + kMargin) + kUnderflow; }
-  double to_index_units(double total) const { return (total + kUnderflow) / volume; }  // screen units
+  double to_index_units(double total) const { return (total + kUnderflow) / volume; }
   double index_key_of(double key) const { return to_index_units(key); }
   double required_capacity() const { return volume; }
   double min_performance() const { return 0; }
@@ -42,10 +44,10 @@ struct Ragged {
   }
 };
 
-// The same for a charged request: part i runs Query::length and costs so much times its price.
-// No order of rates is one of costs then, but a part costs no less than its work alone, so that
-// the screen of rates holds. It is loosened by what a rate may gain where it underflows. A
-// rate that overflows makes a part infinitely dear, as in Ragged.
+// Ragged windows of a request with overhead (setup or step): part i runs Query::length and costs
+// that length times its price. Costs are then not in the order of rates, but a part costs at least
+// its pure work, so the index of rates stays a valid filter, widened by the underflow of a rate. A
+// rate that overflows makes a part infinitely expensive, as in Ragged.
 struct RaggedWithOverhead {
   static constexpr bool per_part_length = true, index_order_is_key_order = false;
   const Query* query;
@@ -77,15 +79,15 @@ struct RaggedWithOverhead {
   }
 
  private:
-  double cost(double price, double performance) const {  // what is free is so at any length
+  double cost(double price, double performance) const {  // a price of 0 costs nothing at any length
     return price > 0 ? price * length_on(performance) : 0;
   }
 
   static constexpr double kMinSubnormal_ = std::numeric_limits<double>::denorm_min();
 };
 
-// All parts run T = Query::length(P_k) on nodes with performance >= P_k; the window costs
-// T * (sum of prices). Keys are prices.
+// Square windows: all parts run T = Query::length(P_k) on nodes with performance >= P_k; the window
+// costs T * (sum of prices). Keys are prices.
 struct Square {
   static constexpr bool per_part_length = false, index_order_is_key_order = true;
   double span, least;
@@ -109,7 +111,8 @@ bool is_live(const Query& query, const Shape& shape, const Slot& slot, double t)
   return t + shape.length(slot) <= query.limit(slot);
 }
 
-// The screen keys of slots that fit under `ceiling` beside `others` (both sides rounded safe).
+// The largest index key of a slot that fits under `ceiling` together with `least_others`; both
+// sides are rounded to the safe side.
 inline float max_index_key(double ceiling, double least_others) {
   const double most = ceiling - least_others + kMargin * (ceiling + least_others);
   return std::isnan(most) ? std::numeric_limits<float>::infinity() : round_up(most);

@@ -1,19 +1,18 @@
-// The sweep: one pass over the slots by start, keeping the n cheapest live ones.
+// Finds the best step of one pass over the slots by start, keeping the n cheapest live slots.
 //
-// This is the AEP scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the
-// square search (2018, section 3.2). A step adds one slot; live are the slots with
-// t + d <= min(end, deadline). Two policies are compiled in, nothing is dispatched inside: the
-// shape of the window (window/shapes.hpp) and the goal (window/goals.hpp).
+// Input: prepared slots, a query, a shape (window/shapes.hpp) and a goal (window/goals.hpp), both
+// compiled in. Output: goal.best, in the units of the slots' clock and prices. This is the AEP
+// scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the square search (2018,
+// section 3.2). A step adds one slot; a slot is live at t if t + d <= min(end, deadline).
 //
-// Exact because (1) only a slot that enters the n cheapest can lower their sum, and only the sum
-// of all that start at one time is the window's; (2) with expired slots among them the sum is a
-// lower bound, so purging only the sums that would win misses nothing; (3) the screen drops a
-// slot only if it together with the n - 1 cheapest nodes is over the ceiling, if more than n
-// cheaper ones are live_set (window/top_n_live.hpp), or if it is initial_cutoff: n as initial_cutoff ones are over the ceiling.
-// Where so few cheaper ones are left that it may count, all that is live is looked through again,
-// and the slots behind are screened anew.
-// Expected O(m / 64 + survivors * log n); looking again is O(m / 64) beside what is
-// live, and the spare doubles each time.
+// Exact because (1) only a slot that enters the n cheapest can lower their sum, and the window's
+// sum is the one after all slots of the same start; (2) a sum that includes expired slots is a
+// lower bound, so it suffices to remove expired slots from sums that would win; (3) the zone map
+// skips a slot only if the slot and the n - 1 cheapest nodes together exceed the ceiling, if more
+// than n cheaper slots are kept (window/top_n_live.hpp), or if its key reaches the initial cutoff,
+// in a case in which n such keys exceed the ceiling. If too few cheaper slots remain, rescan()
+// reads all live slots again. Cost: expected O(m / 64 + survivors * log n); a rescan costs O(m /
+// 64) plus the live slots, and each one doubles the extra capacity.
 #pragma once
 
 #include <algorithm>
@@ -31,27 +30,27 @@
 
 namespace slotkern {
 
-// What is known of an answer where sums over its parts are limited: if the search ran out of work
-// no window has a value below `bound`. `failed`: the row that a user's function failed at.
+// The quality of an answer under sum limits. If the search ran out of work, no window has a value
+// below `bound`. `failed` is the row at which a user's function failed, or kNone.
 struct Proof {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   bool proven = true;
   double bound = kInfinity;
   std::size_t failed = kNone;
-  std::int64_t work = 0;  // of knapsacks
+  std::int64_t work = 0;  // units of knapsack work
 };
 
-// Many parts on their way into the order of their nodes.
+// Scratch memory for sorting many parts by node.
 struct NodeOrder {
   BitmapSort by_node;
   std::vector<Part> parts;
 };
 
-// Scratch of one thread; it only grows.
+// Scratch memory of one thread; it only grows.
 struct Workspace {
   Proof proof;  // of the last search with limits
-  // Of searches, since it was 0: two for a slot that a sweep looks at, one for looking once more.
+  // Work counter since it was last set to 0: 2 per slot visited by a sweep, 1 per slot re-examined.
   std::size_t effort = 0;
   TopNLive top_n;
   TopNLiveBitset top_n_bitset;
@@ -59,28 +58,32 @@ struct Workspace {
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
   NodeOrder node_order;
-  // Slots live at one time, in a list for each of `bounds`: the fastest they can serve.
+  // The slots live at one time, in one linked list per entry of `bounds`: that of the fastest group
+  // that the slot can serve.
   struct GroupListEntry {
     std::size_t row, next;
   };
   std::vector<GroupListEntry> live_by_group;
-  std::vector<std::size_t> group_list_heads;  // kNone: the list is empty
+  std::vector<std::size_t> group_list_heads;  // kNone: empty list
   static constexpr std::size_t kNone = ~std::size_t{0};
-  // Of the nodes of a group: the least price; with all faster ones: the n-th least price, and
-  // what n - 1 of them cost at least, and how far above the n / 2-th the n-th is.
+  // Node-price statistics of one performance group. `min`: the lowest price in the group. The
+  // others are over this group and all faster ones: the n-th lowest price, a lower bound on the sum
+  // of the n - 1 lowest, and the n-th minus the (n / 2)-th.
   struct GroupPriceStats {
     double min, nth, sum_of_n_minus_1, nth_minus_median;
   };
-  // The same of the groups so far, for windows of prices.n() nodes.
+  // Statistics of the groups visited so far, for windows of prices.n() nodes.
   struct PriceStatsEntry {
     TopNByKey prices;
     std::vector<GroupPriceStats> groups;
   };
-  std::vector<PriceStatsEntry> price_stats;  // the first `known` are of PreparedSlots of this identity
+  // cache; num_price_stats entries belong to price_stats_build
+  std::vector<PriceStatsEntry> price_stats;
   std::size_t num_price_stats = 0, next_victim = 0;
   BuildId price_stats_build;
-  // A group of the square search: its span, the least a window of it costs, the least sum of
-  // prices of any n - 1 of its nodes, and how prices rise.
+  // Bounds of one performance group of the square search: its span, a lower bound on the cost of
+  // its windows, a lower bound on the sum of prices of any n - 1 of its nodes, and the n-th lowest
+  // node price with its distance from the median (GroupPriceStats).
   struct GroupBound {
     double span, total, least_others, nth, rise;
     std::size_t group;
@@ -89,13 +92,15 @@ struct Workspace {
   std::vector<std::size_t> order;
 };
 
-// After an improvement at t only nodes fast can_stop for a better one count: raises `others` to
-// what n - 1 of these cost at least. False when no n of them fit the ceiling: nothing is better.
+// After an improvement at t, restricts the bound to nodes fast enough for a better window: raises
+// `least_others` to a lower bound on the cost of n - 1 of them. Returns false if no n of them fit
+// the ceiling, so that no better window exists.
 template <class Shape, class Goal>
 bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, const Shape& shape,
             const Goal& goal, double t, double& least_others, TopNByKey& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
-  if (prepared.slots.size() <= 1024) return true;  // as it does for slots that are soon swept
+  // a sweep of so few slots costs less than the bound
+  if (prepared.slots.size() <= 1024) return true;
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto is_useful = [&](const Node& node) {
     return goal.is_useful(t, shape.length_on(node.performance));
@@ -104,7 +109,7 @@ bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, cons
   rates.reset(n, 0, false);
   for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
     const Node& node = prepared.nodes[k];
-    if (!is_useful(node)) break;  // they stand by falling performance
+    if (!is_useful(node)) break;  // nodes are sorted by falling performance
     if (node.performance >= query.min_performance)
       rates.offer(shape.min_rate(node), k);
   }
@@ -114,13 +119,14 @@ bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, cons
   return true;
 }
 
-// One pass over the slots. What has come by a time is judged once, when all of it is there, or
-// slot by slot for goals `evaluate_per_slot`. TopNLive: TopNLiveBitset where that pays.
+// One pass over the slots. Slots of one start are evaluated once, after the last of them, or slot
+// by slot for goals with `evaluate_per_slot`. `TopNLive` is TopNLive, or TopNLiveBitset if that is
+// faster.
 template <class Shape, class Goal, class TopNLive>
 class Sweep {
  public:
-  // `least_others`: lower bound on the screen keys of any n - 1 live slots together. `initial_cutoff`: keys
-  // from here on are not looked at before a window may need one.
+  // `least_others`: lower bound on the index keys of any n - 1 live slots together.
+  // `initial_cutoff`: slots with this key or a higher one are skipped until a window may need one.
   Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
         Goal& goal, Workspace& work, TopNLive& live_set, double initial_cutoff = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
@@ -131,22 +137,24 @@ class Sweep {
         thresholds_(initial_thresholds(prepared, query, shape)) {
     thresholds_.end = std::max(thresholds_.end,
                                Shape::screen(prepared).ending(query.earliest + shortest_));
-    // No part starts later; the tests themselves are below.
+    // A safe upper bound on starts of parts, in floating point; visit_slot() applies the exact
+    // tests.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
     last_start_ = std::min(query.latest, query.deadline - shortest_ + room);
     last_position_ = prepared_.last_position();
-    if (query.latest < kInfinity)  // where all begin later there may be no such position
+    if (query.latest < kInfinity)  // if all slots begin later, there may be no such position
       last_position_ = std::min(last_position_, prepared_.last_row_position_at(last_start_));
     top_.reset(n_, extra_capacity_, initial_cutoff);
-    // What is not looked at is not judged: no window may be of initial_cutoff slots alone.
+    // A cutoff is safe only if n keys at the cutoff exceed the ceiling; otherwise windows beyond it
+    // would never be evaluated, so start without one.
     if (!(shape_.total(top_.lower()) > goal_.ceiling())) top_.reset(n_, extra_capacity_);
     max_key_ = max_key_by_ceiling();
     update_threshold();
   }
 
-  // Says whether it found something better than goal.best.
+  // Returns true if it found something better than goal.best.
   bool run() {
-    effort_ = last_position_ / 512;  // of the screen, about
+    effort_ = last_position_ / 512;  // approximate cost of reading the zone map
     for (std::size_t from = 0; !finished_; from = restart_at_) {
       restart_at_ = 0;
       Shape::screen(prepared_).each(
@@ -160,12 +168,13 @@ class Sweep {
   }
 
  private:
-  // False: over, or the slots from `restart_at_` on must be screened anew.
+  // Processes one slot. Returns false if the sweep is finished, or must restart at `restart_at_`
+  // with new thresholds.
   bool visit_slot(std::size_t row, std::size_t position) {
     effort_ += 2;
     const Slot& slot = prepared_.slots[row];
-    // The threshold may have fallen within the block. Where keys are few that is told here, as many
-    // would tie; else what is live_set tells it, or the sum, which is over the ceiling.
+    // The threshold may have tightened since this block was tested. With dictionary-coded keys
+    // re-test here, because many slots tie; otherwise the cutoff or the sum test rejects the slot.
     if (dictionary_coded_ && !is_within_threshold(slot, thresholds_.key)) return true;
     const double t = query_.start_in(slot);
     if (step_pending_ && t > t_) {
@@ -181,7 +190,8 @@ class Sweep {
     return true;
   }
 
-  // Of few kinds as the screen says it, where what is less may lie above the threshold.
+  // Tests a slot's index key against a threshold. In dictionary mode it compares codes, as the
+  // index does: the key itself may exceed the threshold although its code does not.
   bool is_within_threshold(const Slot& slot, float most) const {
     const double key = shape_.index_key(slot);
     return dictionary_coded_ ? dictionary_.code_of(key) <= most : key <= most;
@@ -193,18 +203,20 @@ class Sweep {
            slot.performance >= shape_.min_performance() && goal_.is_useful(t, length);
   }
 
-  // Looks whether the n cheapest of now are better. As visit_slot().
+  // Tests if the n cheapest slots at t_ form a better window. Returns as visit_slot() does.
   bool evaluate_step(std::size_t position) {
     step_pending_ = false;
     if (top_.is_exhausted()) return true;
-    if constexpr (!Goal::evaluate_per_slot)  // else there is but one slot to merge_pending
+    if constexpr (!Goal::evaluate_per_slot)  // otherwise there is only one pending slot
       if (shape_.total(top_.optimistic_sum()) > goal_.ceiling()) return true;
-    const auto is_live_candidate = [&](std::size_t other) {  // all that rescan() takes, or it never ends
+    // Accepts every slot that rescan() adds; otherwise the loop below would not end.
+    const auto is_live_candidate = [&](std::size_t other) {
       const Slot& s = prepared_.slots[other];
       return is_within_threshold(s, max_key_) && is_live(query_, shape_, s, t_) &&
              goal_.is_useful(t_, shape_.length(s));
     };
-    // Where whatever has come accepts the ceiling no sum rules a window out, only how many are live.
+    // If even the upper bound is within the ceiling, the sum cannot reject a window; only the
+    // number of live slots can.
     if (top_.cutoff() == kInfinity && !(shape_.total(top_.upper_bound()) > goal_.ceiling())) {
       effort_ += n_;
       top_.retain(is_live_candidate);
@@ -247,7 +259,9 @@ class Sweep {
     best.nth_key = top_.nth_key();
     best.defining_row = step_row_;
     if constexpr (Shape::per_part_length) {
-      best.entries_valid = top_.is_tie_free() && (!Goal::later_slots_may_join || prepared_.is_last_starting_by(t_, step_row_));
+      best.entries_valid =
+          top_.is_tie_free() &&
+          (!Goal::later_slots_may_join || prepared_.is_last_starting_by(t_, step_row_));
       if (best.entries_valid) {
         work_.chosen.resize(n_);
         Entry* to = work_.chosen.data();
@@ -256,7 +270,8 @@ class Sweep {
     }
   }
 
-  // Keeps the cheapest of all that is live now, at positions up to `last`.
+  // Rebuilds the set from all slots live now, at positions up to `last`, with doubled extra
+  // capacity.
   void rescan(std::size_t last) {
     extra_capacity_ = std::min(2 * extra_capacity_, n_ + kMaxExtraCapacity);
     top_.reset(n_, extra_capacity_);
@@ -269,7 +284,8 @@ class Sweep {
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
           effort_ += 2;
           const Slot& slot = prepared_.slots[row];
-          if (!is_within_threshold(slot, thresholds.key) || !is_candidate(slot, row, t_)) return true;
+          if (!is_within_threshold(slot, thresholds.key) || !is_candidate(slot, row, t_))
+            return true;
           top_.add(shape_.key(slot), row);
           if (top_.cutoff() != cut)
             cut = top_.cutoff(), thresholds.key = std::min(thresholds.key, max_key_by_cutoff());
@@ -281,14 +297,15 @@ class Sweep {
     restart_at_ = last + 1;
   }
 
-  // SlotZoneMap keys that the ceiling allows, and that can be live_set.
+  // The largest index key that the ceiling allows.
   float max_key_by_ceiling() const {
-    return std::min(goal_.max_probed_key, max_index_key(shape_.to_index_units(goal_.ceiling()), least_others_));
+    return std::min(goal_.max_probed_key,
+                    max_index_key(shape_.to_index_units(goal_.ceiling()), least_others_));
   }
   float max_key_by_cutoff() const {
     const float most = max_index_key(shape_.index_key_of(top_.cutoff()), 0);
     if (!dictionary_coded_ || top_.cutoff_row() == kNoRow) return most;
-    // What is as initial_cutoff is not live_set: where many cost the same hardly one is looked at.
+    // Slots that tie with the cutoff are not needed; excluding them skips long runs of equal cost.
     const Slot& dearest = prepared_.slots[top_.cutoff_row()];
     return std::min(most, dictionary_.predecessor_code(shape_.index_key(dearest)));
   }
@@ -297,10 +314,11 @@ class Sweep {
     cutoff_ = top_.cutoff();
     thresholds_.key = std::min(max_key_, max_key_by_cutoff());
   }
-  // After an improvement; false when nothing is better.
+  // Updates all thresholds after an improvement. Returns false if nothing better can exist.
   bool update_after_improvement() {
     if constexpr (Shape::per_part_length && Goal::can_bound_by_fast_nodes)
-      if (!bound_by_fast_nodes(prepared_, query_, shape_, goal_, t_, least_others_, work_.rates)) return false;
+      if (!bound_by_fast_nodes(prepared_, query_, shape_, goal_, t_, least_others_, work_.rates))
+        return false;
     max_key_ = max_key_by_ceiling();
     update_threshold();
     thresholds_.performance =
@@ -309,8 +327,8 @@ class Sweep {
     return true;
   }
 
-  static constexpr std::size_t kMaxExtraCapacity = 256;  // beside n
-  static constexpr std::size_t kAll = ~std::size_t{0};  // positions up to the time judged
+  static constexpr std::size_t kMaxExtraCapacity = 256;  // in addition to n
+  static constexpr std::size_t kAll = ~std::size_t{0};  // all positions up to the evaluated time
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -325,10 +343,10 @@ class Sweep {
   std::size_t extra_capacity_ = TopNLive::spare(n_);
   const double shortest_;
   Thresholds thresholds_;
-  float max_key_ = 0;  // max_key_by_ceiling() of the ceiling of now
+  float max_key_ = 0;  // max_key_by_ceiling() for the current ceiling
   double last_start_ = 0, cutoff_ = kInfinity;
   std::size_t last_position_ = 0;
-  double t_ = 0;             // of what is not judged yet, or was judged last
+  double t_ = 0;  // start of the pending step, or of the last evaluated one
   std::size_t step_row_ = 0, restart_at_ = 0, effort_ = 0;
   bool step_pending_ = false, finished_ = false, better_ = false;
 };

@@ -1,8 +1,9 @@
-// The tie rule: the n cheapest slots that are live at one time, by (key, node).
+// Selects the n cheapest slots that are live at one time, ordered by (key, node id): the tie rule.
 //
-// Nodes are most often of a few kinds, and thousands of slots cost the same: then the least nodes
-// count. A block of slots none of which is cheaper than the n-th so far, and whose nodes all come
-// after its node, is passed by: O(m / 4096) for the blocks, then the few that are left.
+// Nodes are usually of few kinds, so thousands of slots cost the same and the smallest node ids
+// decide. A block is skipped if no slot of it is cheaper than the current n-th entry and all its
+// node ids are larger than that entry's. Cost: O(m / 4096) for the blocks, then the few remaining
+// slots.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +17,18 @@
 
 namespace slotkern {
 
-// The order of the tie rule.
+// The order of the tie rule: by key, then by node id.
 inline bool is_cheaper(const PreparedSlots& prepared, const Entry& a, const Entry& b) {
   if (a.key != b.key) return a.key < b.key;
   return prepared.slots[a.row].node < prepared.slots[b.row].node;
 }
 
-// The n-th so far, and what comes after it where nodes are of few kinds; elsewhere nothing is said.
+// The current n-th entry under the tie rule. With dictionary-coded keys it also yields per-block
+// skip tests; otherwise only the key test.
 template <class Shape>
 class NthCandidate {
  public:
-  // Slots of nodes of less than this performance do not count.
+  // Slots of nodes slower than `performance` are excluded.
   NthCandidate(const PreparedSlots& prepared, const Shape& shape, double performance)
       : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
         dictionary_coded_(Shape::index_order_is_key_order && screen_.dictionary().is_exact()) {
@@ -41,12 +43,13 @@ class NthCandidate {
     has_node_test_ = true;
     node_ = slot.node, node_as_float_ = round_down(node_);
     const bool is_least = !group_ || !(key > shape_.min_index_key(*group_));
-    max_smaller_key_ = is_least ? -std::numeric_limits<float>::infinity() : screen_.dictionary().predecessor_code(key);
+    max_smaller_key_ = is_least ? -std::numeric_limits<float>::infinity()
+                                : screen_.dictionary().predecessor_code(key);
   }
   bool precedes(double key, const Slot& slot) const {
     return key > key_ || (has_node_test_ && key == key_ && slot.node > node_);
   }
-  // Bit j: the block on the j-th entry from here may have a slot that does not come after it.
+  // Bit j: the j-th block from `entries` on may hold a slot that comes before the n-th entry.
   std::uint64_t blocks_to_visit(std::size_t entries) const {
     if (!has_node_test_) return ~std::uint64_t{0};
     return screen_.blocks_with_keys(entries, max_smaller_key_) |
@@ -60,16 +63,16 @@ class NthCandidate {
   const bool dictionary_coded_;
   const Group* group_ = nullptr;
   double key_ = kInfinity;
-  bool has_node_test_ = false;       // what follows
+  bool has_node_test_ = false;  // the fields below are valid
   std::int32_t node_ = 0;
-  float node_as_float_ = 0;          // the same
-  float max_smaller_key_ = 0;        // keys of the screen that may be less than its
+  float node_as_float_ = 0;  // node_ rounded down
+  float max_smaller_key_ = 0;  // upper bound on index keys smaller than the n-th
 };
 
-// The n cheapest of the slots that are live at t and pass `useful`, in the order of the tie rule,
-// into `chosen`; whether there are n. each(thresholds, nth_so_far, take) calls take(row) for what
-// passes, which says whether that may be one of them. The n-th of those so far tightens the screen:
-// of few after each slot, of many whenever about n more have come.
+// Writes to `chosen` the n cheapest slots, in tie order, that are live at t and pass `useful`.
+// Returns true if there are n. each(thresholds, nth_so_far, visit) calls visit(row) for each slot
+// that passes the thresholds; visit returns true if the slot may be one of the n. The current n-th
+// entry tightens the thresholds: after each slot for small n, else after about every n slots.
 template <class Shape, class Useful, class Each>
 bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                      double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
@@ -84,7 +87,8 @@ bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Sh
   NthCandidate<Shape> nth_so_far(prepared, shape, thresholds.performance);
   const auto keep_n_cheapest = [&] {
     const auto first = chosen.begin(), nth = first + static_cast<std::ptrdiff_t>(n) - 1;
-    if (!keeps_sorted) std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
+    if (!keeps_sorted)
+      std::nth_element(first, nth, first + static_cast<std::ptrdiff_t>(size), before);
     size = n;
     nth_so_far.set(*nth);
     thresholds.key = std::min(thresholds.key, max_index_key(shape.index_key_of(nth->key), 0));
@@ -92,7 +96,8 @@ bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Sh
   each(thresholds, nth_so_far, [&](std::size_t row) {
     const Slot& s = prepared.slots[row];
     const Entry entry{shape.key(s), row};
-    if (nth_so_far.precedes(entry.key, s) || !is_live(query, shape, s, t) || !query.admits(s, row) ||
+    if (nth_so_far.precedes(entry.key, s) || !is_live(query, shape, s, t) ||
+        !query.admits(s, row) ||
         s.performance < shape.min_performance() || !useful(s))
       return false;
     if (keeps_sorted)
@@ -116,8 +121,8 @@ Thresholds thresholds_at(const PreparedSlots& prepared, const Query& query, cons
   return thresholds;
 }
 
-// Those of the slots at positions 0..last. `nth_key` and `least_performance` are bounds known
-// before.
+// Selects from the slots at positions 0..last. `nth_key` (upper bound on keys) and
+// `least_performance` (lower bound) are known from the sweep.
 template <class Shape, class Useful>
 bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
                  std::size_t last, double nth_key, double least_performance, Useful useful,
@@ -136,8 +141,8 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
       });
 }
 
-// The same of all slots that have begun by t, where those are found among a few of low keys: false
-// also where they are not, for all such are busy, or nothing is known of keys.
+// Selects from all slots that have begun by t, reading only slots with low keys. Returns false if
+// this does not succeed: because those slots are busy, or because the index has no keys to probe.
 template <class Shape>
 bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                       double t, std::vector<Entry>& chosen) {
@@ -145,7 +150,8 @@ bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const 
   std::size_t quota = 2 * static_cast<std::size_t>(query.n) + 4;
   const std::size_t last = prepared.last_row_position_at(t);
   bool probed = false, succeeded = false;
-  // Where too few are found, what holds a little less than is asked for has gathered: some more.
+  // Too few found: many slots just below the required capacity cluster here; retry with four times
+  // the quota.
   for (int tries = screen.probe_budget(); tries > 0; --tries, quota *= 4) {
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
     const bool all = select_cheapest(
@@ -153,7 +159,9 @@ bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const 
         [&](Thresholds& lowered, const NthCandidate<Shape>&, auto take) {
           probed = screen.probe_cheapest(
               prepared.order, lowered, last, quota,
-              [&](std::size_t row) { prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]); },
+              [&](std::size_t row) {
+                prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]);
+              },
               take);
         });
     succeeded = all && max_index_key(shape.index_key_of(chosen.back().key), 0) <= thresholds.key;
