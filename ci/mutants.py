@@ -1,12 +1,13 @@
-"""Change the kernels one place at a time, and see which tests notice.
+"""Mutation test of the kernels: change one place at a time, run the tests.
 
-``python ci/mutants.py --count 100 --seed 1`` weaves so many changes into one copy of
-the headers: an operator, a constant, a condition or a statement that changes when the
-environment says ``MUTANT=k`` (ci/mutate.hpp). So each program is compiled once (the
-unit tests, the fuzz targets, the digest) and run for each mutant that it reaches.
-``--python`` builds the doors with the same copy, and runs for each mutant that is left
-the Python tests of its room that come to it. Prints those that nothing noticed. What is
-known to change no answer, with the reason: docs/develop/mutants.md.
+``python ci/mutants.py --count 100 --seed 1`` weaves 125 mutants into one copy of the
+headers and tests the first 100 that compile. A mutant is an operator, a constant, a
+condition or a statement that changes if the environment has ``MUTANT=k``
+(ci/mutate.hpp). So each program (unit tests, fuzz targets, digest) is compiled once,
+and runs once for each mutant that it executes. ``--python`` also builds the package
+from this copy, and runs, for each mutant that survives, those Python tests of its layer
+that execute it. Prints the surviving mutants. Mutants known to be equivalent are listed
+in docs/develop/mutants.md.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ NATIVE = ROOT / "tests" / "native"
 WEAVE = ROOT / "ci" / "mutate.hpp"
 COMPILER = os.environ.get("CXX") or shutil.which("clang++") or "c++"
 FLAGS = ["-std=c++20", "-O0", "-w", "-ffp-contract=off", "-pthread"]
-# As large pools and wide windows do.
+# Small inputs then take the code paths of large pools and wide windows.
 FLAGS += ["-DSLOTKERN_FEW_ROWS=0", "-DSLOTKERN_FEW_BLOCKS=0", "-DSLOTKERN_WIDE=3"]
 FLAGS += ["-include", str(WEAVE)]
 if "clang" in COMPILER:
     FLAGS += ["-Wno-c++11-narrowing", "-Wno-invalid-constexpr", "-ferror-limit=0"]
 
-# What a line says that decides about no answer (how often signals are looked for,
-# memory kept for later), or what is no expression.
+# Lines that cannot change an answer (polling for signals, reserving memory), or that
+# are not expressions.
 IDLE = re.compile(
     r"poll\(|enable_interrupts|reserve\(|static_assert|#|SLOTKERN_\w*CLONES|kMany|template|"
     r"constexpr|case |operator|noexcept"
 )
-# The same operator stands on both sides of the word that changes it, so that nothing
-# else is read in another way: a < b becomes a < mutate::Less<7>{} < b.
+# The operator is repeated on both sides of the inserted word, so that precedence does
+# not change: a < b becomes a < mutate::Less<7>{} < b.
 WORDS = {
     "<": "Less",
     "<=": "LessEqual",
@@ -67,8 +68,8 @@ STATEMENT = re.compile(
 )
 DECLARATION = re.compile(r"\s*[\w:<>,*& ]+[>*& ] ?\w+(\{.*|\(.*| =.*|,.*|\[.*)?;")
 
-# Which Python tests know a room.
-ROOMS = {
+# The Python tests of each layer.
+LAYERS = {
     "base": ["tests/slots", "tests/window", "tests/choice"],
     "slots": ["tests/slots", "tests/window"],
     "window": ["tests/window"],
@@ -82,11 +83,11 @@ ROOMS = {
 
 
 class Mutant(NamedTuple):
-    """Texts to be put in at some places of a header, and what this does."""
+    """A mutant: texts to insert into a line of a header, and a description."""
 
     header: str
     line: int
-    texts: tuple[tuple[int, int, str], ...]  # from, to, instead; # is the number
+    texts: tuple[tuple[int, int, str], ...]  # begin, end, new text; # is its number
     what: str
 
     def __str__(self) -> str:
@@ -95,7 +96,7 @@ class Mutant(NamedTuple):
 
 
 def closing(text: str, at: int, step: int, ends: tuple[str, ...]) -> int:
-    """Where the operand ends that begins here, going forwards or back."""
+    """Return the end of the operand that begins at `at`, forwards or backwards."""
     depth = 0
     while True:
         sign = text[at] if step > 0 else text[at - 1]
@@ -109,10 +110,10 @@ def closing(text: str, at: int, step: int, ends: tuple[str, ...]) -> int:
 
 
 def mutants_of(header: Path) -> Iterator[Mutant]:
-    """Every change of this header."""
+    """Yield every mutant of this header."""
     name = header.relative_to(HEADERS).as_posix()
     text = re.sub(r"//.*|\"[^\"\n]*\"", lambda m: " " * len(m[0]), header.read_text())
-    begin, before = 0, ";"  # of the line; how the code ended above it
+    begin, before = 0, ";"  # offset of the line; last character of the code above it
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         first, last = begin, begin + len(line)
         begin = last
@@ -168,7 +169,7 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
 
 
 class Program(NamedTuple):
-    """What fails when it notices: sources, arguments, and whether its output counts."""
+    """A native test program: its sources, arguments, and True to compare its output."""
 
     name: str
     sources: list[Path]
@@ -177,7 +178,7 @@ class Program(NamedTuple):
 
 
 def programs(cases: int) -> list[Program]:
-    """All native programs."""
+    """Return all native programs."""
     driver = NATIVE / "fuzz" / "driver.cpp"
     found = [
         Program(f"unit-{path.stem}", [path], [])
@@ -192,7 +193,7 @@ def programs(cases: int) -> list[Program]:
 
 
 class Woven:
-    """A copy of the headers with mutants in it, and what is built of it."""
+    """A copy of the headers with mutants woven in, and the programs built from it."""
 
     def __init__(self, folder: Path, mutants: list[Mutant]) -> None:
         self.folder, self.mutants = folder, dict(enumerate(mutants, 1))
@@ -216,10 +217,10 @@ class Woven:
             for at, to, _, new in sorted(texts, reverse=True):
                 text = text[:at] + new + text[to:]
             (self.folder / "woven").write_text(text)
-            (self.folder / "woven").replace(self.headers / header)  # others read it
+            (self.folder / "woven").replace(self.headers / header)  # atomic for readers
 
     def build(self, command: list[str]) -> bool:
-        """Compile, without the mutants that are no C++; False where this cannot be."""
+        """Compile, dropping mutants that do not compile; False: another error."""
         while True:
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode == 0:
@@ -243,8 +244,8 @@ class Woven:
         command = [COMPILER, *FLAGS, *places, *program.sources, *target]
         return program if self.build([str(part) for part in command]) else None
 
-    def doors(self) -> bool:
-        """The package with these headers, importable from `folder`/src."""
+    def build_package(self) -> bool:
+        """Build the package with these headers, importable from `folder`/src."""
         tools = Path(sys.executable).parent
         cmake, build = [str(tools / "cmake")], str(self.folder / "build")
         options = [
@@ -252,7 +253,7 @@ class Woven:
             "-DSKBUILD_PROJECT_VERSION=0",
             f"-DPython_EXECUTABLE={sys.executable}",
             f"-DCMAKE_CXX_COMPILER={COMPILER}",
-            f"-DCMAKE_CXX_FLAGS={' '.join(FLAGS)} -O1",  # else the tests take long
+            f"-DCMAKE_CXX_FLAGS={' '.join(FLAGS)} -O1",  # -O0 makes the tests too slow
             f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}",
             "-DCMAKE_BUILD_TYPE=None",
             "-DSLOTKERN_MULTIVERSION=OFF",
@@ -260,14 +261,14 @@ class Woven:
         where = ["-S", str(self.folder), "-B", build, "-G", "Ninja"]
         done = self.build([*cmake, *where, *options])
         done = done and self.build([*cmake, "--build", build])
-        for door in (self.folder / "build").glob("*.so"):
-            shutil.copy2(door, self.folder / "src" / "slotkern")
+        for module in (self.folder / "build").glob("*.so"):
+            shutil.copy2(module, self.folder / "src" / "slotkern")
         return done
 
     def pytest(self, files: list[str]) -> list[str]:
-        """The call of these Python tests with these headers."""
+        """Return the command that runs these Python tests with these headers."""
         options = ["-q", "-x", "-p", "no:cacheprovider", *files]
-        start = (  # the copy comes first, whatever else is installed
+        start = (  # the copy precedes any installed package on the path
             "import sys, pytest; sys.meta_path[:] = [f for f in sys.meta_path"
             " if 'editable' not in type(f).__module__];"
             f" sys.path.insert(0, {str(self.folder / 'src')!r});"
@@ -277,7 +278,7 @@ class Woven:
 
 
 class Run(NamedTuple):
-    """What came of a program: whether it noticed (or took too long), and its output."""
+    """The result of a program: True if it failed or timed out, its output and time."""
 
     noticed: bool
     output: str
@@ -286,8 +287,8 @@ class Run(NamedTuple):
 
 
 def run(command: list[str], k: int, seconds: float, reached: Path) -> Run:
-    """Run it with this mutant, 0 for none; then what it reaches is told, too."""
-    # A case that notices is not made smaller: that it was found says enough.
+    """Run the command with mutant `k`; 0 is no mutant and records the reached ones."""
+    # Hypothesis does not shrink a failing example: that it fails is enough.
     chosen = {"MUTANT": str(k), "HYPOTHESIS_PROFILE": "unshrunk"}
     if k == 0:
         reached.write_text("")
@@ -311,7 +312,7 @@ def run(command: list[str], k: int, seconds: float, reached: Path) -> Run:
 
 
 class Judge:
-    """Which mutants were noticed, and which a program came to at all."""
+    """The mutants that some test killed, and those that some program executed."""
 
     def __init__(self, woven: Woven, mutants: dict[int, Mutant], jobs: int) -> None:
         self.woven, self.mutants, self.jobs = woven, mutants, jobs
@@ -322,7 +323,7 @@ class Judge:
         return [k for k in self.mutants if k not in self.killed]
 
     def plain(self, name: str, command: list[str]) -> Run:
-        """The run without a mutant, which has to succeed."""
+        """Run the command without a mutant; it must succeed."""
         ran = run(command, 0, 3600, self.woven.folder / "reached")
         if ran.noticed:
             raise SystemExit(f"{name} fails as it is\n{ran.output[-3000:]}")
@@ -333,7 +334,7 @@ class Judge:
         return run(command, k, 10 + 8 * seconds, self.woven.folder / "reached")
 
     def natively(self, programs: list[Program]) -> None:
-        """The quick ones first."""
+        """Run the native programs, the fastest first."""
         plain = {
             program.name: self.plain(program.name, self.command(program))
             for program in programs
@@ -355,19 +356,19 @@ class Judge:
         reached = [k for k in self.left() if k in plain.reached]
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(judge, reached))
-        told = f"{len(reached)} reached, {len(self.killed)} killed"
-        print(f"{program.name}: {told}", flush=True)
+        message = f"{len(reached)} reached, {len(self.killed)} killed"
+        print(f"{program.name}: {message}", flush=True)
 
     def by_python(self) -> None:
-        """Each mutant by the tests of its room that come to it, the quickest first."""
-        rooms = {k: self.mutants[k].header.split("/")[1] for k in self.left()}
+        """Run, for each mutant, the tests of its layer that reach it, fastest first."""
+        layers = {k: self.mutants[k].header.split("/")[1] for k in self.left()}
         plain: dict[str, Run] = {}
-        for file in sorted({f for room in rooms.values() for f in files_of(room)}):
+        for file in sorted({f for layer in layers.values() for f in files_of(layer)}):
             plain[file] = self.plain(file, self.woven.pytest([file]))
             print(f"{file}: {plain[file].seconds:.0f} s", flush=True)
 
         def judge(k: int) -> None:
-            coming = [file for file in files_of(rooms[k]) if k in plain[file].reached]
+            coming = [file for file in files_of(layers[k]) if k in plain[file].reached]
             coming.sort(key=lambda file: plain[file].seconds)
             seconds = sum(plain[file].seconds for file in coming)
             if coming and self.changed(k, self.woven.pytest(coming), seconds).noticed:
@@ -376,12 +377,12 @@ class Judge:
             print(f"python: {done} {self.mutants[k]}", flush=True)
 
         with ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(judge, rooms))
+            list(pool.map(judge, layers))
 
 
-def files_of(room: str) -> list[str]:
-    """The Python tests that know this room."""
-    folders = [ROOT / folder for folder in ROOMS[room]]
+def files_of(layer: str) -> list[str]:
+    """Return the Python test files of this layer."""
+    folders = [ROOT / folder for folder in LAYERS[layer]]
     paths = sorted(path for folder in folders for path in folder.glob("test_*.py"))
     return [path.relative_to(ROOT).as_posix() for path in paths]
 
@@ -410,8 +411,8 @@ def main() -> None:
     woven = Woven(options.folder.resolve(), chosen[: options.count * 5 // 4])
     with ThreadPoolExecutor(options.jobs) as pool:
         built = list(pool.map(woven.compile, programs(options.cases)))
-    if options.python and not woven.doors():
-        raise SystemExit("the doors cannot be built")
+    if options.python and not woven.build_package():
+        raise SystemExit("the Python package cannot be built with the mutants")
     mutants = dict(list(woven.mutants.items())[: options.count])
     print(f"{len(every)} places, {len(mutants)} mutants", flush=True)
     judge = Judge(woven, mutants, options.jobs)
@@ -419,8 +420,8 @@ def main() -> None:
     if options.python:
         judge.by_python()
     for k in judge.left():
-        told = "survives" if k in judge.seen else "survives, not reached"
-        print(f"{told}: {mutants[k]}")
+        message = "survives" if k in judge.seen else "survives, not reached"
+        print(f"{message}: {mutants[k]}")
     counts = dict(Counter(judge.killed.values()))
     print(f"{len(mutants)} mutants; noticed by {counts}")
 

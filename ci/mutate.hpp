@@ -1,5 +1,6 @@
-// What ci/mutants.py weaves into a copy of the kernels: each place changes where the environment
-// says MUTANT=k, and at the end the places that were come to are written behind the file REACHED.
+// Mutation switches that ci/mutants.py weaves into a copy of the kernels. Each switch changes its
+// place if the environment variable MUTANT has its number. At exit the numbers of the switches that
+// were executed are appended to the file named by the environment variable REACHED.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ A least(const A& a, const A& b) { return on(k) ? std::max(a, b) : std::min(a, b)
 template <int k, class A>
 A most(const A& a, const A& b) { return on(k) ? std::min(a, b) : std::max(a, b); }
 
-// a OP Word<k>{} OP b is a OP b, or a OTHER b.
+// `a OP Word<k>{} OP b` evaluates to `a OP b`, or to `a OTHER b` in mutant k.
 #define MUTATE_BINARY(Word, OP, OTHER)                                                       \
   template <int k>                                                                           \
   struct Word {};                                                                            \
@@ -66,7 +67,7 @@ MUTATE_BINARY(Minus, -, +)
 MUTATE_BINARY(Times, *, /)
 MUTATE_BINARY(Over, /, *)
 
-// a OP Word<k>{} OP b is a OP b, or a OP -b: such operators are read from the right.
+// `a OP Word<k>{} OP b` does `a OP b`, or `a OP -b` in mutant k; assignment is right-associative.
 #define MUTATE_ASSIGNMENT(Word, OP)                \
   template <int k>                                 \
   struct Word {};                                  \

@@ -1,12 +1,13 @@
-"""Fuzz what reads: slot files, traces, pool files, filter expressions, studies.
+"""Fuzz the readers of slot files, traces, pool files, filter expressions and studies.
 
     python fuzz/readers.py [TARGET ...] [--executions N] [--seed S]
 
-Every input gives either a valid result, which survives being written and read again,
-or one ValueError or TypeError of one line that names the file: no other exception, no
-warning, nothing that takes more than 10 seconds or 4 GiB. An input that does otherwise
-is kept in ``fuzz/findings`` and makes the exit code 1; one that ends the interpreter is
-what its temporary folder is left with. The same seed gives the same run.
+Each input must give either a valid result, which is equal after writing and reading it
+again, or a ValueError or TypeError with a message of one line that names the file.
+Other exceptions, warnings, more than 10 seconds of CPU time or 4 GiB of memory are
+findings: the input is saved in ``fuzz/findings``, and the exit code is 1. If the
+interpreter crashes, the input remains in the temporary folder. Runs with equal seeds
+are equal.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from slotkern.studies.papers import PAPERS, study_text
 from slotkern.where import evaluate
 
 HERE = Path(__file__).parent
-LONGEST = 10  # seconds of the processor
-MOST = 4 << 30  # bytes
+LONGEST = 10  # seconds of CPU time for each input
+MOST = 4 << 30  # bytes of address space
 SLOTS = sk.make_slots(
     node=[4, 2, 4, 7],
     start=[0, 0.1, 7, -3],
@@ -65,7 +66,7 @@ TOKENS: Sequence[bytes] = (
 
 
 class Target(NamedTuple):
-    """Where mutations start, what must hold of an input, and how it may be mutated."""
+    """A reader to fuzz: its seed inputs, its check of an input, and its mutations."""
 
     seeds: Callable[[Path], list[bytes]]
     check: Callable[[bytes, Path], bool]
@@ -73,7 +74,7 @@ class Target(NamedTuple):
 
 
 def mutate(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
-    """Return the data with a few bytes, pieces or tokens changed."""
+    """Return a mutant of the data: bits, bytes, pieces or tokens changed."""
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         at = rng.randrange(len(data) + 1)
         end = min(len(data), at + rng.choice((1, 1, 2, 4, 8, 40, 200)))
@@ -101,7 +102,7 @@ def mutate(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
 
 
 def mutate_words(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
-    """Return text in which words and numbers take each other's place."""
+    """Return a mutant of a text: words replaced by words of the seeds or by tokens."""
     if rng.random() < 0.3:
         return mutate(data, seeds, rng)
     words = re.split(rb"(\w+|\s+)", data)
@@ -113,7 +114,7 @@ def mutate_words(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
 
 
 def mutate_archive(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
-    """Return an archive mutated as it is, or in a member, with a sound checksum."""
+    """Return a mutant of a zip archive: of its bytes, or of a member (valid CRC)."""
     if rng.random() < 0.4:
         return mutate(data, seeds, rng)
     sink = io.BytesIO()
@@ -128,18 +129,18 @@ def mutate_archive(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes
                     continue
                 if kind == 1:
                     name = rng.choice(("slots", "now.npy", "x.npy", "é.npy", ".npy"))
-                elif kind < 5:  # behind the header
+                elif kind < 5:  # after the header of the array
                     content = content[:128] + mutate(content[128:], [content], rng)
                 else:
                     content = mutate(content, [other for _, other in members], rng)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a name that is there twice
+                warnings.simplefilter("ignore")  # duplicate member names
                 new.writestr(name, content, packing)
     return sink.getvalue()
 
 
 def mutate_packed(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
-    """Return a gzip file mutated as it is, or in its text, with a sound checksum."""
+    """Return a mutant of a gzip file: of its bytes, or of its text (valid CRC)."""
     if rng.random() < 0.4:
         return mutate(data, seeds, rng)
     texts = [gzip.decompress(seed) for seed in seeds]
@@ -147,8 +148,8 @@ def mutate_packed(data: bytes, seeds: list[bytes], rng: random.Random) -> bytes:
     return gzip.compress(text, 1, mtime=0)
 
 
-def complaint(call: Callable[[], Any], name: str) -> Any:
-    """Return what the call returns, or None if it complains as it should."""
+def result_or_error(call: Callable[[], Any], name: str) -> Any:
+    """Return the result of the call, or None if it raised a well-formed error."""
     try:
         return call()
     except (ValueError, TypeError) as error:
@@ -160,7 +161,7 @@ def complaint(call: Callable[[], Any], name: str) -> Any:
 
 
 def same(one: np.ndarray, other: np.ndarray, text: bool) -> bool:
-    """Return whether slots are equal, in text formats up to the widths of types."""
+    """Return True if slots are equal; in text formats types may differ in width."""
     if text:
         return repr(one.tolist()) == repr(other.tolist())
     return one.dtype == other.dtype and all(
@@ -189,14 +190,14 @@ def slot_target(suffix: str) -> Target:
     def check(data: bytes, folder: Path) -> bool:
         path = folder / f"input{suffix}"
         path.write_bytes(data)
-        slots = complaint(lambda: read_slots(path), str(path))
+        slots = result_or_error(lambda: read_slots(path), str(path))
         if slots is None:
             return False
         sk.validate_slots(slots)
         again = folder / f"again{suffix}"
         try:
             write_slots(again, slots)
-        except TypeError:  # a column that this format cannot hold, such as dates in csv
+        except TypeError:  # the format has no such column type, such as dates in csv
             return True
         if len(slots) or not text:
             assert same(read_slots(again), slots, text), (
@@ -226,7 +227,7 @@ def pool_seeds(folder: Path) -> list[bytes]:
 def check_pool(data: bytes, folder: Path) -> bool:
     path = folder / "input.npz"
     path.write_bytes(data)
-    pool = complaint(lambda: sk.SlotPool.load(path), str(path))
+    pool = result_or_error(lambda: sk.SlotPool.load(path), str(path))
     if pool is None:
         return False
     sk.validate_slots(pool.slots)
@@ -235,7 +236,7 @@ def check_pool(data: bytes, folder: Path) -> bool:
     for name in ("slots", "origin", "booked"):
         assert same(getattr(pool, name), getattr(again, name), False), name
     assert repr(pool.now) == repr(again.now)
-    complaint(lambda: pool.find(sk.Request(1, 1), "start"), "volume")
+    result_or_error(lambda: pool.find(sk.Request(1, 1), "start"), "volume")
     return True
 
 
@@ -249,12 +250,12 @@ EXPRESSIONS = [
 
 def check_where(data: bytes, folder: Path) -> bool:
     text = data.decode(errors="surrogateescape")
-    passed = complaint(lambda: evaluate(text, SLOTS), "where ")
+    passed = result_or_error(lambda: evaluate(text, SLOTS), "where ")
     if passed is None:
         return False
     assert passed.dtype == np.bool_, passed.dtype
     assert passed.shape == SLOTS.shape, passed.shape
-    for row in range(len(SLOTS)):  # each slot by itself
+    for row in range(len(SLOTS)):  # a filter evaluates each slot independently
         assert evaluate(text, SLOTS[row : row + 1]) == passed[row], row
     return True
 
@@ -267,7 +268,7 @@ def study_seeds(folder: Path) -> list[bytes]:
 def check_study(data: bytes, folder: Path) -> bool:
     path = folder / "input.toml"
     path.write_bytes(data)
-    study = complaint(lambda: load_study(path), str(path))
+    study = result_or_error(lambda: load_study(path), str(path))
     if study is None:
         return False
     assert repr(load_study(path)) == repr(study)
@@ -295,9 +296,11 @@ def trace_target(suffix: str) -> Target:
     def check(data: bytes, folder: Path) -> bool:
         path = folder / f"input{suffix}"
         path.write_bytes(data)
-        some = sk.read_trace  # whatever is wrong can also be skipped, but for the file
-        trace = complaint(lambda: some(path, max_bytes=2**24), str(path))
-        loose = complaint(lambda: some(path, errors="skip", max_bytes=2**24), str(path))
+        read = sk.read_trace  # invalid lines can be skipped, unlike an invalid file
+        trace = result_or_error(lambda: read(path, max_bytes=2**24), str(path))
+        loose = result_or_error(
+            lambda: read(path, errors="skip", max_bytes=2**24), str(path)
+        )
         if trace is None:
             return False
         assert trace.jobs.dtype == fields
@@ -307,7 +310,7 @@ def trace_target(suffix: str) -> Target:
             sk.write_trace(folder / "again.swf", trace)
             again = sk.read_trace(folder / "again.swf") if len(trace.jobs) else trace
             assert repr(again.jobs.tolist()) == repr(trace.jobs.tolist())
-        complaint(lambda: sk.replay(trace, 8, "easy"), "")
+        result_or_error(lambda: sk.replay(trace, 8, "easy"), "")
         return True
 
     return Target(seeds, check, mutate_packed if packed else mutate_words)
@@ -329,7 +332,7 @@ TARGETS = {
 
 
 def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") -> str:
-    """Run a target; return one line about it, or raise what a finding raised."""
+    """Run a target; return one line of statistics, or raise the error of a finding."""
     target = TARGETS[name]
     rng = random.Random(f"{name} {seed}")
     accepted, slowest, began = 0, 0.0, time.perf_counter()
@@ -354,7 +357,7 @@ def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") 
                     signal.setitimer(signal.ITIMER_PROF, 0)
             slowest = max(slowest, time.perf_counter() - start)
             accepted += valid
-            # What is valid and new is where further mutations start.
+            # Valid inputs join the corpus, from which later inputs are mutated.
             if valid and len(corpus) < 200 and len(data) < 20_000:
                 corpus.append(data)
     took = time.perf_counter() - began
@@ -369,20 +372,20 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--executions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    if wrong := set(asked.targets) - TARGETS.keys():
+    options = parser.parse_args()
+    if wrong := set(options.targets) - TARGETS.keys():
         parser.error(f"no target {', '.join(sorted(wrong))}")
     if sys.platform == "linux":
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     code = 0
-    for name in asked.targets or TARGETS:
+    for name in options.targets or TARGETS:
         try:
-            print(run(name, asked.executions, asked.seed), flush=True)
+            print(run(name, options.executions, options.seed), flush=True)
         except Exception:
             traceback.print_exc()
-            print(f"{name}: a finding, kept in {HERE / 'findings'}", flush=True)
+            print(f"{name}: a finding, saved in {HERE / 'findings'}", flush=True)
             code = 1
     return code
 

@@ -1,5 +1,5 @@
-// A replay against a slow model of the definitions, as tests/support/replay_model.py has them:
-// every start, and that no processor serves two at once.
+// Compares a replay with a slow model of the definitions (as in tests/support/replay_model.py): all
+// starts must be equal, and no processor may run two jobs at once.
 #include "instance.hpp"
 #include "slotkern/replay/replay.hpp"
 
@@ -82,7 +82,7 @@ struct Model {
     start[static_cast<std::size_t>(j)] = now;
   }
 
-  void look() {
+  void start_jobs() {
     std::vector<int> order = queue();
     std::size_t k = 0;
     for (; k < order.size() && fits(busy(order[k]), span(order[k], now)); ++k) begin(order[k]);
@@ -125,7 +125,7 @@ struct Model {
         if (promises) promised[coming] = earliest(static_cast<int>(coming));
       }
       if (!promises) {
-        look();
+        start_jobs();
         continue;
       }
       for (int j : std::vector<int>(waiting))

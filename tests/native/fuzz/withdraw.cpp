@@ -1,6 +1,6 @@
-// The schedulers of the replay kernel while jobs that wait are taken away and come back, as in
-// a community of schedulers, against a slow model that looks at everything anew: who starts
-// when, how many wait, and what conservative backfilling has promised next.
+// Compares the schedulers of replays with a slow model that recomputes everything, while waiting
+// jobs are withdrawn and resubmitted as in a community: equal starts, equal numbers of waiting
+// jobs, and, with conservative backfilling, equal next reservations.
 #include "instance.hpp"
 #include "slotkern/community/local.hpp"
 
@@ -28,7 +28,7 @@ struct Model {
   std::vector<double> key, start, promised;
   std::vector<std::size_t> running, waiting, arrived;
   double now = 0;
-  bool freed = false;  // time that was promised to somebody
+  bool freed = false;  // reserved time was released
 
   Span span(std::size_t j, double begin) const {
     return {begin, begin + jobs[j].estimate, jobs[j].width};
@@ -92,7 +92,7 @@ struct Model {
     if (policy != Backfill::conservative) {
       waiting.insert(waiting.end(), arrived.begin(), arrived.end());
       arrived.clear();
-      return look();
+      return start_by_queue();
     }
     if (freed)
       for (const std::size_t j : queue()) promised[j] = earliest(j);
@@ -106,7 +106,7 @@ struct Model {
       if (promised[j] <= now) begin(j);
   }
 
-  void look() {
+  void start_by_queue() {
     const std::vector<std::size_t> order = queue();
     std::size_t k = 0;
     for (; k < order.size() && fits(order[k], now); ++k) begin(order[k]);
@@ -151,7 +151,7 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
         kernel.on_withdraw(static_cast<rp::JobId>(j), now);
         model.withdraw(j);
         ++tally.found;
-        if (bytes.below(4)) outside.push_back(j);  // or it never comes back
+        if (bytes.below(4)) outside.push_back(j);  // else it never returns
       } else if (!outside.empty()) {
         const std::size_t j = outside.back();
         outside.pop_back();
@@ -163,7 +163,7 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
     }
     model.decide();
     kernel.start_jobs(now, [&](rp::JobId job) {
-      if (started[job] >= 0) std::abort();  // twice
+      if (started[job] >= 0) std::abort();  // started twice
       started[job] = now;
     });
     ++tally.searches;

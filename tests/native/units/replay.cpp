@@ -1,4 +1,4 @@
-// Parts of the replay, each against its plain definition.
+// Unit tests of the data structures of replays, each against its definition.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int32_t kProcessors = 10;
 
-// The profile by its definition: all that is held.
+// A naive profile: the list of all reserved spans.
 struct Held {
   struct Span {
     double start, end;
@@ -45,7 +45,7 @@ struct Held {
     return left;
   }
 
-  // Starts are earliest where something ends.
+  // The earliest start is either now or the end of a span.
   double find(double now, double length, std::int32_t width) const {
     double found = least(now, now + length) >= width ? now : INFINITY;
     for (const Span& span : spans)
@@ -63,9 +63,8 @@ struct Held {
   }
 };
 
-// Spans are taken, given back and moved; what a search has learned hides no start from those
-// that come later.
-void profiles_tell_what_is_free() {
+// Spans are reserved and released. Cached hole bounds never exclude a start that exists.
+void profile_matches_the_reserved_spans() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
     const auto some = [&](std::size_t most) { return unit * static_cast<double>(1 + below(most)); };
@@ -99,7 +98,7 @@ void profiles_tell_what_is_free() {
   }
 }
 
-// A job's own place is free to it when it moves.
+// A span moves to its earliest start, counting its own old place as free.
 void spans_move_to_the_earliest_start() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
@@ -132,37 +131,37 @@ void spans_move_to_the_earliest_start() {
   }
 }
 
-// The smallest of all promises, of equal ones the smallest job.
-void promises_come_in_order() {
+// The top is the earliest reservation, and the smallest job among equal times.
+void reservations_are_ordered() {
   constexpr std::size_t jobs = 40;
   for (int round = 0; round < 200; ++round) {
-    ReservationHeap promises(jobs);
+    ReservationHeap heap(jobs);
     std::vector<double> time(jobs, kNever);
     for (int step = 0; step < 200; ++step) {
       const std::size_t job = below(jobs);
       const auto id = static_cast<JobId>(job);
       if (time[job] == kNever) {
-        promises.add(id, time[job] = static_cast<double>(below(30)));
+        heap.add(id, time[job] = static_cast<double>(below(30)));
       } else if (below(2) == 0) {
-        promises.decrease_key(id, time[job] -= static_cast<double>(below(4)));
+        heap.decrease_key(id, time[job] -= static_cast<double>(below(4)));
       } else {
-        promises.remove(id);
+        heap.remove(id);
         time[job] = kNever;
       }
       const auto least = std::min_element(time.begin(), time.end());
-      CHECK(promises.time() == *least);
+      CHECK(heap.time() == *least);
       if (*least != kNever)
-        CHECK(promises.job() == static_cast<JobId>(least - time.begin()));
+        CHECK(heap.job() == static_cast<JobId>(least - time.begin()));
     }
   }
 }
 
-// By time, of equal ones by job, whatever came and went in between.
-void events_come_in_order() {
+// Events are popped by time and then by job, whatever is pushed and popped in between.
+void events_are_ordered() {
   const auto later = [](const Event& a, const Event& b) { return b < a; };
   for (int round = 0; round < 200; ++round) {
     EventQueue queue;
-    std::vector<Event> kept;  // the next one last
+    std::vector<Event> kept;  // descending: the next event is last
     for (JobId job = 0; job < 200 || !kept.empty(); ++job) {
       if (job < 200 && below(3) > 0) {
         const Event event{static_cast<double>(below(50)), job};
@@ -179,12 +178,12 @@ void events_come_in_order() {
   }
 }
 
-// The lowest processors that are free, in as few spans as there can be.
-void jobs_take_the_lowest_processors() {
+// Jobs get the lowest free processors, in the minimum number of spans.
+void jobs_get_the_lowest_processors() {
   for (int round = 0; round < 100; ++round) {
     const auto processors = static_cast<std::int32_t>(1 + below(300));
     constexpr std::size_t jobs = 40;
-    ProcessorAllocator processors_free(processors);
+    ProcessorAllocator allocator(processors);
     Placement placement;
     placement.resize(jobs);
     std::vector<char> busy(static_cast<std::size_t>(processors), 0);
@@ -195,7 +194,8 @@ void jobs_take_the_lowest_processors() {
       std::vector<std::int32_t> lowest;
       for (std::int32_t k = 0; lowest.size() < width; ++k)
         if (!busy[static_cast<std::size_t>(k)]) lowest.push_back(k);
-      if (width > 0) processors_free.allocate(static_cast<JobId>(job), static_cast<std::int32_t>(width), placement);
+      if (width > 0)
+        allocator.allocate(static_cast<JobId>(job), static_cast<std::int32_t>(width), placement);
       std::size_t runs = 0;
       for (std::size_t i = 0; i < width; ++i)
         runs += i == 0 || lowest[i] != lowest[i - 1] + 1;
@@ -210,7 +210,7 @@ void jobs_take_the_lowest_processors() {
       held[job] = lowest;
       const std::size_t other = below(job + 1);
       if (held[other].empty()) continue;
-      processors_free.release(static_cast<JobId>(other), placement);
+      allocator.release(static_cast<JobId>(other), placement);
       for (const auto k : held[other]) busy[static_cast<std::size_t>(k)] = 0;
       held[other].clear();
     }
@@ -220,10 +220,10 @@ void jobs_take_the_lowest_processors() {
 }  // namespace
 
 int main() {
-  profiles_tell_what_is_free();
+  profile_matches_the_reserved_spans();
   spans_move_to_the_earliest_start();
-  promises_come_in_order();
-  events_come_in_order();
-  jobs_take_the_lowest_processors();
+  reservations_are_ordered();
+  events_are_ordered();
+  jobs_get_the_lowest_processors();
   return report();
 }
