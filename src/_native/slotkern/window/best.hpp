@@ -1,13 +1,14 @@
-// The best window by a built-in criterion: a sweep finds the best (value, start), then the
-// canonical window is taken at that start by the tie rule (lowest cost, then the
-// lexicographically smallest node ids) from all slots that are live there. Where the sweep saw
-// that nothing else may belong to it, the window is what the best step had kept.
+// Finds the best window by a built-in criterion, without sum limits.
 //
-// Ragged: one sweep. Square (Toporkov et al. 2018, section 3.2): one sweep a group of
-// performance, but only in groups that can still win. A group's bound: T_k times its n
-// cheapest node prices, one of them of performance P_k. Relaxed windows (no P_k slot) never
-// decide: in their own, faster group the same nodes cost no more, and the n cheapest of it stand,
-// also where rounding makes costs equal.
+// A sweep finds the best (value, start); then the tie rule (lowest cost, then the lexicographically
+// smallest node ids) selects the canonical window at that start from all slots live there. If no
+// other slot can belong to it, the window is the set that the sweep kept.
+//
+// Ragged: one sweep. Square (Toporkov et al. 2018, section 3.2): one sweep per performance group,
+// for groups that can still win. The lower bound of a group is T_k times the sum of its n cheapest
+// node prices, one of them of performance P_k. Relaxed windows (without a P_k slot) never decide:
+// in their own, faster group the same nodes cost no more, and its n cheapest are at least as good,
+// also if rounding makes costs equal.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +25,11 @@ namespace slotkern {
 
 namespace detail {
 
-// Totals of the n entries in front (in cost order), and the parts by node.
+// Builds the window from the n entries in `chosen` (in cost order): totals, and parts by node id.
 template <class Shape>
-void build_window(const PreparedSlots& prepared, const Shape& shape, const std::vector<Entry>& chosen,
-            std::size_t n, double start, Found& found, std::vector<Part>& parts,
-            NodeOrder& order) {
+void build_window(const PreparedSlots& prepared, const Shape& shape,
+                  const std::vector<Entry>& chosen, std::size_t n, double start, Found& found,
+                  std::vector<Part>& parts, NodeOrder& order) {
   const bool few = n <= kMaxInsertionSorted;
   parts.resize(n);
   if (!few && order.parts.size() < n) order.parts.resize(n);
@@ -66,8 +67,8 @@ std::size_t last_position_of(const PreparedSlots& prepared, const Best& best) {
                                  : prepared.position_at(best.start);
 }
 
-// Whether the window of the earliest start begins at the first time there is, and is soon found
-// there: into `chosen`. Booked by little, a pool has most windows there.
+// Probes the first possible start: returns true with the window's slots in `chosen` if the earliest
+// window starts there. In a lightly booked pool most windows do.
 template <class Shape>
 SLOTKERN_NOINLINE bool probe_earliest_start(const PreparedSlots& prepared, const Query& query,
                                    const Shape& shape, double& start,
@@ -82,7 +83,8 @@ template <class Criterion, class Shape>
 bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double least,
                    Workspace& work, Found& found, const Best& incumbent = {}) {
   using Goal = typename Criterion::RaggedRules::Goal;
-  static_assert(!Goal::evaluate_per_slot || Goal::later_slots_may_join || Criterion::only_up_to_step);
+  static_assert(!Goal::evaluate_per_slot || Goal::later_slots_may_join ||
+                Criterion::only_up_to_step);
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
   Goal goal{{query.max_cost(), incumbent, least}};
@@ -105,14 +107,17 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
     Sweep(prepared, query, shape, least_others, goal, work, work.top_n).run();
   };
   bool complete = false;
-  if (Criterion::value_is_cost) {  // a low ceiling early: first the slots of some cheap nodes only
+  if (Criterion::value_is_cost) {  // a low ceiling early: first sweep a few cheap nodes
     const std::size_t some = 4 * n;
     if (prepared.nodes.size() > 16 * some && prepared.cheapest_rates.size() > some) {
-      goal.max_probed_key = max_index_key(prepared.min_rate_sum(some), prepared.min_rate_sum(some - 1));
+      goal.max_probed_key =
+          max_index_key(prepared.min_rate_sum(some), prepared.min_rate_sum(some - 1));
       sweep();
       complete = goal.best.found &&
-                 max_index_key(shape.to_index_units(goal.best.total), least_others) <= goal.max_probed_key;
-      if (!complete) goal.best.entries_valid = false;  // what is as cheap may not have been looked at
+                 max_index_key(shape.to_index_units(goal.best.total), least_others) <=
+                     goal.max_probed_key;
+      // slots with equal cost may not have been visited
+      if (!complete) goal.best.entries_valid = false;
       goal.max_probed_key = std::numeric_limits<float>::infinity();
     }
   }
@@ -123,28 +128,30 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
     const auto before = [&prepared](const Entry& a, const Entry& b) {
       return is_cheaper(prepared, a, b);
     };
-    if (!std::is_sorted(work.chosen.begin(), work.chosen.end(), before))  // keys are, nodes may not
+    // keys are sorted, node ids may not be
+    if (!std::is_sorted(work.chosen.begin(), work.chosen.end(), before))
       std::sort(work.chosen.begin(), work.chosen.end(), before);
   } else {
     const bool all = cheapest_at(
-        prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best), best.nth_key,
+        prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best),
+        best.nth_key,
         goal.least_performance(query.volume),
         [&](const Slot& s) {
           return Criterion::RaggedRules::is_part_allowed(best, best.start, shape.length(s));
         },
         work.chosen);
-    // A bound above is wrong: better an error than a window that is none.
+    // A bound above is wrong: raise an error instead of returning an invalid window.
     if (!all) throw std::logic_error("the window that the sweep has found is not there");
   }
   build_window(prepared, shape, work.chosen, n, best.start, found, work.parts, work.node_order);
   return true;
 }
 
-// Sums of node prices of the groups down to this performance. They stay in `work` for the next
-// searches of the same nodes for as many: O(N log n) once for each of a few n, then nothing.
-inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(const PreparedSlots& prepared,
-                                                               std::size_t n, double least,
-                                                               Workspace& work) {
+// Returns the node-price statistics of the groups down to performance `least`. They are cached in
+// `work` for later searches of the same nodes with the same n: O(N log n) once for each of up to 8
+// values of n.
+inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(
+    const PreparedSlots& prepared, std::size_t n, double least, Workspace& work) {
   if (work.price_stats_build != prepared.identity || prepared.identity == BuildId{}) {
     work.price_stats_build = prepared.identity;
     work.num_price_stats = 0;
@@ -152,11 +159,11 @@ inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(const Pr
   std::size_t at = 0;
   while (at < work.num_price_stats && work.price_stats[at].prices.n() != n) ++at;
   if (at == work.num_price_stats) {
-    constexpr std::size_t room = 1 << 14;  // groups in all
+    constexpr std::size_t room = 1 << 14;  // groups in all cache entries
     const std::size_t most = std::clamp<std::size_t>(room / (prepared.groups.size() + 1), 1, 8);
     if (at >= most) at = (work.next_victim + 1) % most;
     if (work.price_stats.size() <= at) work.price_stats.resize(at + 1);
-    work.price_stats[at].prices.reset(n, 0, false);  // last of what may fail
+    work.price_stats[at].prices.reset(n, 0, false);  // last of the steps that may throw
     work.price_stats[at].groups.clear();
     if (at == work.num_price_stats)
       ++work.num_price_stats;
@@ -183,9 +190,10 @@ inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(const Pr
   return groups;
 }
 
-// Fills work.bounds, fastest group first. Groups whose spans are equal in floating point are
-// one group; groups under the least performance or with fewer than n nodes are left out.
-inline void compute_group_bounds(const PreparedSlots& prepared, const Query& query, Workspace& work) {
+// Fills work.bounds, fastest group first. Groups with equal spans in floating point are merged;
+// groups slower than the minimum performance or with fewer than n nodes so far are left out.
+inline void compute_group_bounds(const PreparedSlots& prepared, const Query& query,
+                                 Workspace& work) {
   const auto& group_prices =
       group_price_stats(prepared, static_cast<std::size_t>(query.n), query.min_performance, work);
   work.bounds.clear();
@@ -196,7 +204,7 @@ inline void compute_group_bounds(const PreparedSlots& prepared, const Query& que
     const auto& prices = group_prices[k];
     anchor = std::min(anchor, prices.min);
     const double span = query.length(group.performance);
-    if (std::isinf(span)) break;  // of this and all slower groups: it accepts nowhere
+    if (std::isinf(span)) break;  // nor does any slower group fit
     if (k + 1 < prepared.groups.size() &&
         prepared.groups[k + 1].performance >= query.min_performance &&
         query.length(prepared.groups[k + 1].performance) == span)
@@ -209,7 +217,8 @@ inline void compute_group_bounds(const PreparedSlots& prepared, const Query& que
   }
 }
 
-// The canonical window of one group at best.start, if it beats what `found` holds at `cost`.
+// Replaces `found` by the canonical window of one group at best.start if it is better: cheaper than
+// `cost`, or of equal cost with smaller node ids.
 template <class Criterion>
 void try_group(const PreparedSlots& prepared, const Query& query, const Best& best,
                 const Workspace::GroupBound& bound, double nth_key, double& cost, Workspace& work,
@@ -217,15 +226,18 @@ void try_group(const PreparedSlots& prepared, const Query& query, const Best& be
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Square shape{bound.span, prepared.groups[bound.group].performance};
   if (!cheapest_at(
-          prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best), nth_key, 0,
+          prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best), nth_key,
+          0,
           [](const Slot&) { return true; }, work.chosen))
     return;
   double slowest = kInfinity;
   for (const Entry& entry : work.chosen)
     slowest = std::min(slowest, prepared.slots[entry.row].performance);
-  if (query.length(slowest) != bound.span) return;  // relaxed: its own group has one no worse
+  // relaxed: its own group has a window that is no worse
+  if (query.length(slowest) != bound.span) return;
   Found trial;
-  build_window(prepared, shape, work.chosen, n, best.start, trial, work.trial_parts, work.node_order);
+  build_window(prepared, shape, work.chosen, n, best.start, trial, work.trial_parts,
+               work.node_order);
   trial.processor_time = static_cast<double>(n) * trial.runtime;
   const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
   if (trial.cost > cost ||
@@ -238,10 +250,10 @@ void try_group(const PreparedSlots& prepared, const Query& query, const Best& be
   work.parts.swap(work.trial_parts);
 }
 
-// Slots that are live at `start` for as long as they need themselves and may be in a window of at
-// most `cost`, into work.live_by_group: a list for each of work.bounds, that of the first group they
-// serve. The least performance, the shortest span and the least sum of other prices of the groups
-// that are asked for are known.
+// Collects into work.live_by_group the slots that are live at `start` for their own run time and
+// may be in a window of at most `cost`: one list per entry of work.bounds, that of the first group
+// the slot serves. `least`, `shortest` and `least_others` are the minimum performance, span and sum
+// of other prices over the groups to search.
 inline void collect_live_by_group(const PreparedSlots& prepared, const Query& query, double start,
                          double cost, double least, double shortest, double least_others,
                          Workspace& work) {
@@ -253,7 +265,7 @@ inline void collect_live_by_group(const PreparedSlots& prepared, const Query& qu
   Square::screen(prepared).each(
       prepared.order, thresholds, prepared.position_at(start), [&](std::size_t row) {
         const Slot& s = prepared.slots[row];
-        const double own = query.length(s.performance);  // the least it can run
+        const double own = query.length(s.performance);  // its shortest run time
         if (!(start + own <= query.limit(s)) || !query.admits(s, row) ||
             own * (s.price + least_others) * (1 - kMargin) > cost)
           return true;
@@ -269,8 +281,9 @@ inline void collect_live_by_group(const PreparedSlots& prepared, const Query& qu
       });
 }
 
-// The cheapest canonical window at best.start. Where other groups may give the same value they
-// are swept at this one time: by falling performance slots join, longer spans expire them.
+// Selects the cheapest canonical window at best.start. If other groups may give the same value,
+// they are swept at this one time: by falling performance slots are added, and longer spans expire
+// them.
 template <class Criterion>
 void select_square_window(const PreparedSlots& prepared, const Query& query, const Best& best,
                  Workspace& work, Found& found) {
@@ -286,9 +299,9 @@ void select_square_window(const PreparedSlots& prepared, const Query& query, con
     return bound.group != best.group && Criterion::SquareRules::is_span_allowed(best, bound.span) &&
            !(bound.total > cost);
   };
-  // First the one that is cheapest by its bound: a low cost leaves few groups to look at. Few are
-  // taken one by one: of each the screen lets some times n slots through. Through many goes, once,
-  // all that is live.
+  // Try the group of lowest cost bound first: a low incumbent removes most others. If few remain,
+  // search each (about 8n slots pass the index per group); otherwise make one pass over all live
+  // slots.
   const std::size_t slots = prepared.slots.size(), slots_per_group = 8 * n + slots / 64;
   work.order.clear();
   for (std::size_t k = 0; k < work.bounds.size(); ++k)
@@ -318,7 +331,8 @@ void select_square_window(const PreparedSlots& prepared, const Query& query, con
   top.reset(n, work.live_by_group.size());
   for (std::size_t k = 0; k < work.bounds.size(); ++k) {
     const Workspace::GroupBound& bound = work.bounds[k];
-    for (std::size_t j = work.group_list_heads[k]; j != Workspace::kNone; j = work.live_by_group[j].next)
+    for (std::size_t j = work.group_list_heads[k]; j != Workspace::kNone;
+         j = work.live_by_group[j].next)
       top.offer(prepared.slots[work.live_by_group[j].row].price, work.live_by_group[j].row);
     if (!can_win(bound)) continue;
     while (top.full() && !(bound.span * top.lower() > cost)) {
@@ -346,12 +360,14 @@ bool find_best_square(const PreparedSlots& prepared, const Query& query, Workspa
     const GroupBound &x = work.bounds[a], &y = work.bounds[b];
     return x.total > y.total || (x.total == y.total && a > b);
   };
-  if (Criterion::value_is_cost) std::make_heap(work.order.begin(), work.order.end(), has_higher_bound);
+  if (Criterion::value_is_cost)
+    std::make_heap(work.order.begin(), work.order.end(), has_higher_bound);
 
   typename Criterion::SquareRules::Goal goal{{query.max_cost(), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
-  double price_rise = kInfinity;  // from the n-th price of nodes to that of the best window
+  // n-th price of the best window minus that of its nodes, in units of the group's nth_minus_median
+  double price_rise = kInfinity;
   for (auto it = work.order.begin(); it != stop;) {
     std::size_t k = *it;
     if (Criterion::value_is_cost) {
@@ -368,11 +384,12 @@ bool find_best_square(const PreparedSlots& prepared, const Query& query, Workspa
     }
     if (goal.is_past(first, bound.span)) continue;
     const Square shape{bound.span, prepared.groups[bound.group].performance};
-    // About as many of the cheap nodes are busy in each group: prices well above are initial_cutoff. Where
-    // nodes are free this is not a number, and nothing is.
+    // Heuristic initial cutoff, from the last improvement: assume that the same share of cheap
+    // nodes is busy in every group. Infinite or NaN means no cutoff.
     const double initial_cutoff =
         Criterion::value_is_cost ? bound.nth + 1.25 * (price_rise + 1) * bound.rise : kInfinity;
-    if (Sweep(prepared, query, shape, bound.least_others, goal, work, work.top_n, initial_cutoff).run()) {
+    if (Sweep(prepared, query, shape, bound.least_others, goal, work, work.top_n, initial_cutoff)
+            .run()) {
       goal.best.group = bound.group;
       price_rise = (goal.best.nth_key - bound.nth) / bound.rise;
     }

@@ -1,9 +1,9 @@
-// Remnants that have not come yet, taken in the order of slots: start, then node.
+// A calendar queue of remnants that start later, in the order of slots: start, then node.
 //
-// A calendar: what comes on a later bucket waits there unsorted, a heap holds today's. With about
-// one a bucket there is little to sort and no branch to guess wrong; were all on one bucket, it would be
-// the plain heap. O(1) expected for each, O(log m) at worst. No allocation but where more come than
-// ever next.
+// Later buckets are unsorted lists; the current bucket is a heap. At about one entry per bucket
+// there is little to sort and no unpredictable branch; with all entries in one bucket it degrades
+// to the plain heap. Two levels of bitmaps find the next occupied bucket. Cost: O(1) expected per
+// entry, O(log m) in the worst case. Allocates only to exceed the largest size so far.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct PendingRemnant {
 
 class CalendarQueue {
  public:
-  // For starts from `first` on, few behind `last`.
+  // Prepares for starts from `first` on, few of them after `last`.
   void reset(double first, double last) {
     first_ = first;
     buckets_per_time_ = last > first && last - first < kInfinity ? kBuckets / (last - first) : 0;
@@ -54,7 +54,7 @@ class CalendarQueue {
     occupied_words_ |= std::uint64_t{1} << bucket / 64;
   }
 
-  // The first of all; null where there is none, or none by the bucket of `until`.
+  // Returns the first entry, or null if there is none up to the bucket of `until`.
   const PendingRemnant* first(double until) {
     if (heap_.empty() && !advance_bucket(bucket_of(until))) return nullptr;
     return heap_.data();
@@ -68,19 +68,21 @@ class CalendarQueue {
  private:
   struct QueuedRemnant {
     PendingRemnant remnant;
-    std::uint32_t next;  // of the same bucket
+    std::uint32_t next;  // index of the next entry in the same bucket, or kNone
   };
 
-  struct ReverseOrder {  // the heap gives the largest
+  struct ReverseOrder {  // makes the standard max-heap a min-heap
     bool operator()(const PendingRemnant& a, const PendingRemnant& b) const { return b < a; }
   };
 
   std::size_t bucket_of(double start) const {
     const double bucket = (start - first_) * buckets_per_time_;
-    return bucket > 0 ? static_cast<std::size_t>(std::min(bucket, static_cast<double>(kBuckets - 1))) : 0;
+    return bucket > 0
+               ? static_cast<std::size_t>(std::min(bucket, static_cast<double>(kBuckets - 1)))
+               : 0;
   }
 
-  // On to the next busy bucket, if there is one by `last`.
+  // Advances to the next occupied bucket; returns false if there is none up to `last`.
   bool advance_bucket(std::size_t last) {
     std::size_t word = current_ / 64;
     std::uint64_t bits = occupied_[word] & (~std::uint64_t{1} << current_ % 64);
@@ -105,9 +107,9 @@ class CalendarQueue {
 
   double first_ = 0, buckets_per_time_ = 0;
   std::size_t current_ = 0;
-  std::array<std::uint64_t, kBuckets / 64> occupied_{};  // a bit a bucket
-  std::uint64_t occupied_words_ = 0;  // of 64 bits
-  std::array<std::uint32_t, kBuckets> newest_in_{};  // of busy bits
+  std::array<std::uint64_t, kBuckets / 64> occupied_{};  // one bit per bucket
+  std::uint64_t occupied_words_ = 0;  // one bit per word of occupied_
+  std::array<std::uint32_t, kBuckets> newest_in_{};  // head of the list of each occupied bucket
   std::vector<QueuedRemnant> queued_;
   std::vector<PendingRemnant> heap_;
 };

@@ -1,13 +1,12 @@
-// The n smallest keys of a set that grows slot by slot and loses members at any time.
+// Keeps the n smallest keys of a set that grows slot by slot and may lose any member.
 //
-// A short sorted array holds the smallest known, a reserve the rest; every key of the reserve
-// is at least the array's largest. Members expire without a word: while one that has expired
-// sits among the n smallest it is no dearer than its replacement, so the sum is a LOWER bound
-// of the true one, and only a sum that would win need be purged and looked at again.
-// The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins
-// the heap only if it is still alive when the array runs short. Offers are O(K) in the array
-// (K = n + 4), each member joins and leaves the heap at most once, O(log m). No allocation
-// after reset().
+// A short sorted array holds the smallest keys, an overflow heap the rest; every key in the
+// overflow is at least the array's largest. Members expire without notice: an expired one among the
+// n smallest costs no more than its replacement, so the sum is a lower bound on the true one, and
+// only a sum that would win needs drop_expired() and a second look. The overflow is a min-heap with
+// an unsorted tail: adding costs one append, and a member enters the heap only if it is still alive
+// when the array runs short. Cost: O(K) per offer (K = n + 4); each member enters and leaves the
+// heap at most once, O(log m). No allocation after reset().
 #pragma once
 
 #include <algorithm>
@@ -25,29 +24,29 @@ struct Entry {
   std::size_t row;
 };
 
-// Any order of equal keys will do while only sums count.
+// Sufficient while only sums count: the order of equal keys is unspecified.
 struct ByKey {
   bool operator()(const Entry& a, const Entry& b) const { return a.key < b.key; }
 };
 
-// Among so few the place is counted, not looked for.
+// Up to this size the insert position is counted, without branches on keys.
 inline constexpr std::size_t kMaxInsertionSorted = 12;
 
-// Puts an entry among the first `size` of a sorted array that has allocated for it; says where. Of the
-// ways to find its place each is the quickest at its sizes.
+// Inserts an entry into the first `size` entries of a sorted array, which has space for one more,
+// and returns its position. The method depends on the size: each is the fastest for its sizes.
 template <class Order>
 SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t size, Entry entry,
                                           Order order) {
   constexpr std::size_t stride = 8;
   Entry* const entries = array.data();
   std::size_t at = 0;
-  if (size <= kMaxInsertionSorted) {  // without a branch on keys, which would be guessed wrong
+  if (size <= kMaxInsertionSorted) {  // branch-free on keys, which are unpredictable
     for (std::size_t i = 0; i < size; ++i) at += !order(entry, entries[i]);
     for (std::size_t i = size; i > 0; --i) entries[i] = entries[i - (i > at)];
   } else if (size <= 40) {
     for (at = size; at > 0 && order(entry, entries[at - 1]); --at) entries[at] = entries[at - 1];
   } else {
-    if (size <= 512) {  // counted in strides, then in one: no branch on keys either
+    if (size <= 512) {  // counted in strides, then within one: branch-free too
       for (std::size_t i = stride - 1; i < size; i += stride)
         at += order(entry, entries[i]) ? 0 : stride;
       const std::size_t first = at, last = std::min(first + stride - 1, size);
@@ -62,14 +61,14 @@ SLOTKERN_INLINE std::size_t insert_sorted(std::vector<Entry>& array, std::size_t
   return at;
 }
 
-// A running sum of keys >= 0, and its worst rounding error.
+// A running sum of keys >= 0 with a bound on its rounding error.
 class RunningSum {
  public:
   void add(double key) {
     sum_ += key;
     slack_ += sum_ * 4e-16;
   }
-  void drop(double key) { sum_ -= key; }  // one that add() has counted
+  void drop(double key) { sum_ -= key; }  // key must have been counted by add()
   void of(const std::vector<Entry>& array, std::size_t count) {
     sum_ = slack_ = 0;
     for (std::size_t i = 0; i < count; ++i) add(array[i].key);
@@ -87,10 +86,10 @@ class TopN {
   TopN() = default;
   explicit TopN(Order order) : order_(order) {}
 
-  // Room for n smallest among at most `members`; with no reserve what falls out of the
-  // array is gone, for sets that never lose a member.
+  // Prepares for the n smallest of at most `members` keys. Without an overflow (`reserve` false),
+  // entries that leave the array are discarded; this is for sets that never lose a member.
   void reset(std::size_t n, std::size_t members, bool reserve = true) {
-    if (array_.size() < n + 4) array_.resize(n + 4);  // first what may fail
+    if (array_.size() < n + 4) array_.resize(n + 4);  // allocate first: may throw
     if (reserve && overflow_.size() < members) overflow_.resize(members);
     n_ = n;
     capacity_ = n + 4;
@@ -103,7 +102,7 @@ class TopN {
     sum_ = {};
   }
 
-  // Adds a member; true when it is among the n smallest now. What is infinite is no member.
+  // Adds a member; returns true if it is now among the n smallest. Infinite keys are ignored.
   bool offer(double key, std::size_t row) {
     const Entry entry{key, row};
     if (size_ < n_ && appends_until_full_ && key < kInfinity) {
@@ -133,15 +132,15 @@ class TopN {
   std::size_t n() const { return n_; }
   const Entry& operator[](std::size_t i) const { return array_[i]; }
 
-  // At most the sum of the n smallest.
+  // Returns a lower bound on the sum of the n smallest.
   double lower() const { return sum_.lower(); }
 
-  // The exact sum of the n smallest, rounded once.
+  // Returns the exact sum of the n smallest, rounded once.
   double sum() const {
     return exact_sum(n_, [this](std::size_t i) { return array_[i].key; });
   }
 
-  // Drops what keep(row) refuses if any of it is among the n smallest, and says whether it did.
+  // If any of the n smallest fails keep(row), drops all members that fail it and returns true.
   template <class Keep>
   bool drop_expired(Keep keep) {
     const std::size_t front = std::min(n_, size_);
@@ -200,11 +199,11 @@ class TopN {
 
   [[no_unique_address]] Order order_{};
   std::size_t n_ = 0, capacity_ = 0, size_ = 0;
-  double cutoff_ = kInfinity;  // keys from here on belong to the reserve
+  double cutoff_ = kInfinity;  // keys from here on belong to the overflow
   RunningSum sum_;  // of the n smallest
   bool has_overflow_ = true;
-  bool appends_until_full_ = false, sorted_ = true;  // fewer than n are kept as they came, until they are n
-  std::size_t heaped_ = 0, overflow_size_ = 0;  // of overflow_: the heap, then its tail
+  bool appends_until_full_ = false, sorted_ = true;  // unsorted until n have been added
+  std::size_t heaped_ = 0, overflow_size_ = 0;  // of overflow_: size of the heap, and with its tail
   std::vector<Entry> array_, overflow_;
 };
 

@@ -1,14 +1,15 @@
-// The cheapest slots that a sweep keeps: the n that a window would take, and some to spare.
+// Keeps the cheapest slots of a sweep: the n that a window would take, and some extra.
 //
-// A sorted array of at most n + spare. What is dearer than a full array is not kept and need not
-// even be looked at: `cut` is the least key that may be missing, and never rises but by reset().
-// Slots expire without a word: while one that has expired is among the n cheapest it is no dearer
-// than its replacement, so that the sum is a LOWER bound of the true one. So is a sum in which
-// `cut` stands for each that is missing. Only a sum that would win need be purged, and only when
-// purging leaves fewer than n of more than there were must the rest be looked for again.
-// What comes goes to an unsorted tail first and joins the array all at once (merge_pending): O(log n) a
-// slot where many come together, O(n) where few do. Until it can make a sum that wins (optimistic_sum) it
-// may wait there. No allocation after reset().
+//   array_:  [0 .. size_) sorted by key, at most n + spare | [size_ .. end_) pending, unsorted
+//
+// `cutoff`: the smallest key that may have been discarded; only reset() raises it. Slots with a
+// higher key are not kept and need not be read. Slots expire without notice: an expired one among
+// the n cheapest costs no more than its replacement, so the sum is a lower bound on the true sum;
+// so is a sum in which the cutoff stands for each missing slot. Only a sum that would win needs
+// drop_expired(), and only if that leaves fewer than n although some were discarded must the caller
+// rescan. New slots wait in the tail and are merged all at once (merge_pending), at the latest when
+// they could make a winning sum (optimistic_sum). Cost: O(log n) per slot if many are merged
+// together, O(n) if few. No allocation after reset().
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class TopNLive {
  public:
   static std::size_t spare(std::size_t n) { return std::max<std::size_t>(4, n / 2); }
 
-  // Keys from `cut` on may be missing from the first.
+  // Keys from `cutoff` on are discarded from the beginning.
   void reset(std::size_t n, std::size_t spare, double cutoff = kInfinity) {
     n_ = n;
     capacity_ = n + spare;
@@ -39,7 +40,7 @@ class TopNLive {
     changed_ = false;
   }
 
-  // Whether it is kept for now. What is infinite is never.
+  // Adds a slot; returns false if its key is at or above the cutoff, or infinite.
   bool add(double key, std::size_t row) {
     if (!(key < cutoff_)) return false;
     array_[end_++] = {key, row};
@@ -48,7 +49,7 @@ class TopNLive {
     return true;
   }
 
-  // Joins what was added; whether the n cheapest are others than at the last call of clear_changed().
+  // Merges the pending slots; returns true if the n cheapest changed since clear_changed().
   bool merge_pending() {
     if (end_ - size_ > kMaxInserted)
       merge();
@@ -58,11 +59,12 @@ class TopNLive {
   }
   void clear_changed() { changed_ = false; }
 
-  // Whether fewer than n are kept, and none is missing.
+  // Returns true if fewer than n slots are kept and none was discarded: no window is possible now.
   bool is_exhausted() const { return end_ < n_ && cutoff_ == kInfinity; }
   bool full() const { return size_ >= n_; }
-  double cutoff() const { return cutoff_; }  // infinite: nothing is missing
-  std::size_t cutoff_row() const { return cutoff_row_; }  // whose key it is; kNoRow: it was given
+  double cutoff() const { return cutoff_; }  // infinite: none was discarded
+  // the row with this key; kNoRow: given by reset()
+  std::size_t cutoff_row() const { return cutoff_row_; }
   double nth_key() const { return array_[n_ - 1].key; }
 
   // Calls visit(entry) for the n cheapest.
@@ -71,13 +73,14 @@ class TopNLive {
     for (std::size_t i = 0; i < n_; ++i) visit(array_[i]);
   }
 
-  // Whether the n cheapest are those of the tie rule, but for their order: no other slot can have
-  // the key of the n-th.
+  // Returns true if the n cheapest are those of the tie rule, up to their order: no other slot can
+  // have the key of the n-th.
   bool is_tie_free() const {
     return array_[n_ - 1].key < (size_ > n_ ? array_[n_].key : cutoff_);
   }
 
-  // At most what merge_pending() would make of the sum; minus infinity where it tells as soon.
+  // Returns a lower bound on the sum after merge_pending(), or -inf if merging is as cheap as
+  // computing the bound.
   double optimistic_sum() {
     if (!full() || (n_ <= kMergeIsCheap && end_ - size_ <= kMaxInserted)) return -kInfinity;
     for (; weighed_ < end_ - size_; ++weighed_)
@@ -86,21 +89,21 @@ class TopNLive {
     return known - max_gain_ - (known + max_gain_) * kMargin;
   }
 
-  // The most, but for rounding, that the sum can be once all that came has joined.
+  // Returns an upper bound (up to rounding) on the sum after merging all pending slots.
   double upper_bound() const { return sum_.upper() + (full() ? 0 : pending_sum_); }
 
-  // At most the sum of the n cheapest there are.
+  // Returns a lower bound on the sum of the n cheapest; discarded slots count as the cutoff.
   double lower() const {
     const double known = sum_.lower();
     return full() ? known : known + static_cast<double>(n_ - size_) * cutoff_ * (1 - kMargin);
   }
 
-  // The exact sum of the n cheapest, rounded once.
+  // Returns the exact sum of the n cheapest, rounded once.
   double sum() const {
     return exact_sum(n_, [this](std::size_t i) { return array_[i].key; });
   }
 
-  // Drops whatever keep(row) refuses, also of what has not joined yet.
+  // Drops every slot, kept or pending, that fails keep(row).
   template <class Keep>
   void retain(Keep keep) {
     std::size_t kept = 0, sorted = 0;
@@ -118,7 +121,7 @@ class TopNLive {
     max_gain_ = 0, weighed_ = 0;
   }
 
-  // Drops what keep(row) refuses if any of it is among the n cheapest, and says whether it did.
+  // If any of the n cheapest fails keep(row), drops all slots that fail it and returns true.
   template <class Keep>
   bool drop_expired(Keep keep) {
     const std::size_t front = std::min(n_, size_);
@@ -135,7 +138,7 @@ class TopNLive {
  private:
   void insert_tail() {
     for (std::size_t i = size_; i < end_; ++i) {
-      const Entry entry = array_[i];  // its place may be taken by now
+      const Entry entry = array_[i];  // copied, because its place may be overwritten
       if (!(entry.key < cutoff_)) continue;
       const std::size_t at = insert_sorted(array_, size_, entry, ByKey{});
       if (size_ < capacity_) ++size_;
@@ -166,21 +169,26 @@ class TopNLive {
     max_gain_ = pending_sum_ = 0, weighed_ = 0;
   }
 
-  void set_cutoff_to_last() { cutoff_ = array_[size_ - 1].key, cutoff_row_ = array_[size_ - 1].row; }
+  void set_cutoff_to_last() {
+    cutoff_ = array_[size_ - 1].key, cutoff_row_ = array_[size_ - 1].row;
+  }
 
-  static constexpr std::size_t kMaxInserted = 8;  // are put into their places one by one
-  // Of so many a processor remembers how they were sorted for the search before, where it was of
-  // the same slots: a plain sort is quicker then, and not much slower where they differ.
+  // up to this many pending slots are inserted one by one
+  static constexpr std::size_t kMaxInserted = 8;
+  // Below this size std::sort wins: on repeated searches of the same slots the branch predictor has
+  // learnt the order.
   static constexpr std::size_t kStdSortMax = 160;
-  static constexpr std::size_t kMergeIsCheap = 64;  // among so many as soon as they are weighed
+  // up to this n, merging costs no more than optimistic_sum()
+  static constexpr std::size_t kMergeIsCheap = 64;
 
   std::size_t n_ = 0, capacity_ = 0;
-  std::size_t size_ = 0, end_ = 0;  // sorted; all of it
+  std::size_t size_ = 0, end_ = 0;  // the sorted part; with the pending tail
   double cutoff_ = kInfinity;
   std::size_t cutoff_row_ = kNoRow;
   RunningSum sum_;  // of the n cheapest
-  double pending_sum_ = 0;  // sum of the tail
-  double max_gain_ = 0;  // what those of the tail that are weighed take off it at most
+  double pending_sum_ = 0;  // sum of the pending keys
+  // upper bound on the decrease of the sum by the weighed_ first pending slots
+  double max_gain_ = 0;
   std::size_t weighed_ = 0;
   bool changed_ = false;
   std::vector<Entry> array_, merged_;

@@ -1,11 +1,10 @@
-// The cheapest slots that a sweep keeps, as window/top_n_live.hpp keeps them, where each node has one
-// price: then its rank among all nodes is known before (slots/nodes.hpp), and a set of slots is a
-// set of bits.
+// Keeps the cheapest slots of a sweep, as window/top_n_live.hpp does, if every node has one price:
+// then a node's rank by rate is fixed (slots/nodes.hpp), and a set of slots is a bitset over ranks.
 //
-// A slot that comes, and the n-th that it pushes out, cost O(1): nothing is sorted, and the n
-// cheapest stand in the order of the tie rule. A node has one slot at most that is live: a later
-// one takes the place of one that has expired. Words between two bits are looked through, so this
-// is_faster where many of the nodes are wanted. No allocation after reset().
+// Adding a slot and removing the n-th cost O(1) without sorting, and the n cheapest are in tie
+// order. A node has at most one live slot: a later one replaces an expired one. Words between two
+// set bits are scanned, so this is faster only if many of the nodes are wanted. No allocation after
+// reset().
 #pragma once
 
 #include <algorithm>
@@ -18,25 +17,27 @@
 #include "slotkern/window/top_n.hpp"
 #include "slotkern/window/top_n_live.hpp"
 
-// SLOTKERN_MIN_BITSET_PARTS, if it is defined, is the number of parts from which the bit set is used even if it
-// is slower. Tests define it, because their windows have few nodes.
+// SLOTKERN_MIN_BITSET_PARTS, if defined, is the number of parts from which the bitset is used even
+// if it is slower. Tests define it, because their windows have few nodes.
 
 namespace slotkern {
 
 class TopNLiveBitset {
  public:
-  // Whether the set of bits is faster than the sorted array; `cheapest`: for the least cost. For
-  // that the array, which drops all that is dearer than it holds, is always faster.
-  static bool is_faster(const PreparedSlots& prepared, std::size_t n, [[maybe_unused]] bool cheapest) {
+  // Returns true if the bitset is faster than the sorted array. For the lowest cost (`cheapest`) it
+  // never is, because the array discards all slots above its cutoff.
+  static bool is_faster(const PreparedSlots& prepared, std::size_t n,
+                        [[maybe_unused]] bool cheapest) {
 #if defined(SLOTKERN_MIN_BITSET_PARTS)
     return prepared.one_price && n >= SLOTKERN_MIN_BITSET_PARTS;
 #else
-    return prepared.one_price && !cheapest && n >= kMinParts && prepared.nodes.size() <= kMaxNodesPerPart * n;
+    return prepared.one_price && !cheapest && n >= kMinParts &&
+           prepared.nodes.size() <= kMaxNodesPerPart * n;
 #endif
   }
   static std::size_t spare(std::size_t n) { return n / 2 + 64; }
 
-  // Whose slots they will be, for requests of this volume.
+  // Sets the slots to keep and the volume of the request.
   void set_slots(const PreparedSlots& prepared, double volume) {
     slots_ = &prepared.slots;
     const NodeRateOrder& ranks = prepared.rate_order();
@@ -91,7 +92,7 @@ class TopNLiveBitset {
   std::size_t cutoff_row() const { return cutoff_ == kNone ? kNoRow : entries_[cutoff_].row; }
   double nth_key() const { return entries_[nth_].key; }
 
-  // Whether the n cheapest are those of the tie rule.
+  // Returns true if the n cheapest are those of the tie rule.
   bool is_tie_free() const { return order_determines_cost_ && entries_[nth_].key < cutoff(); }
 
   double optimistic_sum() const { return lower(); }
@@ -136,7 +137,7 @@ class TopNLiveBitset {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
   }
 
-  // The highest rank that is kept, of this one and those below: there is one.
+  // Returns the highest kept rank not above `rank`; there must be one.
   std::size_t last_kept_up_to(std::size_t rank) const {
     std::size_t word = rank / 64;
     std::uint64_t bits = words_[word] & ~std::uint64_t{0} >> (63 - rank % 64);
@@ -149,8 +150,8 @@ class TopNLiveBitset {
     --size_;
   }
 
-  // Of all, or of as many of the cheapest as tell the n that stay: whether one was dropped. By
-  // words, without a branch: whether a slot has expired is hard to guess.
+  // Drops slots that fail keep(row): of all slots, or only until n remain. Returns true if one was
+  // dropped. Works on words without branches, because expiry is unpredictable.
   template <class Keep>
   bool retain_cheapest(Keep keep, bool all) {
     const std::size_t before = size_;
@@ -176,17 +177,17 @@ class TopNLiveBitset {
 
   std::size_t n_ = 0, capacity_ = 0;
   std::size_t size_ = 0;
-  std::size_t nth_ = 0;   // rank of the n-th, or of the last of fewer
-  std::size_t last_ = 0;  // no rank above is kept
+  std::size_t nth_ = 0;  // rank of the n-th kept slot, or of the last if fewer
+  std::size_t last_ = 0;  // upper bound on the kept ranks
   std::size_t cutoff_ = kNone;
   RunningSum sum_;  // of the n cheapest
   bool changed_ = false;
-  bool front_verified_ = false;  // the n cheapest stay, as was seen since the last that came
+  bool front_verified_ = false;  // no slot was added since the n cheapest were found to be live
   bool order_determines_cost_ = false;
   const LargeVector<Slot>* slots_ = nullptr;
   const std::uint32_t* ranks_ = nullptr;
-  std::vector<std::uint64_t> words_;  // bit j: that of rank j is kept
-  std::vector<Entry> entries_;        // [rank]
+  std::vector<std::uint64_t> words_;  // bit j: the slot of rank j is kept
+  std::vector<Entry> entries_;  // by rank
 };
 
 }  // namespace slotkern

@@ -1,14 +1,14 @@
-// The n cheapest remnants of a set that grows remnant by remnant and loses members at any time.
+// Keeps the n cheapest remnants of a set that grows one by one and may lose any member.
 //
-// A short array sorted by key, then node, holds the cheapest known, a reserve the rest; none of the
-// reserve comes before the array's last. Members expire without a word: while one that has expired
-// sits among the n cheapest it is no dearer than its replacement, so that the sum is a LOWER bound
-// of the true one, and only a sum that would win need be purged and looked at again.
-// For few parts the array is of one size, padded with infinite keys: a remnant finds its place and
-// moves what is dearer in loops of constant length, where branches on keys would be guessed wrong.
-// The reserve is a min-heap with an unsorted tail: what arrives costs one append, and joins the
-// heap only if it is still alive when the array runs short. Offers are O(n), each member joins and
-// leaves the heap at most once, O(log m).
+// A short array sorted by key, then node, holds the cheapest, an overflow heap the rest; no member
+// of the overflow comes before the array's last. Members expire without notice: an expired one
+// among the n cheapest costs no more than its replacement, so the sum is a lower bound on the true
+// one, and only a sum that would win needs drop_expired() and a second look. For few parts the
+// array has a constant size, padded with infinite keys: insertion runs in loops of constant length,
+// without branches on keys, which would be mispredicted. The overflow is a min-heap with an
+// unsorted tail: adding costs one append, and a member enters the heap only if it is still alive
+// when the array runs short. Cost: O(n) per offer; each member enters and leaves the heap at most
+// once, O(log m).
 #pragma once
 
 #include <algorithm>
@@ -32,18 +32,19 @@ class TopNRemnants {
     }
   };
 
-  // The n cheapest; allocated for so many more in the reserve.
+  // Keeps the n cheapest; allocates `waiting` places in the overflow.
   TopNRemnants(std::size_t n, std::size_t waiting)
       : n_(n), is_padded_(n <= kPaddedSize / 2), capacity_(is_padded_ ? kPaddedSize : n + 4),
         all_(2 + 2 * capacity_, kNone), overflow_(waiting) {
-    all_[0].key = -kInfinity;  // before all others, so that none looks for the beginning
+    // sentinel before all others, so that searches need no test for the beginning
+    all_[0].key = -kInfinity;
   }
 
-  // Adds a member unless its key is infinite; whether it is among the n cheapest now. The reserve
-  // must not be is_overflow_full.
+  // Adds a member unless its key is infinite; returns true if it is now among the n cheapest.
+  // Requires !is_overflow_full().
   SLOTKERN_INLINE bool offer(const Member& member) {
     if (!(member.key < kInfinity)) return false;
-    if (member.key > cutoff_) {  // many groups hold cheaper ones
+    if (member.key > cutoff_) {  // frequent: many groups hold cheaper members
       overflow_[overflow_size_++] = member;
       return false;
     }
@@ -63,14 +64,14 @@ class TopNRemnants {
   bool full() const { return size_ >= n_; }
   const Member& operator[](std::size_t i) const { return members()[i]; }
 
-  // How many of the n cheapest have lower nodes.
+  // Returns the number of the n cheapest with a smaller node id than member i.
   std::size_t rank(std::size_t i) const {
     std::size_t lower = 0;
     for (std::size_t k = 0; k < n_; ++k) lower += members()[k].node < members()[i].node;
     return lower;
   }
 
-  // At most the sum of the n cheapest.
+  // Returns a lower bound on the sum of the n cheapest.
   double lower() const {
     if (!is_padded_) return sum_.lower();
     double total = 0;
@@ -78,12 +79,12 @@ class TopNRemnants {
     return total * (1 - kPaddedRounding);
   }
 
-  // The exact sum of the n cheapest, rounded once.
+  // Returns the exact sum of the n cheapest, rounded once.
   double sum() const {
     return exact_sum(n_, [this](std::size_t i) { return members()[i].key; });
   }
 
-  // Drops what keep(remnant) refuses if any of it is among the n cheapest, and says whether it did.
+  // If any of the n cheapest fails keep(remnant), drops all members that fail it and returns true.
   template <class Keep>
   bool drop_expired(Keep keep) {
     const std::size_t front = std::min(n_, size_);
@@ -97,8 +98,8 @@ class TopNRemnants {
     return true;
   }
 
-  // Takes the n cheapest out. What moves up from the reserve is what keep(remnant) takes; of the few
-  // behind the n cheapest, drop_expired() tells.
+  // Removes the n cheapest. Members that fail keep(remnant) are not moved up from the overflow;
+  // those of the array stay until drop_expired().
   template <class Keep>
   void drop_cheapest(Keep keep) {
     const std::size_t left = size_ - n_;
@@ -111,15 +112,15 @@ class TopNRemnants {
   std::size_t allocated() const { return all_.size() + overflow_.size(); }
   bool is_overflow_full() const { return overflow_size_ == overflow_.size(); }
 
-  // Drops what keep(remnant) refuses, and makes twice the allocated when most of it stays. O(1) a member
-  // in the mean.
+  // Drops overflow members that fail keep(remnant), and doubles the overflow if most stay.
+  // Amortized O(1) per member.
   template <class Keep>
   void compact_overflow(Keep keep) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < overflow_size_; ++i)
       if (keep(overflow_[i].remnant)) overflow_[kept++] = overflow_[i];
     overflow_size_ = kept;
-    heaped_ = 0;  // all of it is tail again
+    heaped_ = 0;  // all of it is an unsorted tail again
     if (2 * overflow_size_ > overflow_.size()) overflow_.resize(2 * overflow_.size());
   }
 
@@ -127,11 +128,11 @@ class TopNRemnants {
   Member* members() { return all_.data() + 1; }
   const Member* members() const { return all_.data() + 1; }
 
-  struct ReverseOrder {  // the heap gives the largest
+  struct ReverseOrder {  // makes the standard max-heap a min-heap
     bool operator()(const Member& a, const Member& b) const { return b < a; }
   };
 
-  // Puts one in its place and says where.
+  // Inserts a member and returns its position.
   SLOTKERN_INLINE std::size_t insert(const Member& member) {
     Member* const members = this->members();
     std::size_t at = 0;
@@ -182,16 +183,17 @@ class TopNRemnants {
   }
 
   static constexpr std::size_t kPaddedSize = 16;
-  static constexpr double kPaddedRounding = 0x1p-48;  // more than a plain sum of few loses
+  // more than the rounding of a plain sum of so short an array
+  static constexpr double kPaddedRounding = 0x1p-48;
   static constexpr Member kNone{kInfinity, 0, 0};
 
   std::size_t n_;
   bool is_padded_;
   std::size_t capacity_, size_ = 0;
-  double cutoff_ = kInfinity;  // keys beyond it belong to the reserve
-  RunningSum sum_;  // of the n cheapest, unless they are few
-  std::vector<Member> all_;  // the array behind one that comes before all
-  std::size_t heaped_ = 0, overflow_size_ = 0;  // of overflow_: the heap, then its tail
+  double cutoff_ = kInfinity;  // members with larger keys belong to the overflow
+  RunningSum sum_;  // of the n cheapest; unused if is_padded_
+  std::vector<Member> all_;  // the array, after one sentinel
+  std::size_t heaped_ = 0, overflow_size_ = 0;  // of overflow_: size of the heap, and with its tail
   std::vector<Member> overflow_;
 };
 
