@@ -128,6 +128,7 @@ SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\"'(])")
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, with white space collapsed."""
+    text = re.sub(r"(?m)^\s*[=~^-]{4,}\s*$", "", text)  # underlined headings
     paragraphs = re.split(r"\n\s*\n|\n\s*(?=[-*] )|\n(?=\|)", text)
     found: list[str] = []
     for paragraph in paragraphs:
