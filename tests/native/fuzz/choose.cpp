@@ -1,4 +1,4 @@
-// choose, for every number of items, against all sets there are.
+// Fuzz test of choose, for every number of items, against exhaustive search.
 #include "items.hpp"
 #include "slotkern/choice/choose.hpp"
 
@@ -17,7 +17,7 @@ template <class... Shown>
 [[noreturn]] void wrong(const char* what, const slotkern::Choice& choice, double best,
                         const Shown&... shown) {
   print(choice);
-  std::fprintf(stderr, "the best of all sets: %.17g\n", best);
+  std::fprintf(stderr, "best value of all sets: %.17g\n", best);
   fuzz::fail(what, shown...);
 }
 
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ++tally.runs;
 
   std::vector<double> best(static_cast<std::size_t>(n) + 1, -kInfinity);
-  double largest = 0;  // of the values of items that can be chosen
+  double largest = 0;  // largest absolute value of an item that can be chosen
   for (int i = 0; i < m; ++i)
     if (basket.cost[static_cast<std::size_t>(i)] <= relaxed_max(basket.budget))
       largest = std::max(largest, std::fabs(basket.value[static_cast<std::size_t>(i)]));
@@ -67,8 +67,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     double value;
     const double cost = cost_in_order(basket, set, &value);
     if (std::popcount(set) != k || choice.rows.size() != static_cast<std::size_t>(k))
-      wrong("not so many items", choice, optimum, basket);
-    if (cost != choice.cost || value != choice.value) wrong("not their sums", choice, optimum, basket);
+      wrong("a wrong number of items", choice, optimum, basket);
+    if (cost != choice.cost || value != choice.value)
+      wrong("sums that are not those of the items", choice, optimum, basket);
     if (!(cost <= relaxed_max(basket.budget))) wrong("over the budget", choice, optimum, basket);
     const double slack = gap * std::fabs(value) + tolerance;
     if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);

@@ -1,4 +1,5 @@
-// Items to choose from, out of a fuzzer's bytes, and the best choice by looking at all.
+// Items for fuzz tests of choices, generated from the fuzzer's bytes, and exhaustive search over
+// them.
 #pragma once
 
 #include "instance.hpp"
@@ -44,8 +45,8 @@ inline double cost_in_order(const Basket& items, std::uint32_t set, double* valu
   return rounded_sum(costs, [](double cost) { return cost; });
 }
 
-// Calls visit(how many, cost, value) for every set of items: the exact cost, rounded once, and the
-// sum of the values in cost order.
+// Calls visit(count, cost, value) for every set of items: the exact cost, rounded once, and the sum
+// of the values in cost order.
 template <class Visit>
 void each_set(const Basket& items, Visit visit) {
   struct Sums {
@@ -53,7 +54,7 @@ void each_set(const Basket& items, Visit visit) {
     std::vector<double> costs;
     double value = 0;
   };
-  std::vector<Sums> all(1);  // of what came before: the next item is added last to each
+  std::vector<Sums> all(1);  // sets of the items before; the next item is appended to each
   for (const std::size_t i : cost_order(items))
     for (std::size_t k = 0, before = all.size(); k < before; ++k) {
       all.push_back({all[k].count + 1, all[k].costs, all[k].value + items.value[i]});
@@ -63,7 +64,8 @@ void each_set(const Basket& items, Visit visit) {
     }
 }
 
-// Values equal to costs, near them, against them; one huge item; budgets met or missed by a bit.
+// Generates values equal to costs, near them, or opposed to them; single huge items; budgets met or
+// missed by one bit.
 inline Basket make_items(Bytes& bytes, std::size_t most) {
   Basket items;
   const std::size_t m = 1 + bytes.below(most), costs = bytes.below(7), values = bytes.below(12);
@@ -87,7 +89,7 @@ inline Basket make_items(Bytes& bytes, std::size_t most) {
   items.budget = cost_in_order(items, set);
   const std::size_t off = bytes.below(10);
   if (off == 5) items.budget = std::max(0.0, next_down(items.budget));
-  if (off == 6) items.budget *= 1 - 0x1p-49;  // by more than decimals are rounded
+  if (off == 6) items.budget *= 1 - 0x1p-49;  // by more than the rounding of decimals
   if (off == 7) items.budget *= 0.5;
   if (off == 8) items.budget = kInfinity;
   if (off == 9) items.budget = bytes.below(2) ? 0 : 5e-324;

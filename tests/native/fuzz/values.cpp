@@ -1,5 +1,5 @@
-// A search by value (a column, processor time, placement) against every window there is, some
-// within limits on sums over the parts.
+// Fuzz test of searches by value (a column, processor time, placement), some under constraints on
+// sums over the parts, against every possible window.
 #include "oracle.hpp"
 #include "slotkern/value/find.hpp"
 
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace fuzz;
   Bytes bytes(data, size);
   std::vector<Row> rows = make_rows(bytes, 6, 3);
-  for (Row& row : rows)  // placement needs ends
+  for (Row& row : rows)  // placement requires finite ends
     if (std::isinf(row.end)) row.end = row.start + 4 * (rows[0].end - rows[0].start);
   const Asked asked = make_query(bytes, rows, 6);
   for (const Row& row : rows)
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<double>& palette = palettes[bytes.below(5)];
   Column column;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool price = bytes.one_in(4);  // values that follow prices are hard
+    const bool price = bytes.one_in(4);  // values equal to prices make hard instances
     column.values.push_back(price ? std::min(rows[i].price, slotkern::kMaxValue)
                                   : bytes.pick(palette));
   }
@@ -84,7 +84,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
   ++tally.searches;
   if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
-  // A limit on the work can end a search under limits on sums before anything is found or proven.
+  // A work limit can end a constrained search before it has found a window or proven that there is
+  // none.
   const bool may_be_undecided = query.limits && work <= 100;
   if (answer.status == Status::undecided && may_be_undecided) return 0;
   if (answer.status != Status::ok && answer.status != Status::none)
@@ -93,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool square = c.shape == ShapeKind::square;
   const bool placed = c.kind == ValueKind::dependable || c.kind == ValueKind::coordinated;
   const Oracle oracle(rows, asked, c.shape, &limited);
-  double largest = 0;  // of what a part of a window can be worth
+  double largest = 0;  // largest absolute contribution of a part of a window
   const auto value_of = [&](const Totals& w) {
     double total = 0;
     for (const auto i : w.rows) {
@@ -112,21 +113,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   double best = -kInfinity;
   if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      // Windows start where slots that may take part start.
+      // Windows start at the starts of slots that may be part of them.
       if (!proper(rows[i], i, asked)) continue;
       oracle.windows_at(std::max(rows[i].start, query.earliest), [&](const Totals& w) {
         best = std::max(best, sign * value_of(w));
       });
     }
   if (answer.status == Status::none) {
-    // A limit on the work can end a search before it has found anything.
+    // A work limit can end a search before it has found a window.
     if (best > -kInfinity && (answer.proven || work > 100))
       fail("a window is missed", c, rows, asked, limited, column, answer);
     return 0;
   }
   ++tally.found;
   if (best == -kInfinity) fail("a window is invented", c, rows, asked, limited, column, answer);
-  // What was found is a window, worth what it says.
+  // The answer is a window, and has the value that it reports.
   const Seen found = seen_of(answer.found, answer.parts, query.n);
   bool real = false;
   double value = 0;
@@ -136,10 +137,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     real = seen.cost == found.cost && seen.runtime == found.runtime;
     value = value_of(w);
   });
-  if (!real) fail("not a window within its limits", c, rows, asked, limited, column, answer, found);
+  if (!real) fail("not a window under its constraints", c, rows, asked, limited, column, answer, found);
   const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
   if (!(std::fabs(value - answer.found.value) <= tolerance))
-    fail("not its value", c, rows, asked, limited, column, answer, found);
+    fail("not the value of its window", c, rows, asked, limited, column, answer, found);
   if (answer.proven && !(sign * value >= best - tolerance)) {
     std::fprintf(stderr, "best %.17g\n", sign * best);
     fail("proven, but not the best", c, rows, asked, limited, column, answer, found);

@@ -1,4 +1,4 @@
-// Parts of the knapsack, each against its plain definition.
+// Unit tests of the knapsacks: each part against exhaustive search or its plain definition.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +14,7 @@ using namespace unit;
 
 namespace {
 
-void tops_are_the_heaviest() {
+void select_heaviest_matches_sorting() {
   for (int round = 0; round < 200; ++round) {
     const int count = 1 + static_cast<int>(below(200)),
               n = 1 + static_cast<int>(below(static_cast<std::size_t>(count)));
@@ -42,8 +42,8 @@ void tops_are_the_heaviest() {
   }
 }
 
-// The bound holds for every set that fits, and `closed` means that the set is the best.
-void lagrange_bounds_hold() {
+// The bound holds for every feasible set, and `is_optimal` implies that the set is the best one.
+void lagrangian_bounds_are_valid() {
   for (int round = 0; round < 400; ++round) {
     const int count = 2 + static_cast<int>(below(8)), n = 1 + static_cast<int>(below(
                                                               static_cast<std::size_t>(count)));
@@ -71,13 +71,15 @@ void lagrange_bounds_hold() {
     if (lagrange.is_optimal) CHECK(lagrange.feasible.value == best);
     double weight = lagrange.lambda * budget;
     ItemSet side;
-    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, lagrange.lambda, side);
+    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, lagrange.lambda,
+        side);
     weight += side.weight;
     if (!lagrange.is_optimal) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
   }
 }
 
-// A core as Knapsack::reduce makes it, by falling weight. Its costs may be wrong by `error`.
+// A core as Knapsack::reduce makes it, by falling weight, with costs that are wrong by up to
+// `error`.
 Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
                double room, double error) {
   Core core;
@@ -100,10 +102,10 @@ Core make_core(const std::vector<double>& cost, const std::vector<double>& value
   return core;
 }
 
-// Both searches of the core against every set; where costs are not exact, the lists say that
-// they are blurred, and the strict ones are right.
-void core_searches_find_the_best_set() {
-  int blurred = 0;
+// Both searches of the core against exhaustive search. If costs are not exact, the dynamic program
+// reports a rounding conflict, and its strict variant still finds the optimum.
+void core_searches_match_exhaustive_search() {
+  int conflicts = 0;
   for (int round = 0; round < 1200; ++round) {
     const int count = 2 + static_cast<int>(below(9)), pick = 1 + static_cast<int>(below(
                                                               static_cast<std::size_t>(count - 1)));
@@ -142,26 +144,26 @@ void core_searches_find_the_best_set() {
     CHECK(found == best && (found == seen || found == -kInfinity));
     found = -kInfinity;
     CHECK(!depth.run(core, tolerance, found, 0, accept) || depth.nodes == 0);
-    CoreDynamicProgram lists;
+    CoreDynamicProgram program;
     found = seen = -kInfinity;
-    CHECK(lists.run<false>(core, tolerance, found, 1'000'000, 1e9, accept));
-    if (!lists.has_rounding_conflict) CHECK(found == best);
+    CHECK(program.run<false>(core, tolerance, found, 1'000'000, 1e9, accept));
+    if (!program.has_rounding_conflict) CHECK(found == best);
     CHECK(found == seen);
-    if (error == 0) CHECK(!lists.has_rounding_conflict);
-    blurred += lists.has_rounding_conflict;
+    if (error == 0) CHECK(!program.has_rounding_conflict);
+    conflicts += program.has_rounding_conflict;
     found = seen = -kInfinity;
-    CHECK(lists.run<true>(core, tolerance, found, 1'000'000, 1e9, accept));
+    CHECK(program.run<true>(core, tolerance, found, 1'000'000, 1e9, accept));
     CHECK(found == best && found == seen);
     found = -kInfinity;
-    if (lists.states > 40) {
-      CHECK(!lists.run<true>(core, tolerance, found, 20, 1e9, accept) && lists.states == 20);
-      CHECK(!lists.run<true>(core, tolerance, found, 1'000'000, 1, accept));
+    if (program.states > 40) {
+      CHECK(!program.run<true>(core, tolerance, found, 20, 1e9, accept) && program.states == 20);
+      CHECK(!program.run<true>(core, tolerance, found, 1'000'000, 1, accept));
     }
   }
-  CHECK(blurred > 40);
+  CHECK(conflicts > 40);
 }
 
-void tables_hold_every_cardinality() {
+void tables_match_exhaustive_search() {
   for (int round = 0; round < 150; ++round) {
     const int count = 1 + static_cast<int>(below(9));
     const auto n = 1 + below(static_cast<std::size_t>(count));
@@ -200,9 +202,9 @@ void tables_hold_every_cardinality() {
   CHECK(!KnapsackTable::fits(10, 3, 1, 8 * 4 * 1024 + 30 * 128 - 1));
 }
 
-// Sums that tie but for rounding: the set that the lists keep costs too much by an ulp, and only
-// the strict lists, run again, know of another one that is worth as much.
-void blurred_lists_are_run_again() {
+// Sums that tie up to rounding: the set that the dynamic program keeps exceeds the budget by one
+// ulp, and only the strict variant, run afterwards, keeps another set of equal value.
+void rounding_conflicts_repeat_the_dynamic_program() {
   std::vector<double> cost, value;
   for (const int c : {47, 33, 43, 40, 22, 25, 28, 21, 28, 39, 31,
                       27, 33, 46, 27, 35, 32, 24, 35, 37, 26}) {
@@ -224,11 +226,12 @@ void blurred_lists_are_run_again() {
   });
   Knapsack knapsack;
   knapsack.scale = ValueScale::from_values(value.data(), count);
-  CHECK(knapsack.solve({cost.data(), value.data(), count}, pick, budget, ForcedItems{}, -kInfinity));
+  CHECK(knapsack.solve({cost.data(), value.data(), count}, pick, budget, ForcedItems{},
+      -kInfinity));
   CHECK(knapsack.complete && knapsack.best == best && best == 325);
 }
 
-void tables_of_cores_take_off_what_is_common() {
+void core_tables_subtract_minimum_and_divisor() {
   Core core;
   const double cost[] = {10, 16, 22, 34, 10}, value[] = {1, 5, 6, 9, 2};
   for (int i = 0; i < 5; ++i) core.add(0, cost[i], value[i], i);
@@ -295,7 +298,7 @@ void swaps_match_exhaustive_search() {
   }
 }
 
-void one_of_each_class_against_all_of_them() {
+void multiple_choice_matches_exhaustive_search() {
   for (int round = 0; round < 500; ++round) {
     const std::size_t count = 1 + below(5);
     std::vector<std::int64_t> first{0};
@@ -364,9 +367,9 @@ void one_of_each_class_against_all_of_them() {
   }
 }
 
-// Sums so fine that a first answer is not the best: what is cut short says so, and how much better
-// the best may be.
-void a_choice_cut_short_bounds_the_best() {
+// Sums so fine that the first incumbent is not optimal: a search that reaches its work limit is not
+// proven, and its bound covers the optimum.
+void unproven_choices_have_valid_bounds() {
   for (int round = 0; round < 5; ++round) {
     const std::size_t count = 12, size = 6;
     std::vector<std::int64_t> first{0};
@@ -388,8 +391,8 @@ void a_choice_cut_short_bounds_the_best() {
   }
 }
 
-// Of rows that are alike the first is taken, however many there are; work is counted by states.
-void rows_of_classes_that_are_alike() {
+// The first of equal rows is chosen, however many there are; work is counted in states.
+void equal_rows_of_classes_and_work() {
   std::vector<double> value, weight;
   std::vector<std::int64_t> first{0};
   for (int k = 0; k < 30; ++k) {
@@ -418,8 +421,9 @@ void rows_of_classes_that_are_alike() {
   CHECK(proven == 20 && unproven == 20);
 }
 
-// Sums of integers are exact: the bound of the best one is itself, and one less is not enough.
-void integers_are_told_apart_to_the_last() {
+// Sums of integers are exact: the bound of the optimum equals its value, and a sum smaller by 1 is
+// not accepted.
+void integer_sums_are_compared_exactly() {
   for (int round = 0; round < 60; ++round) {
     std::vector<double> cost, value;
     for (int i = 0; i < 12; ++i) {
@@ -444,7 +448,7 @@ void integers_are_told_apart_to_the_last() {
   }
 }
 
-void an_interrupted_choice_says_so() {
+void interrupts_are_reported() {
   const double cost[] = {1, 2.5, 3}, value[] = {1, 2, 4};
   InterruptScope watch;
   watch.arm(true);
@@ -458,17 +462,17 @@ void an_interrupted_choice_says_so() {
 }  // namespace
 
 int main() {
-  tops_are_the_heaviest();
-  lagrange_bounds_hold();
-  core_searches_find_the_best_set();
-  tables_hold_every_cardinality();
-  blurred_lists_are_run_again();
-  tables_of_cores_take_off_what_is_common();
+  select_heaviest_matches_sorting();
+  lagrangian_bounds_are_valid();
+  core_searches_match_exhaustive_search();
+  tables_match_exhaustive_search();
+  rounding_conflicts_repeat_the_dynamic_program();
+  core_tables_subtract_minimum_and_divisor();
   swaps_match_exhaustive_search();
-  one_of_each_class_against_all_of_them();
-  a_choice_cut_short_bounds_the_best();
-  rows_of_classes_that_are_alike();
-  integers_are_told_apart_to_the_last();
-  an_interrupted_choice_says_so();
+  multiple_choice_matches_exhaustive_search();
+  unproven_choices_have_valid_bounds();
+  equal_rows_of_classes_and_work();
+  integer_sums_are_compared_exactly();
+  interrupts_are_reported();
   return report();
 }

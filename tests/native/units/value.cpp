@@ -1,4 +1,4 @@
-// Searches by value: what their limits and a user's failing function come to.
+// Unit tests of searches by value: work limits, and a user's function that fails.
 #include <algorithm>
 #include <vector>
 
@@ -10,9 +10,9 @@ using namespace unit;
 
 namespace {
 
-// Nodes that are as dear as they are worth when the last of them comes, at 100: half of what all
-// cost buys any of a great many sets, none of which can be told from the next.
-std::vector<Row> much_alike(int nodes) {
+// Rows whose price is proportional to their value at the last start, 100: half of the total cost
+// cost buys any of very many sets of nearly equal value.
+std::vector<Row> nearly_equal_rows(int nodes) {
   std::vector<Row> rows;
   for (int k = 0; k < nodes; ++k) {
     const double start = k == 0 ? 100 : 50 * real();
@@ -32,9 +32,9 @@ ValueAnswer found_in(const std::vector<Row>& rows, Valuation valuation,
   return find_by_value(prepared, query, valuation, ShapeKind::ragged, options, false);
 }
 
-void what_is_given_up_is_not_called_proven() {
+void abandoned_searches_are_not_proven() {
   source.seed(5);
-  const std::vector<Row> rows = much_alike(60);
+  const std::vector<Row> rows = nearly_equal_rows(60);
   std::vector<double> worth;
   for (const Row& row : rows) worth.push_back(100 - row.start);
   Valuation dependable, column;
@@ -42,28 +42,28 @@ void what_is_given_up_is_not_called_proven() {
   column.column = worth.data();
   for (const Valuation& valuation : {dependable, column}) {
     ValueOptions options;
-    options.limits.memory = 0;  // none for lists, and far too many sets to go through
+    options.limits.memory = 0;  // no memory for lists, and far too many sets to enumerate
     const ValueAnswer answer = found_in(rows, valuation, options, 30);
     CHECK(answer.status == Status::ok && !answer.proven && answer.bound > answer.found.value);
   }
 }
 
-void work_ends_where_it_is_limited() {
+void work_limits_are_respected() {
   source.seed(6);
-  const std::vector<Row> rows = much_alike(18);
+  const std::vector<Row> rows = nearly_equal_rows(18);
   std::vector<double> worth;
   for (const Row& row : rows) worth.push_back(100 - row.start);
   Valuation column;
   column.column = worth.data();
   ValueOptions options;
-  const ValueAnswer whole = found_in(rows, column, options, 9);
-  CHECK(whole.proven && whole.effort.work > 100);
+  const ValueAnswer full = found_in(rows, column, options, 9);
+  CHECK(full.proven && full.effort.work > 100);
   options.limits.work = 10;
-  const ValueAnswer cut = found_in(rows, column, options, 9);
-  CHECK(!cut.proven && cut.found.value <= whole.found.value && cut.bound >= whole.found.value);
+  const ValueAnswer limited = found_in(rows, column, options, 9);
+  CHECK(!limited.proven && limited.found.value <= full.found.value && limited.bound >= full.found.value);
 }
 
-void a_function_that_fails_is_a_fault_of_its_slot() {
+void failing_functions_name_their_slot() {
   const std::vector<Row> rows{{0, 0, 50, 1, 1}, {1, 1, 50, 1, 1}};
   Valuation own;
   own.kind = ValueKind::static_function;
@@ -81,8 +81,8 @@ void a_function_that_fails_is_a_fault_of_its_slot() {
 }  // namespace
 
 int main() {
-  what_is_given_up_is_not_called_proven();
-  work_ends_where_it_is_limited();
-  a_function_that_fails_is_a_fault_of_its_slot();
+  abandoned_searches_are_not_proven();
+  work_limits_are_respected();
+  failing_functions_name_their_slot();
   return report();
 }

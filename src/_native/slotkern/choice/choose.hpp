@@ -58,15 +58,15 @@ struct Chooser {
   Items keep_affordable(int n, double budget) {
     LagrangianBound::select_heaviest(all_items, n, 0, 1, cheapest);
     const double nth = all_items.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
-    const double most = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
+    const double max_cost = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
     affordable.clear();
-    if (!(nth <= most)) return {nullptr, nullptr, 0};
+    if (!(nth <= max_cost)) return {nullptr, nullptr, 0};
     if (std::all_of(all_items.cost, all_items.cost + all_items.count,
-                    [most](double cost) { return cost <= most; }))
+                    [max_cost](double cost) { return cost <= max_cost; }))
       return all_items;
     affordable_cost.clear(), affordable_value.clear();
     for (int i = 0; i < all_items.count; ++i) {
-      if (!(all_items.cost[i] <= most)) continue;
+      if (!(all_items.cost[i] <= max_cost)) continue;
       affordable.push_back(i);
       affordable_cost.push_back(all_items.cost[i]);
       affordable_value.push_back(all_items.value[i]);
@@ -100,9 +100,9 @@ struct Chooser {
     sorted.assign(items.cost, items.cost + items.count);
     const auto middle = sorted.begin() + std::min(n, items.count);
     std::partial_sort(sorted.begin(), middle, sorted.end(), std::greater<>());
-    double most = 0;
-    for (auto it = sorted.begin(); it != middle; ++it) most += *it;
-    return std::floor(std::min(budget, most)) + 1;
+    double max_sum = 0;
+    for (auto it = sorted.begin(); it != middle; ++it) max_sum += *it;
+    return std::floor(std::min(budget, max_sum)) + 1;
   }
 
   Fault convert_costs(const Items& items) {
@@ -156,26 +156,27 @@ struct Chooser {
       if (const Fault fault = convert_costs(all_items); fault.status != Status::ok) return fault;
     if (all_items.count < from) return {};
     const Items items = keep_affordable(from, budget);
-    const int most = std::min(n, items.count);
-    if (most < from) return {};
+    const int max_pick = std::min(n, items.count);
+    if (max_pick < from) return {};
     knapsack.scale = ValueScale::from_values(items.value, items.count);
-    const int cardinalities = most - from + 1;
+    const int cardinalities = max_pick - from + 1;
     bool table = method == Method::table;
     // For a single cardinality Knapsack itself decides about a table, except for tiny ones.
     if (method == Method::fastest)
-      table = (cardinalities > 1 || is_tiny_table(items, most, budget)) &&
+      table = (cardinalities > 1 || is_tiny_table(items, max_pick, budget)) &&
               convert_costs(items).status == Status::ok;
     if (method == Method::table) convert_costs(items);
-    const double columns = table ? table_width(items, most, budget) : 0;
-    if (method == Method::table) return solve_by_table(items, from, most, columns, limits.memory);
+    const double columns = table ? table_width(items, max_pick, budget) : 0;
+    if (method == Method::table)
+      return solve_by_table(items, from, max_pick, columns, limits.memory);
     const double units =
-        KnapsackTable::cells(items.count, most, columns) / KnapsackTable::kCellsPerUnit;
+        KnapsackTable::cells(items.count, max_pick, columns) / KnapsackTable::kCellsPerUnit;
     const double allowed = static_cast<double>(limits.work);
     const bool applies = table && units <= allowed &&
-                         KnapsackTable::fits(items.count, most, columns, limits.memory);
+                         KnapsackTable::fits(items.count, max_pick, columns, limits.memory);
     // One table serves all cardinalities; bounds alone cost about kSearchUnitsPerItem * m for each.
     if (applies && units < kSearchUnitsPerItem * items.count * cardinalities)
-      return solve_by_table(items, from, most, columns, limits.memory);
+      return solve_by_table(items, from, max_pick, columns, limits.memory);
     knapsack.gap = gap;
     knapsack.limits = limits;
     knapsack.limits.allow_table = method != Method::search;
@@ -183,20 +184,21 @@ struct Chooser {
     // With several cardinalities all searches together may spend half of the table's work.
     if (applies && cardinalities > 1)
       knapsack.limits.work = static_cast<std::int64_t>(std::min(units / 2, allowed - units));
-    for (int k = from; k <= most; ++k) {
+    for (int k = from; k <= max_pick; ++k) {
       solve_by_search(items, k, budget, choices[static_cast<std::size_t>(k - from)]);
       if (knapsack.complete || !applies || cardinalities == 1) continue;
       choices.assign(choices.size(), {});
-      return solve_by_table(items, from, most, columns, limits.memory);
+      return solve_by_table(items, from, max_pick, columns, limits.memory);
     }
     return {};
   }
 
   // Estimates if the table of eq. (2) may take less than kSearchUnitsPerItem units an item.
   static bool is_tiny_table(const Items& items, int n, double budget) {
-    const double most = kSearchUnitsPerItem * KnapsackTable::kCellsPerUnit / n;
-    return budget < most ||
-           std::all_of(items.cost, items.cost + items.count, [most](double c) { return c < most; });
+    const double small_cost = kSearchUnitsPerItem * KnapsackTable::kCellsPerUnit / n;
+    return budget < small_cost ||
+           std::all_of(items.cost, items.cost + items.count,
+                       [small_cost](double c) { return c < small_cost; });
   }
 
   static constexpr double kSearchUnitsPerItem = 2;

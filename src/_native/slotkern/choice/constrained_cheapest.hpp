@@ -41,10 +41,10 @@ class ConstrainedCheapest {
   // `limit` units of work; `chosen` holds the best set found, or is empty.
   template <class Total, class Fits>
   bool run(const MultidimItems& items, int n, const Amounts& amount, const Amounts& lambda,
-           double most, bool inclusive, double max_key_sum, std::int64_t limit, Total total,
+           double max_cost, bool inclusive, double max_key_sum, std::int64_t limit, Total total,
            Fits fits) {
     chosen.clear();
-    best = most;
+    best = max_cost;
     work = 0;
     prepare_items(items, n, amount, lambda, max_key_sum);
     if (id_.size() < at(n)) return true;
@@ -152,9 +152,9 @@ class ConstrainedCheapest {
     fields_.assign(1, n);
     for (std::size_t k = 0; k < limits; ++k) {
       if (!is_integer_[k]) return false;
-      const auto [least, most] = std::minmax_element(use_[k].begin(), use_[k].end());
-      min_sum_[k] = n * std::min(0.0, *least);
-      fields_.push_back(n * std::max(0.0, *most) - min_sum_[k]);
+      const auto [smallest, largest] = std::minmax_element(use_[k].begin(), use_[k].end());
+      min_sum_[k] = n * std::min(0.0, *smallest);
+      fields_.push_back(n * std::max(0.0, *largest) - min_sum_[k]);
     }
     return table_.reset(fields_, limit);
   }

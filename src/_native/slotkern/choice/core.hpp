@@ -252,7 +252,7 @@ class CoreDynamicProgram {
 
     // Merges the states of a balance without the move and with it by rising cost; prunes dominated
     // states and states whose bound does not exceed most - margin.
-    void merge(const Move& move, int balance, double most) {
+    void merge(const Move& move, int balance, double heaviest_bound) {
       const StateLists& now = search.now_;
       StateLists& next = search.next_;
       auto [x, x_end] = now.list(balance);
@@ -269,7 +269,7 @@ class CoreDynamicProgram {
             best_value = std::max(best_value, next.states[lag].value);
         if (state.value <= best_value) continue;
         if (moved && balance == 0) offer(state, move.item);
-        if (!(state.value - core.lambda * state.cost > most - margin)) continue;
+        if (!(state.value - core.lambda * state.cost > heaviest_bound - margin)) continue;
         if (!Strict) best_value = state.value;
         if (moved) {
           search.trace_.push_back({state.step, move.item});

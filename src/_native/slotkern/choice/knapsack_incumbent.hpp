@@ -101,11 +101,11 @@ class KnapsackIncumbent {
   // Removes items that are too expensive for any set before anything is summed, so that rounding
   // bounds depend only on costs that can occur.
   void drop_unaffordable() {
-    const double most = capacity_ + slack_;
-    if (max_cost_ <= most) return;
+    const double max_cost = capacity_ + slack_;
+    if (max_cost_ <= max_cost) return;
     affordable_.clear(), affordable_cost_.clear(), affordable_value_.clear();
     for (int i = 0; i < items_.count; ++i) {
-      if (!(items_.cost[i] <= most)) continue;
+      if (!(items_.cost[i] <= max_cost)) continue;
       affordable_.push_back(i);
       affordable_cost_.push_back(items_.cost[i]);
       affordable_value_.push_back(items_.value[i]);

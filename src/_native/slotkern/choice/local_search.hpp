@@ -55,10 +55,10 @@ class LocalSearch {
     std::size_t from = 0, to = count;
     for (std::size_t a = 0; a < in_.size(); ++a) {
       poll();
-      const double most = capacity_ - in_cost_ + items_.cost[in_[a]] + slack_;
+      const double max_cost = capacity_ - in_cost_ + items_.cost[in_[a]] + slack_;
       const double value = items_.value[in_[a]];
       for (std::size_t b = 0; b < count; ++b)
-        if (values[b] - value > gain && costs[b] <= most) {
+        if (values[b] - value > gain && costs[b] <= max_cost) {
           gain = values[b] - value;
           from = a, to = b;
         }

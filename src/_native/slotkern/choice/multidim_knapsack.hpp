@@ -46,13 +46,14 @@ class MultidimKnapsack {
   // false if there is none, or if none was found and `complete` is false. The caller handles forced
   // items: `taken` are their uses, `base` is their value.
   template <class Fits>
-  bool solve(const MultidimItems& items, int pick, const Amounts& most, const Amounts& taken,
+  bool solve(const MultidimItems& items, int pick, const Amounts& amounts, const Amounts& taken,
              double base, double incumbent, Fits fits) {
-    given_ = items, pick_ = pick, given_amount_ = amount_ = most, forced_use_ = taken, base_ = base;
+    given_ = items, pick_ = pick, given_amount_ = amount_ = amounts,
+    forced_use_ = taken, base_ = base;
     for (int k = 0; k < items.limits; ++k)
       if (taken[at(k)] != 0)
         amount_[at(k)] +=
-            0x1p-50 * (std::fabs(most[at(k)]) + std::fabs(taken[at(k)])) - taken[at(k)];
+            0x1p-50 * (std::fabs(amounts[at(k)]) + std::fabs(taken[at(k)])) - taken[at(k)];
     is_scaled_ = false;
     best = incumbent, bound = -kInfinity, complete = true;
     chosen.clear();
@@ -116,10 +117,10 @@ class MultidimKnapsack {
       for (int k = 0; k < given_.limits; ++k) {
         const double* w = given_.weight[at(k)];
         const double others = least_others(w);
-        const double most = amount_[at(k)] - others;
-        const double room = most + 0x1p-48 * (pick_ + 8) *
+        const double max_weight = amount_[at(k)] - others;
+        const double max_weight_with_margin = max_weight + 0x1p-48 * (pick_ + 8) *
                                        (std::fabs(amount_[at(k)]) + std::fabs(others));
-        std::erase_if(original_ids_, [&](int i) { return w[i] > room; });
+        std::erase_if(original_ids_, [&](int i) { return w[i] > max_weight_with_margin; });
         if (static_cast<int>(original_ids_.size()) < pick_) return false;
       }
       if (original_ids_.size() == before) break;
@@ -210,16 +211,16 @@ class MultidimKnapsack {
   }
 
   // Searches the core for a set better than the incumbent. Returns true if it finished within
-  // `most` units of work.
+  // `work_limit` units of work.
   template <class Accept>
-  bool search(std::int64_t most, Accept& accept) {
+  bool search(std::int64_t work_limit, Accept& accept) {
     const bool by_unit = is_scaled_ && value_.unit > 0;
     const double unit = by_unit ? value_.unit : 1;
     const MultidimTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
                                    tolerance_.noise / unit};
     double reached = best / unit;
     const bool finished =
-        search_.run(core_, tolerance, reached, most / (items_.limits + 1), accept);
+        search_.run(core_, tolerance, reached, work_limit / (items_.limits + 1), accept);
     work += search_.nodes * (items_.limits + 1) +
             static_cast<std::int64_t>(core_.size()) * std::min(core_.pick, 64) * items_.limits / 4;
     if (reached > best / unit) {
@@ -295,15 +296,15 @@ class MultidimKnapsack {
   bool is_infeasible() {
     const Amounts& y = multipliers_.ray;
     weight_.resize(at(items_.count));
-    double size = 0, least = 0, most = 0;
+    double size = 0, min_sum = 0, max_sum = 0;
     for (int i = 0; i < items_.count; ++i) weight_[at(i)] = -items_.weigh(i, y, 0);
     for (int k = 0; k < items_.limits; ++k) {
-      most += y[at(k)] * amount_[at(k)];
+      max_sum += y[at(k)] * amount_[at(k)];
       size += y[at(k)] * reach_[at(k)];
     }
     std::nth_element(weight_.begin(), weight_.begin() + (pick_ - 1), weight_.end());
-    for (int i = 0; i < pick_; ++i) least += weight_[at(i)];
-    return least > most + 0x1p-48 * (pick_ + 16) * size && std::isfinite(size);
+    for (int i = 0; i < pick_; ++i) min_sum += weight_[at(i)];
+    return min_sum > max_sum + 0x1p-48 * (pick_ + 16) * size && std::isfinite(size);
   }
 
   // Computes the bound by the multipliers, and the weights of the items under them.
@@ -398,10 +399,10 @@ class MultidimKnapsack {
   // Searches any feasible set: starts from the heaviest items with a few random swaps (fixed seed),
   // then swaps items with a random part of the others.
   template <class Feasible>
-  void search_feasible(std::int64_t most, Feasible feasible) {
-    const std::int64_t until = work + most;
+  void search_feasible(std::int64_t work_limit, Feasible feasible) {
+    const std::int64_t end_of_work = work + work_limit;
     const std::size_t pick = at(pick_), rest = at(items_.count) - pick;
-    while (work < until && best == -kInfinity) {
+    while (work < end_of_work && best == -kInfinity) {
       poll();
       std::vector<int>& places = candidate_;
       places = order_;
@@ -434,12 +435,12 @@ class MultidimKnapsack {
   // Iterated local search: improves the incumbent, then sets a few random swaps away from it, from
   // a fixed seed. It helps if values follow weights closely, so that many sets are nearly optimal.
   template <class Feasible>
-  void climb(std::int64_t most, Feasible feasible) {
-    const std::int64_t until = work + most;
+  void climb(std::int64_t work_limit, Feasible feasible) {
+    const std::int64_t end_of_work = work + work_limit;
     start_from(best_ids_);
-    while (work < until && is_open()) {
+    while (work < end_of_work && is_open()) {
       poll();
-      while (is_open() && work < until && (swap_one() || swap_two())) offer(feasible);
+      while (is_open() && work < end_of_work && (swap_one() || swap_two())) offer(feasible);
       if (!is_open()) return;
       start_from(best_ids_);
       perturb();
@@ -540,11 +541,11 @@ class MultidimKnapsack {
     core_.limits = items_.limits;
     for (int k = 0; k < items_.limits; ++k) {
       const Multiples& multiple = multiple_[at(k)];
-      const bool whole = is_scaled_ && multiple.unit > 0;
-      core_.is_integer[at(k)] = whole;
-      core_.capacity[at(k)] = whole ? multiple.limit - multiple.counts.back() : amount_[at(k)];
-      core_.slack[at(k)] = whole ? 0.5 : slack_[at(k)];
-      core_.lambda[at(k)] = multipliers_.lambda[at(k)] * (whole ? multiple.unit : 1) / unit;
+      const bool has_unit = is_scaled_ && multiple.unit > 0;
+      core_.is_integer[at(k)] = has_unit;
+      core_.capacity[at(k)] = has_unit ? multiple.limit - multiple.counts.back() : amount_[at(k)];
+      core_.slack[at(k)] = has_unit ? 0.5 : slack_[at(k)];
+      core_.lambda[at(k)] = multipliers_.lambda[at(k)] * (has_unit ? multiple.unit : 1) / unit;
     }
     const double middle = 0.5 * (last + next) / unit;
     for (int place = 0; place < items_.count; ++place) {

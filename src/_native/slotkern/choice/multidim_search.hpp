@@ -162,11 +162,11 @@ class MultidimSearch {
         fractional_limit_ = k;
         continue;
       }
-      double least = 0, most = 0;
+      double smallest = 0, largest = 0;
       for (const double use : core.use[at(k)])
-        least = std::min(least, use), most = std::max(most, use);
-      min_sum_[at(k)] = pick * least;
-      fields_.push_back(pick * (most - least));
+        smallest = std::min(smallest, use), largest = std::max(largest, use);
+      min_sum_[at(k)] = pick * smallest;
+      fields_.push_back(pick * (largest - smallest));
     }
     double largest = 0;
     for (const double value : core.value) largest = std::max(largest, std::fabs(value));
@@ -254,16 +254,16 @@ class MultidimSearch {
     // effect, if there are so many pairs that the search by weight is cheaper.
     bool add_pair(std::size_t j, double value, double weight, bool& finished) {
       const double* sums = search.sums_.data() + search.stack_.size() * kMaxSumLimits;
-      const double least = sums[search.below_] - ceiling[search.below_];
-      const double most = ceiling[search.above_] - sums[search.above_];
-      auto pair = std::lower_bound(search.pairs_.begin(), search.pairs_.end(), least,
+      const double min_sum = sums[search.below_] - ceiling[search.below_];
+      const double max_sum = ceiling[search.above_] - sums[search.above_];
+      auto pair = std::lower_bound(search.pairs_.begin(), search.pairs_.end(), min_sum,
                                    [](const Pair& p, double sum) { return p.sum < sum; });
-      const auto some = static_cast<std::ptrdiff_t>((core.size() - j) / 2);
-      if (search.pairs_.end() - pair > some && !(pair[some].sum > most)) return false;
+      const auto max_pairs = static_cast<std::ptrdiff_t>((core.size() - j) / 2);
+      if (search.pairs_.end() - pair > max_pairs && !(pair[max_pairs].sum > max_sum)) return false;
       poll();
       search.nodes += 3;
       finished = search.nodes < limit;
-      for (; finished && pair != search.pairs_.end() && !(pair->sum > most); ++pair) {
+      for (; finished && pair != search.pairs_.end() && !(pair->sum > max_sum); ++pair) {
         const std::size_t a = pair->first, b = pair->second;
         finished = search.nodes++ < limit;
         if (a < j || !(weight + core.weight[a] + core.weight[b] > cutoff)) continue;
@@ -289,10 +289,10 @@ class MultidimSearch {
     bool fits_with(std::size_t j, std::size_t r, const double* sums, double* next) const {
       for (int k = 0; k < core.limits; ++k) {
         next[k] = sums[k] + core.use[at(k)][j];
-        const double rest = r > 1 ? search.min_uses_[at(k)].bound(j + 1, r - 1) : 0;
-        if (next[k] + rest > ceiling[at(k)]) return false;
-        const double most = r > 1 ? search.max_uses_[at(k)].bound(j + 1, r - 1) : 0;
-        if (next[k] + most < floor[at(k)]) return false;
+        const double min_rest = r > 1 ? search.min_uses_[at(k)].bound(j + 1, r - 1) : 0;
+        if (next[k] + min_rest > ceiling[at(k)]) return false;
+        const double max_rest = r > 1 ? search.max_uses_[at(k)].bound(j + 1, r - 1) : 0;
+        if (next[k] + max_rest < floor[at(k)]) return false;
       }
       return true;
     }

@@ -96,10 +96,11 @@ class MultipleChoiceKnapsack {
     weight = problem_.sum_weights(best_);
     if (!(weight <= problem_.limit)) return {Status::internal, 0, 0};
     const double lost = problem_.value_step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
-    double below = problem_.sign * value - lost;  // proven: within the gap
-    if (!proven) below = std::min(below, open_bound_ / problem_.value_unit);
-    below = std::max(below, (relaxation_.lower_bound - problem_.bound_noise) / problem_.value_unit);
-    bound = problem_.sign * std::min(below, problem_.sign * value);
+    double value_bound = problem_.sign * value - lost;  // proven: within the gap
+    if (!proven) value_bound = std::min(value_bound, open_bound_ / problem_.value_unit);
+    value_bound = std::max(
+        value_bound, (relaxation_.lower_bound - problem_.bound_noise) / problem_.value_unit);
+    bound = problem_.sign * std::min(value_bound, problem_.sign * value);
     return {};
   }
 
@@ -150,8 +151,8 @@ class MultipleChoiceKnapsack {
     if (!problem_.fits(best_))
       for (std::size_t k = 0; k < problem_.count(); ++k)
         best_[k] = static_cast<std::uint32_t>(problem_.firsts[k]);
-    double room = problem_.capacity - problem_.slack;
-    for (const std::uint32_t i : best_) room -= problem_.items[i].weight;
+    double weight_left = problem_.capacity - problem_.slack;
+    for (const std::uint32_t i : best_) weight_left -= problem_.items[i].weight;
     for (int round = 0; round < 4; ++round) {
       double gain = 0;
       std::size_t at = 0;
@@ -161,7 +162,7 @@ class MultipleChoiceKnapsack {
         const auto begin = problem_.items.begin() + best_[k];
         const auto end =
             problem_.items.begin() + static_cast<std::ptrdiff_t>(problem_.firsts[k + 1]);
-        const auto over = std::upper_bound(begin, end, now.weight + room,
+        const auto over = std::upper_bound(begin, end, now.weight + weight_left,
                                            [](double w, const Item& x) { return w < x.weight; });
         if (over == begin) continue;
         if (const double better = now.value - (over - 1)->value; better > gain) {
@@ -176,7 +177,7 @@ class MultipleChoiceKnapsack {
         best_[at] = from;
         break;
       }
-      room -= problem_.items[to].weight - problem_.items[from].weight;
+      weight_left -= problem_.items[to].weight - problem_.items[from].weight;
     }
     set_incumbent(problem_.sum_values(best_));
   }
@@ -199,10 +200,10 @@ class MultipleChoiceKnapsack {
     }
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       if (nearest_[a] != nearest_[b]) return nearest_[a] < nearest_[b];
-      const auto far = [break_class = relaxation_.break_class](std::uint32_t k) {
+      const auto distance = [break_class = relaxation_.break_class](std::uint32_t k) {
         return k < break_class ? break_class - k : k - break_class;
       };
-      return far(a) != far(b) ? far(a) < far(b) : a < b;
+      return distance(a) != distance(b) ? distance(a) < distance(b) : a < b;
     });
   }
 
@@ -230,15 +231,15 @@ class MultipleChoiceKnapsack {
     }
   }
 
-  // Lower bound on the value of all completions of a state. Also returns in `room` what is left of
-  // the limit, including the slack, and in `total` the value if later classes keep their base.
-  double bound_of(const State& state, std::size_t q, double& room, double& total) const {
-    room = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
+  // Lower bound on the value of all completions of a state. Also returns in `weight_left` the part
+  // of the limit, plus slack, that base rows leave, and in `total` the value with base rows.
+  double bound_of(const State& state, std::size_t q, double& weight_left, double& total) const {
+    weight_left = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
     total = state.value + suffix_value_[q];
-    if (room >= 0) return total - suffix_gain_[q] * (room * problem_.weight_unit);
+    if (weight_left >= 0) return total - suffix_gain_[q] * (weight_left * problem_.weight_unit);
     return suffix_loss_[q] == kInfinity
                ? kInfinity
-               : total - suffix_loss_[q] * (room * problem_.weight_unit);
+               : total - suffix_loss_[q] * (weight_left * problem_.weight_unit);
   }
 
   // Reconstructs in traced_ the choice behind a step into list q.
@@ -259,11 +260,11 @@ class MultipleChoiceKnapsack {
     poll();
     for (std::size_t y = 0; y < states_.size(); ++y) {
       const State state{states_[y].weight + item.weight, states_[y].value + item.value};
-      double room, total;
-      const double below = bound_of(state, q + 1, room, total);
+      double weight_left, total;
+      const double lower_bound = bound_of(state, q + 1, weight_left, total);
       const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
-      if (room >= 0 && total < cutoff_) {
-        if (room >= 2 * problem_.slack) {
+      if (weight_left >= 0 && total < cutoff_) {
+        if (weight_left >= 2 * problem_.slack) {
           completion = {true, step};
           set_incumbent(total);
         } else {
@@ -278,10 +279,11 @@ class MultipleChoiceKnapsack {
           }
         }
       }
-      if (!(below >= cutoff_)) lists_.made.push_back({state, step});
+      if (!(lower_bound >= cutoff_)) lists_.candidates.push_back({state, step});
     }
     work_left_ -= static_cast<std::int64_t>(states_.size());
-    if (lists_.made.size() > lists_.runs.back()) lists_.runs.push_back(lists_.made.size());
+    if (lists_.candidates.size() > lists_.runs.back())
+      lists_.runs.push_back(lists_.candidates.size());
   }
 
   // Runs the dynamic program. Returns true if nothing better is left; else open_bound_ bounds what
@@ -318,15 +320,15 @@ class MultipleChoiceKnapsack {
         join_tail(order, q);
         if (proven_by_relaxation()) break;
         open_bound_ = cutoff_;
-        double room, total;
+        double weight_left, total;
         for (const State& state : states_)
-          open_bound_ = std::min(open_bound_, bound_of(state, q, room, total));
+          open_bound_ = std::min(open_bound_, bound_of(state, q, weight_left, total));
         return false;
       }
       lists_.merge();
       list_starts_.push_back(steps_.size());
       states_.clear();
-      for (const Candidate& candidate : lists_.made) {
+      for (const Candidate& candidate : lists_.candidates) {
         states_.push_back(candidate.state);
         steps_.push_back(candidate.step);
       }
@@ -348,11 +350,11 @@ class MultipleChoiceKnapsack {
     // The tail starts from the base rows: every sum here is one of chosen rows, not of differences.
     tail_.assign(1, {suffix_weight_[q], suffix_value_[q]});
     tail_steps_.clear(), tail_list_starts_.clear();
-    const std::size_t most = std::max(16 * kJoinStates, 2 * states_.size());
+    const std::size_t max_states = std::max(16 * kJoinStates, 2 * states_.size());
     std::size_t last = q;
     for (; last < order.size(); ++last) {
       const std::size_t k = order[last];
-      if (tail_.size() * (problem_.firsts[k + 1] - problem_.firsts[k]) > most) break;
+      if (tail_.size() * (problem_.firsts[k + 1] - problem_.firsts[k]) > max_states) break;
       const Item& base = problem_.items[relaxation_.base[k]];
       lists_.clear();
       for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i) {
@@ -360,14 +362,14 @@ class MultipleChoiceKnapsack {
         const double dw = problem_.items[i].weight - base.weight;
         const double df = problem_.items[i].value - base.value;
         for (std::size_t y = 0; y < tail_.size(); ++y)
-          lists_.made.push_back({{tail_[y].weight + dw, tail_[y].value + df},
+          lists_.candidates.push_back({{tail_[y].weight + dw, tail_[y].value + df},
                            {static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)}});
-        lists_.runs.push_back(lists_.made.size());
+        lists_.runs.push_back(lists_.candidates.size());
       }
       lists_.merge();
       tail_list_starts_.push_back(tail_steps_.size());
       tail_.clear();
-      for (const Candidate& candidate : lists_.made) {
+      for (const Candidate& candidate : lists_.candidates) {
         tail_.push_back(candidate.state);
         tail_steps_.push_back(candidate.step);
       }
@@ -376,8 +378,8 @@ class MultipleChoiceKnapsack {
     std::size_t b = tail_.size(), best_front = 0, best_tail = 0;
     double best = cutoff_;
     for (std::size_t a = 0; a < states_.size() && b > 0; ++a) {
-      const double room = problem_.capacity - 2 * problem_.slack - states_[a].weight;
-      while (b > 0 && tail_[b - 1].weight > room) --b;
+      const double weight_left = problem_.capacity - 2 * problem_.slack - states_[a].weight;
+      while (b > 0 && tail_[b - 1].weight > weight_left) --b;
       if (b == 0) break;
       const double total = states_[a].value + tail_[b - 1].value;
       if (total < best) best = total, best_front = a, best_tail = b - 1;
@@ -389,14 +391,14 @@ class MultipleChoiceKnapsack {
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
-    best_ = traced_;  // it fits: `room` has twice the slack subtracted
+    best_ = traced_;  // it fits: `weight_left` has twice the slack subtracted
     set_incumbent(best);
   }
 
   // Bytes of the lists, including those while they are merged.
   double bytes_used() const {
     return 8.0 * static_cast<double>(steps_.size()) + 16.0 * static_cast<double>(states_.size()) +
-           2.0 * sizeof(Candidate) * static_cast<double>(lists_.made.size());
+           2.0 * sizeof(Candidate) * static_cast<double>(lists_.candidates.size());
   }
 
   ClassItems problem_;

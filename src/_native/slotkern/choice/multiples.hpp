@@ -79,10 +79,10 @@ class Multiples {
   bool round_all(const std::vector<double>& numbers, double over, double under) {
     counts.resize(numbers.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const double whole = std::nearbyint(numbers[i] / divisor_), size = std::fabs(numbers[i]);
-      const double above = std::fma(-whole, divisor_, numbers[i]);
+      const double multiple = std::nearbyint(numbers[i] / divisor_), size = std::fabs(numbers[i]);
+      const double above = std::fma(-multiple, divisor_, numbers[i]);
       if (above > over * size || -above > under * size) return false;
-      counts[i] = whole;
+      counts[i] = multiple;
     }
     unit = divisor_;
     return true;

@@ -24,15 +24,15 @@ struct ParetoList {
     Step step;
   };
 
-  std::vector<Candidate> made;
-  std::vector<std::size_t> runs;  // end of each run in `made`; starts with a 0
+  std::vector<Candidate> candidates;
+  std::vector<std::size_t> runs;  // end of each run in `candidates`; starts with a 0
 
   void clear() {
-    made.clear();
+    candidates.clear();
     runs.assign(1, 0);
   }
 
-  // Merges the runs of `made` into one list by rising weight in which no state dominates another.
+  // Merges the runs of `candidates` into one list by rising weight without dominated states.
   void merge() {
     const auto lighter = [](const Candidate& a, const Candidate& b) {
       return a.state.weight != b.state.weight ? a.state.weight < b.state.weight
@@ -45,29 +45,29 @@ struct ParetoList {
       for (std::size_t r = 0; r + 1 < runs.size(); r += 2) {
         std::size_t x = runs[r], y = runs[r + 1];
         const std::size_t x_end = y, y_end = r + 2 < runs.size() ? runs[r + 2] : y;
-        double level = kInfinity;
+        double best_value = kInfinity;
         while (x < x_end || y < y_end) {
-          const bool left = y == y_end || (x < x_end && lighter(made[x], made[y]));
-          const Candidate& next = made[left ? x++ : y++];
-          if (!(next.state.value < level)) continue;
-          level = next.state.value;
+          const bool take_x = y == y_end || (x < x_end && lighter(candidates[x], candidates[y]));
+          const Candidate& next = candidates[take_x ? x++ : y++];
+          if (!(next.state.value < best_value)) continue;
+          best_value = next.state.value;
           merged_.push_back(next);
         }
         runs[++kept] = merged_.size();
       }
       runs.resize(kept + 1);
-      made.swap(merged_);
+      candidates.swap(merged_);
     }
   }
 
   void prune_run() {
     std::size_t end = 0;
-    for (const Candidate& next : made) {
-      if (end > 0 && !(next.state.value < made[end - 1].state.value)) continue;
-      if (end > 0 && next.state.weight == made[end - 1].state.weight) --end;
-      made[end++] = next;
+    for (const Candidate& next : candidates) {
+      if (end > 0 && !(next.state.value < candidates[end - 1].state.value)) continue;
+      if (end > 0 && next.state.weight == candidates[end - 1].state.weight) --end;
+      candidates[end++] = next;
     }
-    made.resize(end);
+    candidates.resize(end);
   }
 
  private:

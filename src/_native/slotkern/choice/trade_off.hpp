@@ -24,28 +24,28 @@ struct TradeOff {
       if (!std::isfinite(classes.value[i])) return {Status::value_not_finite, i, 0};
       if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
     }
-    std::vector<State> states{{0, 0, 0}}, made;
+    std::vector<State> states{{0, 0, 0}}, candidates;
     std::int64_t work = max_states;
     enable_interrupts();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
-      made.clear();
+      candidates.clear();
       for (std::int64_t row = classes.first[k]; row < classes.first[k + 1]; ++row) {
         work -= static_cast<std::int64_t>(states.size());
         complete = complete && work >= 0;
         if (!complete) break;
         poll();
         for (const State& s : states) {
-          made.push_back({s.weight, s.low, s.value + sign * classes.value[row]});
-          made.back().add(classes.weight[row]);
+          candidates.push_back({s.weight, s.low, s.value + sign * classes.value[row]});
+          candidates.back().add(classes.weight[row]);
         }
       }
-      std::sort(made.begin(), made.end(), [](const State& a, const State& b) {
+      std::sort(candidates.begin(), candidates.end(), [](const State& a, const State& b) {
         poll();  // sorting millions of states takes long
         if (a.weight != b.weight) return a.weight < b.weight;
         return a.low != b.low ? a.low < b.low : a.value < b.value;
       });
       states.clear();
-      for (const State& s : made)
+      for (const State& s : candidates)
         if (states.empty() || s.value < states.back().value) states.push_back(s);
       if (!states.empty() && !(std::isfinite(states.front().weight) &&
                                std::isfinite(states.back().value)))

@@ -192,14 +192,14 @@ class ConstrainedValueSearch {
   // window.
   bool can_improve(bool forced) {
     if (best == -kInfinity) return true;
-    std::vector<double>& some = node_values_;
-    some.assign(scratch_.live.value.begin(), scratch_.live.value.end() - (forced ? 1 : 0));
-    const std::size_t max_value = forced ? n_ - 1 : n_;
-    if (some.size() < max_value) return false;
-    const auto middle = some.begin() + static_cast<std::ptrdiff_t>(max_value);
-    std::nth_element(some.begin(), middle, some.end(), std::greater<>());
+    std::vector<double>& values = node_values_;
+    values.assign(scratch_.live.value.begin(), scratch_.live.value.end() - (forced ? 1 : 0));
+    const std::size_t count = forced ? n_ - 1 : n_;
+    if (values.size() < count) return false;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(count);
+    std::nth_element(values.begin(), middle, values.end(), std::greater<>());
     double sum = forced ? scratch_.live.value.back() : 0, size = std::fabs(sum);
-    for (auto it = some.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
+    for (auto it = values.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }
 

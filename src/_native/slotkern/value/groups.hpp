@@ -184,11 +184,11 @@ struct ValueGroups {
 
   // Merges the items from `first` on into heaviest_, the n largest weights in falling order.
   void add_heaviest(const Items& items, double lambda, int first) {
-    const std::size_t most = static_cast<std::size_t>(n);
+    const std::size_t count = static_cast<std::size_t>(n);
     for (int i = first; i < items.count; ++i) {
       const double weight = items.value[i] - lambda * items.cost[i];
-      if (heaviest_.size() == most && !(weight > heaviest_.back())) continue;
-      if (heaviest_.size() == most) heaviest_.pop_back();
+      if (heaviest_.size() == count && !(weight > heaviest_.back())) continue;
+      if (heaviest_.size() == count) heaviest_.pop_back();
       heaviest_.insert(std::upper_bound(heaviest_.begin(), heaviest_.end(), weight,
                                         std::greater<>()),
                        weight);
@@ -236,8 +236,8 @@ struct ValueGroups {
       }
       if (!is_affordable(s)) return true;
       if (std::isfinite(z)) record_value(z);
-      double& most = work.best_value_of_node[static_cast<std::size_t>(s.place)];
-      most = std::max(most, z);
+      double& best = work.best_value_of_node[static_cast<std::size_t>(s.place)];
+      best = std::max(best, z);
       return true;
     };
     if (Source::length_dependent) {  // only the slots that this group may use

@@ -91,19 +91,19 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
       poll();
       if (!work.anchor[at(anchor)]) continue;
       std::erase(work.order, anchor);
-      work.some_key.clear(), work.some_value.clear(), work.some = work.order;
-      for (const int j : work.some) {
-        work.some_key.push_back(work.key[at(j)]);
-        work.some_value.push_back(work.value[at(j)]);
+      work.subset_key.clear(), work.subset_value.clear(), work.subset = work.order;
+      for (const int j : work.subset) {
+        work.subset_key.push_back(work.key[at(j)]);
+        work.subset_value.push_back(work.value[at(j)]);
       }
-      const Items items{work.some_key.data(), work.some_value.data(),
-                        static_cast<int>(work.some.size())};
+      const Items items{work.subset_key.data(), work.subset_value.data(),
+                        static_cast<int>(work.subset.size())};
       ++effort.subsets;
       const bool found = knapsack.solve(items, pick, plan.budget, force(anchor), incumbent,
                                         plan.lambda);
       if (!knapsack.complete) mark_unproven(knapsack.bound);
       if (!found) continue;
-      for (int& j : knapsack.chosen) j = work.some[at(j)];
+      for (int& j : knapsack.chosen) j = work.subset[at(j)];
       knapsack.chosen.push_back(anchor);
       accept_set(shape, t, newest);
     }

@@ -126,8 +126,8 @@ struct ValueWorkspace : LiveSlots {
   // order.
   std::vector<double> memo;
   std::vector<Plan> plans;
-  std::vector<double> some_key, some_value;  // columns without the excluded anchors
-  std::vector<int> some, order;
+  std::vector<double> subset_key, subset_value;  // columns without the excluded anchors
+  std::vector<int> subset, order;
   std::vector<std::size_t> chosen;
   std::vector<double> times;
   std::vector<double> column;  // values of a function that ignores the length

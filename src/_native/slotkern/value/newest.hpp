@@ -135,11 +135,11 @@ class NewestSweep {
     if (all >= n) {
       order_.clear();
       for (const Joining& one : added) order_.push_back(one.weight);
-      const std::size_t some = std::min(n, order_.size());
-      std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(some),
+      const std::size_t num_added = std::min(n, order_.size());
+      std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(num_added),
                         order_.end(), std::greater<>());
       for (std::size_t k = 0, a = 0, b = 0; k < n; ++k) {
-        const bool old = b == some || (a < w_.row.size() && w_.weight[a] >= order_[b]);
+        const bool old = b == num_added || (a < w_.row.size() && w_.weight[a] >= order_[b]);
         last = old ? w_.weight[a++] : order_[b++];
         sum += last;
       }

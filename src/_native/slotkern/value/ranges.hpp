@@ -193,7 +193,7 @@ class GroupRanges {
     const Query& query = state_.query;
     const std::size_t others = static_cast<std::size_t>(n_) - 1;
     live_.clear(), open_starts_.clear(), expiry_.clear();
-    double most = -kInfinity;
+    double best_bound = -kInfinity;
     std::size_t kept = 0;
     for (std::size_t k = 0; k < range.rows.size(); ++k) {
       const std::size_t row = range.rows[k];
@@ -216,7 +216,7 @@ class GroupRanges {
       live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(count),
                   live_.begin() + static_cast<std::ptrdiff_t>(count + dead));
       if (count == others && top > cutoff) {
-        most = std::max(most, top);
+        best_bound = std::max(best_bound, top);
         open_starts_.push_back(t);
       }
       const auto lighter = std::upper_bound(
@@ -226,7 +226,7 @@ class GroupRanges {
     }
     range.rows.resize(kept);
     range.bound =
-        std::min(range.bound, most + state_.knapsack.noise(n_, lambda * state_.max_key_sum));
+        std::min(range.bound, best_bound + state_.knapsack.noise(n_, lambda * state_.max_key_sum));
     kept = 0;
     for (std::size_t k = 0; k < range.rows.size(); ++k) {
       const double t = query.start_in(state_.prepared.slots[range.rows[k]]);

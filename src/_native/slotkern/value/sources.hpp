@@ -51,7 +51,7 @@ enum class LengthEffect { unknown, no_better, no_worse };
 //   length_dependent  z changes with the length: bounds are computed for each group
 //   needs_anchor      a longer window may have a larger z, so a group's window must contain a slot
 //                     of its own performance (else it has the length of another group)
-//   is_expensive      evaluating z takes long: it is done once for each slot and group, and memoized
+//   is_expensive      evaluating z takes long: once for each slot and group, then memoized
 //   needs_end         z depends on the slot's end, which must be finite
 //   integral          z may be integers, whose sums are exact
 //   length_effect     effect of a longer part on the rounded z; with it one bound holds for all
