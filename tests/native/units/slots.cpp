@@ -96,17 +96,17 @@ void lane_minima_and_approximate_ranks() {
 
 // Builds a zone map of `count` rows; put(rows, j, i) stores row i as the j-th of its block.
 template <class Put>
-SlotZoneMap screen_of(std::size_t count, double origin, Put put) {
-  SlotZoneMap screen;
-  screen.open(count, origin);
+SlotZoneMap zone_map_of(std::size_t count, double origin, Put put) {
+  SlotZoneMap zone_map;
+  zone_map.open(count, origin);
   ZoneMapRows rows;
   for (std::size_t first = 0; first < count; first += 64) {
     const std::size_t here = std::min<std::size_t>(64, count - first);
     for (std::size_t j = 0; j < here; ++j) put(rows, j, first + j);
     rows.end_at(here);
-    screen.append(rows);
+    zone_map.append(rows);
   }
-  return screen;
+  return zone_map;
 }
 
 // While rows are added, removed, grown and shrunk, no pruned block contains a row that passes.
@@ -218,21 +218,21 @@ void leaf_minima_cover_their_blocks() {
 
 // The zone map resolves relative differences below 1/1000, also far from zero.
 void zone_map_resolves_small_differences() {
-  const SlotZoneMap screen = screen_of(640, 1.7e9, [](ZoneMapRows& rows, std::size_t j,
+  const SlotZoneMap zone_map = zone_map_of(640, 1.7e9, [](ZoneMapRows& rows, std::size_t j,
                                                       std::size_t i) {
     const double near = 1 + 1e-6 * static_cast<double>(i);
     rows.put(j, near, near, near, 1.7e9 + static_cast<double>(i));
   });
   const auto count = [&](const Thresholds& thresholds) {
     std::size_t rows = 0;
-    screen.each({}, thresholds, 639, [&](std::size_t) { return ++rows > 0; });
+    zone_map.each({}, thresholds, 639, [&](std::size_t) { return ++rows > 0; });
     return rows;
   };
   const float half = static_cast<float>(1 + 320e-6);
   CHECK(count({half, 0, 0, 0}) <= 322);
   CHECK(count({2, half, 0, 0}) <= 322);
   CHECK(count({2, 0, half, 0}) <= 322);
-  CHECK(count({2, 0, 0, screen.ending(1.7e9 + 320)}) <= 322);
+  CHECK(count({2, 0, 0, zone_map.ending(1.7e9 + 320)}) <= 322);
 }
 
 void zone_map_has_no_false_negatives() {
@@ -242,7 +242,7 @@ void zone_map_has_no_false_negatives() {
     const double origin = static_cast<double>(below(3)) - 1;
     for (std::size_t i = 0; i < count; ++i)
       for (auto& column : columns) column.push_back(static_cast<float>(below(8)));
-    const SlotZoneMap screen = screen_of(count, origin, [&](ZoneMapRows& rows, std::size_t j,
+    const SlotZoneMap zone_map = zone_map_of(count, origin, [&](ZoneMapRows& rows, std::size_t j,
                                                        std::size_t i) {
       rows.put(j, columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
     });
@@ -255,7 +255,7 @@ void zone_map_has_no_false_negatives() {
           columns[2][i] >= thresholds.performance && columns[3][i] - origin >= thresholds.end)
         expected.push_back(i);
     if (most > 0)
-      screen.each({}, thresholds, last, [&](std::size_t row) {
+      zone_map.each({}, thresholds, last, [&](std::size_t row) {
         seen.push_back(row);
         return seen.size() < most;
       });
@@ -333,17 +333,17 @@ void directory_keeps_blocks_in_order() {
 // After insertions and removals of blocks and rows, the zone map equals a newly built one.
 void zone_map_follows_changes() {
   struct ZoneMapEntries {
-    SlotZoneMap* screen;
-    void resize(std::size_t entries) const { screen->resize(entries); }
+    SlotZoneMap* zone_map;
+    void resize(std::size_t entries) const { zone_map->resize(entries); }
     void move(std::size_t from, std::size_t to, std::size_t count) const {
-      screen->move(from, to, count);
+      zone_map->move(from, to, count);
     }
-    void clear(std::size_t entry) const { screen->clear_entry(entry); }
+    void clear(std::size_t entry) const { zone_map->clear_entry(entry); }
   };
   BlockDirectory order;
   order.bulk_load(1);
-  SlotZoneMap screen;
-  screen.reset(64, 0, 1, order.entries());
+  SlotZoneMap zone_map;
+  zone_map.reset(64, 0, 1, order.entries());
   std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: no row
   std::vector<std::size_t> blocks{0};  // in time order
   std::size_t most_blocks = 0;
@@ -353,30 +353,30 @@ void zone_map_follows_changes() {
     const std::size_t entry = order.entry_of(blocks[at]);
     if (grow) {
       const std::size_t block = keys.size();
-      screen.add_rows();
-      const std::size_t fresh = order.add(entry, block, ZoneMapEntries{&screen});
+      zone_map.add_rows();
+      const std::size_t fresh = order.add(entry, block, ZoneMapEntries{&zone_map});
       blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(at) + 1, block);
       keys.emplace_back(64, NAN);
-      screen.recompute_bounds(fresh, block * 64);
+      zone_map.recompute_bounds(fresh, block * 64);
     } else if (below(8) == 0) {
-      order.remove(entry, ZoneMapEntries{&screen});
+      order.remove(entry, ZoneMapEntries{&zone_map});
       blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
       const std::size_t row = blocks[at] * 64 + below(64);
       double& key = keys[blocks[at]][row % 64];
       if (std::isnan(key)) {
         key = static_cast<double>(below(50));
-        screen.set(row, key, 10, 10, 10);
-        screen.expand(entry, row);
+        zone_map.set(row, key, 10, 10, 10);
+        zone_map.expand(entry, row);
       } else {
         key = NAN;
-        screen.clear(row);
-        screen.mark_stale(entry);
-        if (below(4) == 0) screen.freeze(order), screen.unfreeze();
+        zone_map.clear(row);
+        zone_map.mark_stale(entry);
+        if (below(4) == 0) zone_map.freeze(order), zone_map.unfreeze();
       }
     }
     const std::size_t last = order.position_of(order.last_entry());
-    screen.count_blocks(last + 1);
+    zone_map.count_blocks(last + 1);
     most_blocks = std::max(most_blocks, blocks.size());
     const double most = static_cast<double>(below(50));
     const Thresholds thresholds{static_cast<float>(most), 1, 1, 1};
@@ -384,7 +384,7 @@ void zone_map_follows_changes() {
     for (const std::size_t block : blocks)
       for (std::size_t k = 0; k < 64; ++k)
         if (keys[block][k] <= most) expected.push_back(block * 64 + k);
-    screen.each(order, thresholds, last * 64 + 63, [&](std::size_t row) {
+    zone_map.each(order, thresholds, last * 64 + 63, [&](std::size_t row) {
       seen.push_back(row);
       return true;
     });

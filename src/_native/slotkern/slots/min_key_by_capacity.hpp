@@ -1,5 +1,4 @@
-// Per block of 64 rows: a lower bound on the key among rows with capacity >= c, for 16 classes of
-// c.
+// Per block of 64 rows and class c of 16: a lower bound on the key of rows with capacity >= c.
 //
 // The zone map keeps the minimum key and the maximum capacity of a block independently. It gives a
 // false positive if the cheapest row is too short and the longest row too expensive, as in blocks
@@ -40,11 +39,11 @@ class MinKeyByCapacity {
   // `wanted`.
   void reset(std::size_t blocks, std::size_t entries, bool wanted) {
     lowest_class_ = 0;
-    resize_all(wanted && blocks > kFew ? entries : 0);
+    resize_all(wanted && blocks > kMaxUnindexed ? entries : 0);
   }
   bool empty() const { return exact_.empty(); }
   void reserve(std::size_t blocks, std::size_t entries) {
-    if (blocks <= kFew) return;
+    if (blocks <= kMaxUnindexed) return;
     exact_.reserve(entries);
     for (auto& keys : min_key_) keys.reserve(entries);
   }
@@ -63,22 +62,23 @@ class MinKeyByCapacity {
   // block.
   std::size_t class_for(float capacity, const float* keys) {
     if (exact_.empty() || !(capacity > 0)) return kNoClass;
-    const std::int32_t size = class_of(capacity);
-    if (size < 1) return kNoClass;
-    if (size < lowest_class_ || lowest_class_ == 0) {  // the range of classes moves down
-      constexpr auto sizes = static_cast<std::int32_t>(kClasses);
-      lowest_class_ = std::clamp(size - sizes / 2, 1, class_of(kNoKey) - sizes);
+    const std::int32_t capacity_class = class_of(capacity);
+    if (capacity_class < 1) return kNoClass;
+    if (capacity_class < lowest_class_ || lowest_class_ == 0) {  // the range of classes moves down
+      constexpr auto num_classes = static_cast<std::int32_t>(kClasses);
+      lowest_class_ = std::clamp(capacity_class - num_classes / 2, 1,
+                                 class_of(kNoKey) - num_classes);
       for (std::size_t k = 0; k < kClasses; ++k)
         class_capacity_[k] =
             std::bit_cast<float>((lowest_class_ + static_cast<std::int32_t>(k)) << kShift);
       reset_all(keys);
     }
-    return std::min(static_cast<std::size_t>(size - lowest_class_), kClasses - 1);
+    return std::min(static_cast<std::size_t>(capacity_class - lowest_class_), kClasses - 1);
   }
 
   // Bit j: block `entries + j` may have a row of this class with a key of at most `key`.
-  std::uint64_t pass(std::size_t entries, std::size_t size, float key) const {
-    return detail::mask_at_most64(&min_key_[size][entries], key);
+  std::uint64_t pass(std::size_t entries, std::size_t capacity_class, float key) const {
+    return detail::mask_at_most64(&min_key_[capacity_class][entries], key);
   }
 
   bool is_exact(std::size_t entry) const { return exact_[entry] != 0; }
@@ -92,10 +92,10 @@ class MinKeyByCapacity {
     // Only rows cheaper than the cheapest row of the largest class can lower the other classes.
     for (std::uint64_t rows = detail::mask_at_most64(key, largest); rows; rows &= rows - 1) {
       const int j = std::countr_zero(rows);
-      const std::int32_t size = class_of(capacity[j]) - lowest_class_;
-      if (size < 0) continue;
-      float& of_size = least[std::min(static_cast<std::size_t>(size), kClasses - 1)];
-      of_size = std::min(of_size, key[j]);
+      const std::int32_t capacity_class = class_of(capacity[j]) - lowest_class_;
+      if (capacity_class < 0) continue;
+      float& of_class = least[std::min(static_cast<std::size_t>(capacity_class), kClasses - 1)];
+      of_class = std::min(of_class, key[j]);
     }
     for (std::size_t k = kClasses; k-- > 0;) {
       if (k + 1 < kClasses) least[k] = std::min(least[k], least[k + 1]);
@@ -126,29 +126,28 @@ class MinKeyByCapacity {
   // blocks into at least 4 * wanted groups, takes the minimum of each group and returns about the
   // wanted-th smallest; few groups hold two such blocks. Infinite if no block has a finite key.
   // Also fills leaf_min_key() for these leaves.
-  float estimate_threshold(const BlockDirectory& order, std::size_t size, std::size_t last_block,
-                    std::size_t wanted) {
+  float estimate_threshold(const BlockDirectory& order, std::size_t capacity_class,
+                           std::size_t last_block, std::size_t wanted) {
     const std::size_t leaves = last_block / 64 + 1, sets = 8 * (wanted / 16 + 1);
     group_min_.assign(8 * sets, kNoKey);
-    pages_.resize(leaves);
+    leaf_min_.resize(leaves);
     for (std::size_t leaf = 0, set = 0; leaf < leaves; ++leaf, set = set + 1 < sets ? set + 1 : 0) {
-      const float* keys = &min_key_[size][order.entry_at(64 * leaf)];
-      std::array<float, 64> begun;
+      const float* keys = &min_key_[capacity_class][order.entry_at(64 * leaf)];
+      std::array<float, 64> last_leaf;
       if (leaf + 1 == leaves) {
-        begun.fill(kNoKey);
-        std::copy(keys, keys + last_block % 64 + 1, begun.begin());
-        keys = begun.data();
+        last_leaf.fill(kNoKey);
+        std::copy(keys, keys + last_block % 64 + 1, last_leaf.begin());
+        keys = last_leaf.data();
       }
-      pages_[leaf] = detail::min_of_lanes64(keys, &group_min_[8 * set]);
+      leaf_min_[leaf] = detail::min_of_lanes64(keys, &group_min_[8 * set]);
     }
     return detail::approximate_nth(group_min_, wanted);
   }
-  float leaf_min_key(std::size_t leaf) const { return pages_[leaf]; }
+  float leaf_min_key(std::size_t leaf) const { return leaf_min_[leaf]; }
 
  private:
-  // Mantissa and exponent bits that are dropped (8 classes per power of two), and the number of
-  // classes.
-  static constexpr std::size_t kShift = 20, kClasses = 16, kFew = kKeyIndexThreshold;
+  // A class is the bit pattern of a float without its low 20 bits: 8 classes per power of two.
+  static constexpr std::size_t kShift = 20, kClasses = 16, kMaxUnindexed = kKeyIndexThreshold;
   static constexpr float kNoKey = std::numeric_limits<float>::infinity();
 
   static std::int32_t class_of(float capacity) {
@@ -166,7 +165,7 @@ class MinKeyByCapacity {
   std::int32_t lowest_class_ = 0;  // first class of the range; 0: no request yet
   std::array<float, kClasses> class_capacity_{};
   std::array<std::vector<float>, kClasses> min_key_;  // [class][entry]
-  std::vector<float> group_min_, pages_;  // scratch of estimate_threshold()
+  std::vector<float> group_min_, leaf_min_;  // scratch of estimate_threshold()
   std::vector<std::uint8_t> exact_;  // [entry]: 1 if min_key_ is the exact minimum
 };
 

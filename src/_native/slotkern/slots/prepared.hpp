@@ -73,7 +73,7 @@ class PreparedSlots {
 
   // Zone map for square searches (key = price, capacity in units of time), built at first use.
   const SlotZoneMap& by_price() const {
-    return by_price_.get([this] { return screen_by_price(); });
+    return by_price_.get([this] { return build_by_price(); });
   }
   SlotZoneMap* by_price_if_built() const { return by_price_.get_if_ready(); }  // null: not built
 
@@ -356,12 +356,12 @@ class PreparedSlots {
     latest_start = slots.empty() ? 0 : std::max(std::fabs(origin), std::fabs(slots.back().start));
   }
 
-  SlotZoneMap screen_by_price() const {
-    SlotZoneMap screen;
-    screen.set_dictionary(price_dictionary_);
+  SlotZoneMap build_by_price() const {
+    SlotZoneMap zone_map;
+    zone_map.set_dictionary(price_dictionary_);
     if (slots.size() > kLongRunningSlots) enable_interrupts();
     if (order.empty()) {
-      screen.open(slots.size(), by_rate.origin());
+      zone_map.open(slots.size(), by_rate.origin());
       ZoneMapRows rows;
       for (std::size_t first = 0; first < slots.size(); first += 64) {
         poll();
@@ -371,18 +371,18 @@ class PreparedSlots {
           rows.put(i - first, s.price, capacity(s), s.performance, s.end);
         }
         rows.end_at(end - first);
-        screen.append(rows);
+        zone_map.append(rows);
       }
     } else {
-      screen.reset(slots.size(), by_rate.origin(), last_position() / 64 + 1, order.entries());
+      zone_map.reset(slots.size(), by_rate.origin(), last_position() / 64 + 1, order.entries());
       each_row([&](std::size_t row) {
         const Slot& s = slots[row];
-        screen.set(row, s.price, capacity(s), s.performance, s.end);
+        zone_map.set(row, s.price, capacity(s), s.performance, s.end);
       });
       order.each(
-          [&](std::size_t entry) { screen.recompute_bounds(entry, order.block(entry) * 64); });
+          [&](std::size_t entry) { zone_map.recompute_bounds(entry, order.block(entry) * 64); });
     }
-    return screen;
+    return zone_map;
   }
 
   void sum_cheapest(std::size_t most) {

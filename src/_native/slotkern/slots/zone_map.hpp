@@ -127,19 +127,19 @@ class SlotZoneMap {
                std::size_t last, Some some, Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
-    const std::size_t size = class_for(thresholds.capacity);
+    const std::size_t capacity_class = class_for(thresholds.capacity);
     std::uint64_t wanted = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t leaf = first_block / 64; leaf <= last_block / 64; ++leaf) {
       poll();
       const std::size_t entries = order.empty() ? leaf * 64 : order.entry_at(leaf * 64);
-      std::uint64_t blocks = pass_blocks(entries, size, thresholds) & wanted;
+      std::uint64_t blocks = mask_passing_blocks(entries, capacity_class, thresholds) & wanted;
       for (wanted = ~std::uint64_t{0}; blocks &= some(entries); blocks &= blocks - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
         const std::size_t entry = entries + j, block = leaf * 64 + j;
         if (block > last_block) return;
         const std::size_t rows = 64 * (order.empty() ? entry : order.block(entry));
         std::uint64_t hits = row_bounds_.pass(rows, thresholds);
-        if (!hits && blocks_ > kMaxUnindexedBlocks) on_false_positive(entry, rows, size);
+        if (!hits && blocks_ > kMaxUnindexedBlocks) on_false_positive(entry, rows, capacity_class);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -169,42 +169,42 @@ class SlotZoneMap {
   }
 
   // Visits the rows with low keys at positions up to `last`: chooses a key threshold that about
-  // `wanted` blocks meet, prefetches their keys, then calls expect(row) and visit(row), which
-  // returns true if the row was useful. If few rows of a block have low keys, the other thresholds
-  // are not tested here and visit() must test them. Lowers thresholds.key to the threshold used.
-  // Returns false, without visits, if no bounds on keys are available.
+  // `wanted` blocks meet, prefetches the keys of up to 64 such blocks, then calls visit(row), which
+  // returns true if the row was useful. If at most two rows of a block have low keys, expect(row)
+  // is called for them before (a prefetch) and visit() must test the other thresholds. Lowers
+  // thresholds.key to the threshold used. Returns false, without visits, if keys have no bounds.
   template <class Expect, class Visit>
   bool probe_cheapest(const BlockDirectory& order, Thresholds& thresholds, std::size_t last,
                   std::size_t wanted, Expect expect, Visit visit) const {
-    const std::size_t size = class_for(thresholds.capacity), last_block = last / 64;
-    if (size == MinKeyByCapacity::kNoClass || order.empty()) return false;
-    const float key = min_keys_.estimate_threshold(order, size, last_block, wanted);
+    const std::size_t capacity_class = class_for(thresholds.capacity), last_block = last / 64;
+    if (capacity_class == MinKeyByCapacity::kNoClass || order.empty()) return false;
+    const float key = min_keys_.estimate_threshold(order, capacity_class, last_block, wanted);
     if (!(key < std::numeric_limits<float>::infinity())) return false;
     thresholds.key = std::min(thresholds.key, key);
-    struct Ahead {
+    struct Candidate {
       std::size_t entry, rows;
       std::uint64_t cheap;  // bit mask of the rows with low keys
     };
-    std::array<Ahead, 64> ahead;
+    std::array<Candidate, 64> batch;
     std::size_t count = 0;
-    const auto look = [&] {
-      const auto each = [](const Ahead& block, auto visit_row) {
+    const auto visit_batch = [&] {
+      const auto each = [](const Candidate& block, auto visit_row) {
         for (std::uint64_t rows = block.cheap; rows; rows &= rows - 1)
           visit_row(block.rows + static_cast<std::size_t>(std::countr_zero(rows)));
       };
       for (std::size_t k = 0; k < count; ++k) {
-        ahead[k].cheap = detail::mask_at_most64(&row_bounds_.key[ahead[k].rows], thresholds.key);
-        if (at_most(2, ahead[k].cheap))
-          each(ahead[k], expect);
+        batch[k].cheap = detail::mask_at_most64(&row_bounds_.key[batch[k].rows], thresholds.key);
+        if (at_most(2, batch[k].cheap))
+          each(batch[k], expect);
         else
-          for (std::size_t j = 0; j < 64; j += 16) row_bounds_.prefetch(ahead[k].rows + j);
+          for (std::size_t j = 0; j < 64; j += 16) row_bounds_.prefetch(batch[k].rows + j);
       }
       for (std::size_t k = 0; k < count; ++k) {
-        if (!at_most(2, ahead[k].cheap))
-          ahead[k].cheap = row_bounds_.pass(ahead[k].rows, thresholds);
-        bool in_vain = true;
-        each(ahead[k], [&](std::size_t row) { in_vain = !visit(row) && in_vain; });
-        if (in_vain) on_false_positive(ahead[k].entry, ahead[k].rows, size);
+        if (!at_most(2, batch[k].cheap))
+          batch[k].cheap = row_bounds_.pass(batch[k].rows, thresholds);
+        bool is_useless = true;
+        each(batch[k], [&](std::size_t row) { is_useless = !visit(row) && is_useless; });
+        if (is_useless) on_false_positive(batch[k].entry, batch[k].rows, capacity_class);
       }
       count = 0;
     };
@@ -212,17 +212,17 @@ class SlotZoneMap {
       poll();
       if (min_keys_.leaf_min_key(leaf) > thresholds.key) continue;
       const std::size_t entries = order.entry_at(leaf * 64);
-      for (std::uint64_t blocks = pass_blocks(entries, size, thresholds); blocks;
+      for (std::uint64_t blocks = mask_passing_blocks(entries, capacity_class, thresholds); blocks;
            blocks &= blocks - 1) {
         const std::size_t entry = entries + static_cast<std::size_t>(std::countr_zero(blocks));
         if (leaf * 64 + entry - entries > last_block) break;
         const std::size_t rows = 64 * order.block(entry);
-        ahead[count++] = {entry, rows, 0};
+        batch[count++] = {entry, rows, 0};
         prefetch_block(entry, rows);
-        if (count == ahead.size()) look();
+        if (count == batch.size()) visit_batch();
       }
     }
-    look();
+    visit_batch();
     return true;
   }
 
@@ -330,11 +330,12 @@ class SlotZoneMap {
   }
 
   // Mask of the blocks of a leaf that may contain rows that pass.
-  std::uint64_t pass_blocks(std::size_t entries, std::size_t size,
+  std::uint64_t mask_passing_blocks(std::size_t entries, std::size_t capacity_class,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
     if (blocks_ <= kMaxUnindexedBlocks) return blocks;
-    if (size != MinKeyByCapacity::kNoClass) blocks = min_keys_.pass(entries, size, thresholds.key);
+    if (capacity_class != MinKeyByCapacity::kNoClass)
+      blocks = min_keys_.pass(entries, capacity_class, thresholds.key);
     if (!at_most(4, blocks)) return blocks & block_bounds_.pass(entries, thresholds);
     std::uint64_t passing = 0;  // few blocks: reads only their bounds
     for (std::uint64_t rest = blocks; rest; rest &= rest - 1) {
@@ -361,8 +362,8 @@ class SlotZoneMap {
 
   // A false positive: computes exact minima by capacity, which read two columns, else stale bounds,
   // which read four.
-  void on_false_positive(std::size_t entry, std::size_t rows, std::size_t size) const {
-    if (size != MinKeyByCapacity::kNoClass && !min_keys_.is_exact(entry))
+  void on_false_positive(std::size_t entry, std::size_t rows, std::size_t capacity_class) const {
+    if (capacity_class != MinKeyByCapacity::kNoClass && !min_keys_.is_exact(entry))
       min_keys_.compute(entry, row_bounds_.key.data() + rows, row_bounds_.capacity.data() + rows);
     else if (!stale_.empty() && stale_[entry])
       recompute_block_bounds(entry, rows);
