@@ -205,7 +205,7 @@ class Batch {
     const Reason reason = status == Status::volume_too_small
                               ? Reason::volume
                               : detail::rejection_reason(left.pool, left.slots, (*jobs_)[job].query,
-                                                rules_->shape, work);
+                                                         rules_->shape, work);
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }
 

@@ -46,7 +46,7 @@ class BatchBound {
 
   // Returns a lower bound on the contribution of a part on the slot; an upper one if not `least`.
   double part_value(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
-                 bool least) const {
+                    bool least) const {
     if (measure.kind == Measure::column) return measure.values[row];
     double performance = slot.performance;
     if (rules_.shape == ShapeKind::square && !least)  // the part may run as long as on the slowest

@@ -209,7 +209,7 @@ class Execution {
 
   // Releases the job's reservation. publish_vacated_time() adds the vacated time to the watchlist,
   // after the job has its new window.
-  Status give_up(std::size_t job) {
+  Status release_reservation(std::size_t job) {
     JobWindow& window = windows_[job];
     window.state = JobState::waiting;
     watchlist_.remove_reservation(job, window.parts);
@@ -231,7 +231,7 @@ class Execution {
   // only for want of memory or an internal fault.
   Status search_window(std::size_t job, const ReleaseWatchlist::StartRange& starts, Found& found) {
     const Status status = free_.pool.find_in_range(starts.first, starts.last, jobs_[job].query,
-                                                  earliest_, shape_, workspace(), found);
+                                                   earliest_, shape_, workspace(), found);
     return status == Status::no_memory || status == Status::internal ? status
            : status == Status::ok                                   ? Status::ok
                                                                     : Status::none;
@@ -267,7 +267,7 @@ class Execution {
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
     moved = true;
     if (!had) return book_found(job, found);
-    if (const Status given = give_up(job); given != Status::ok) return given;
+    if (const Status given = release_reservation(job); given != Status::ok) return given;
     if (const Status taken = book_found(job, found); taken != Status::ok) return taken;
     publish_vacated_time(job);
     return Status::ok;
@@ -296,7 +296,7 @@ class Execution {
     const ReleaseWatchlist::StartRange starts = feasible_starts(j, window.found.start);
     if (starts.any() && !(starts.last < window.found.start)) {
       head_ = kNoJob;
-      if (const Status status = give_up(j); status != Status::ok) return status;
+      if (const Status status = release_reservation(j); status != Status::ok) return status;
       if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
       publish_vacated_time(j);
       return Status::ok;

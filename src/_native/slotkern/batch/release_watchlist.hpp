@@ -146,8 +146,8 @@ class ReleaseWatchlist {
                         has_charged_parts_ ? kInfinity : 0, place});
       const std::size_t w = first_waiting_;
       detail::lower_watermarks(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
-                        latest_.data() + w, first_unseen_.data() + w, jobs_.size() - w, index,
-                        free_.pool.now(), freed_.back());
+                               latest_.data() + w, first_unseen_.data() + w, jobs_.size() - w, index,
+                               free_.pool.now(), freed_.back());
       for (const auto& [begins, job] : reservations_[place])
         if ((is_square_ || begins == span.end) && volume_[job] < kInfinity)
           first_unseen_[job] = std::min(first_unseen_[job], index);

@@ -32,7 +32,7 @@ inline Status schedule_batch(const PreparedSlots& base, const std::vector<BatchJ
       }
       const auto a = static_cast<std::size_t>(out.chosen[j]);
       queue.record_window(j, out.alternatives.found[a], out.alternatives.parts_of(a),
-                 out.alternatives.count(a));
+                          out.alternatives.count(a));
     }
     if (const Status done = queue.run_easy(base); done != Status::ok) return done;
     ExecutionAnswer found;

@@ -118,7 +118,7 @@ class Community {
   // The messages that a node has not processed yet, and its tick times.
   struct Inbox {
     double phase = 0, next_tick = kNever;
-    std::vector<Delivery> inbox;
+    std::vector<Delivery> messages;
   };
 
   // Carries out the actions of the agent of one node.
@@ -226,7 +226,7 @@ class Community {
     Inbox& inbox = inboxes_[timer.node];
     if (timer.time != inbox.next_tick) return;  // superseded by an earlier tick
     inbox.next_tick = kNever;
-    handled_.swap(inbox.inbox);
+    handled_.swap(inbox.messages);
     for (const Delivery& delivery : handled_)
       if (delivery.time > now_) put_in_inbox(delivery);
     for (const Delivery& delivery : handled_)
@@ -236,7 +236,7 @@ class Community {
 
   void put_in_inbox(const Delivery& delivery) {
     Inbox& inbox = inboxes_[delivery.message.to];
-    inbox.inbox.push_back(delivery);
+    inbox.messages.push_back(delivery);
     if (delivery.time >= inbox.next_tick) return;
     inbox.next_tick = delivery.time;
     schedule(delivery.time, EventClass::message, delivery.message.to);

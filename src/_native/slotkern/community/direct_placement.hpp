@@ -57,7 +57,7 @@ class DirectPlacement {
         now_ = end;
         sites_.end_jobs(queue_of);
         if (policy_ != PlacementPolicy::home) sites_.start_marked(queue_of, now_);
-        if (central()) drain(end);
+        if (is_central()) drain(end);
       } else if (change <= coming && change <= decided) {
         pacer_.count_event();
         now_ = change;
@@ -86,7 +86,7 @@ class DirectPlacement {
   std::size_t events() const { return pacer_.events(); }
 
  private:
-  bool central() const { return policy_ >= PlacementPolicy::central_fcfs; }
+  bool is_central() const { return policy_ >= PlacementPolicy::central_fcfs; }
   bool can_run_on(NodeId node, JobId job) const {
     return present_[node] && grid_.nodes[node].can_run(jobs_, job);
   }
@@ -116,7 +116,7 @@ class DirectPlacement {
       if (grid_.nodes[home].can_run(jobs_, job)) enqueue(home, job, now);
       return;
     }
-    if (!central()) {
+    if (!is_central()) {
       NodeId node = best_fit(job);
       if (node == kNone) node = fallback(job);
       if (node != kNone) return enqueue(node, job, now);
@@ -125,7 +125,7 @@ class DirectPlacement {
     const auto fits = [&](const NodeSpec& node) { return node.can_run(jobs_, job); };
     if (!std::any_of(grid_.nodes.begin(), grid_.nodes.end(), fits)) return;
     waiting_.push_back(job);
-    if (central()) drain(now);
+    if (is_central()) drain(now);
   }
 
   void enqueue(NodeId node, JobId job, double now) {
@@ -186,12 +186,12 @@ class DirectPlacement {
     std::vector<JobId> again;  // in the order of arrival
     if (change.joins) {
       start_or_mark(change.node, change.time);
-      if (!central()) again.assign(waiting_.begin(), waiting_.end()), waiting_.clear();
+      if (!is_central()) again.assign(waiting_.begin(), waiting_.end()), waiting_.clear();
     } else if (policy_ != PlacementPolicy::home) {
       while (!queue.empty()) again.push_back(queue.remove(0, jobs_.load(queue[0].job)).job);
     }
     for (const JobId job : again) decide(job, change.time);
-    if (central()) drain(change.time);  // the departure may have unblocked the queue
+    if (is_central()) drain(change.time);  // the departure may have unblocked the queue
   }
 
   CommunityJobs jobs_;

@@ -26,42 +26,42 @@ class HandleTable {
   // Allocates an entry. It still has the value of the entry that used the index before.
   Handle allocate() {
     if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(records_.size()));
-      records_.push_back({Entry(), first_generation_, false});
+      free_.push_back(static_cast<std::uint32_t>(elements_.size()));
+      elements_.push_back({Entry(), first_generation_, false});
     }
     const std::uint32_t index = free_.back();
     free_.pop_back();
-    records_[index].used = true;
-    return {index, ++records_[index].generation};
+    elements_[index].used = true;
+    return {index, ++elements_[index].generation};
   }
 
   // Returns the handle of the allocated entry at this index.
-  Handle handle(std::uint32_t index) const { return {index, records_[index].generation}; }
+  Handle handle(std::uint32_t index) const { return {index, elements_[index].generation}; }
 
-  Entry& operator[](Handle handle) { return records_[handle.index].entry; }
+  Entry& operator[](Handle handle) { return elements_[handle.index].entry; }
 
   Entry* find(Handle handle) {
-    if (handle.index >= records_.size()) return nullptr;
-    Record& place = records_[handle.index];
-    return place.used && place.generation == handle.generation ? &place.entry : nullptr;
+    if (handle.index >= elements_.size()) return nullptr;
+    Element& element = elements_[handle.index];
+    return element.used && element.generation == handle.generation ? &element.entry : nullptr;
   }
 
   void release(Handle handle) {
-    records_[handle.index].used = false;
+    elements_[handle.index].used = false;
     free_.push_back(handle.index);
   }
 
-  std::size_t size() const { return records_.size() - free_.size(); }
+  std::size_t size() const { return elements_.size() - free_.size(); }
 
  private:
-  struct Record {
+  struct Element {
     Entry entry;
     std::uint32_t generation;
     bool used;
   };
 
   std::uint32_t first_generation_;
-  std::vector<Record> records_;
+  std::vector<Element> elements_;
   std::vector<std::uint32_t> free_;
 };
 

@@ -78,7 +78,7 @@ class HoleBounds {
       steps_.insert(at + static_cast<std::ptrdiff_t>(kept), with + kept, with + count);
     else
       steps_.erase(at + static_cast<std::ptrdiff_t>(kept),
-                    steps_.begin() + static_cast<std::ptrdiff_t>(last));
+                   steps_.begin() + static_cast<std::ptrdiff_t>(last));
     last_start_ = steps_.back().start;
   }
 

@@ -80,9 +80,9 @@ class Replay {
   bool run(S& scheduler, std::size_t events) {
     while (ended_ < jobs_.size) {
       if (events-- == 0) return true;
-      const double next_submission = chain_.before           ? next_chain_submission()
-                            : next_job_ < jobs_.size ? jobs_.submit[next_job_]
-                                                     : kNever;
+      const double next_submission = chain_.before            ? next_chain_submission()
+                                     : next_job_ < jobs_.size ? jobs_.submit[next_job_]
+                                                              : kNever;
       const double block = next_block();
       const double now = std::min({next_submission, block, ends_.time(), scheduler.next_wakeup()});
       for (; ends_.time() == now; ends_.pop()) end(scheduler, ends_.top().job, now);
