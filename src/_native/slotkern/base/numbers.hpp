@@ -11,8 +11,8 @@
 #include <limits>
 
 // Function multiversioning. Write `SLOTKERN_CLONES static inline ...`, the form that compilers
-// accept and the build tests. NARROW omits 512-bit vectors, which lower the clock of some
-// processors: loops over a few rows between other work lose more than they gain.
+// accept and the build tests. NARROW omits 512-bit vectors, which slow some processors down for a
+// while: loops over a few rows between other work lose more than they gain.
 #if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
 #define SLOTKERN_CLONES \
   __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
@@ -69,7 +69,7 @@ inline bool clock_moves(double t, double d) {
 }
 
 // Largest float not above x. Branch-free, because the direction of rounding is unpredictable: steps
-// the bit pattern down if rounding went up. Negative zero steps to the largest negative float.
+// the bit pattern down if rounding went up. Negative zero steps to the largest float below zero.
 inline float round_down(double x) {
   const float f = static_cast<float>(x);
   const auto bits = std::bit_cast<std::int32_t>(f);

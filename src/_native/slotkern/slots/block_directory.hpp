@@ -10,7 +10,7 @@
 // Arrays indexed by entry elsewhere (slots/zone_map.hpp) are kept in step by a RelocationListener
 // with resize(entries), move(from, to, count) and clear(entry).
 //
-// O(log m + 64) to find, add or remove a block; a leaf splits, O(m / 4096), after at least 5
+// O(log m + 64) to find, add or remove a block. A leaf is split, O(m / 4096), after at least 5
 // insertions.
 #pragma once
 
@@ -49,12 +49,12 @@ class BlockDirectory {
     entry_of_.resize(count);
     for (std::size_t leaf = 0, block = 0; leaf < leaves; ++leaf) {
       leaves_[leaf] = leaf_rank_[leaf] = static_cast<std::uint32_t>(leaf);
-      const std::size_t min_start = block, end = (leaf + 1) * count / leaves;
+      const std::size_t first = block, end = (leaf + 1) * count / leaves;
       for (; block < end; ++block) {
-        entry_of_[block] = static_cast<std::uint32_t>(64 * leaf + block - min_start);
+        entry_of_[block] = static_cast<std::uint32_t>(64 * leaf + block - first);
         block_at_[entry_of_[block]] = static_cast<std::uint32_t>(block);
       }
-      leaf_size_[leaf] = static_cast<std::uint8_t>(end - min_start);
+      leaf_size_[leaf] = static_cast<std::uint8_t>(end - first);
     }
   }
 

@@ -36,7 +36,7 @@ inline double snap_finish(double finish, double end) {
 struct Group {
   double performance;
   std::size_t end;
-  double least_rate, least_price;
+  double least_rate, least_price;  // over these nodes
 };
 
 enum class ShapeKind : int { square = 0, ragged = 1 };
@@ -107,7 +107,7 @@ class PreparedSlots {
   std::size_t last_row_position_at(double t) const {
     return order.empty() ? position_at(t) : order.position_of(order.last_starting_by(t)) * 64 + 63;
   }
-  // True if no later slot starts by t. May be false if this is so but the block has no later row.
+  // True if no slot after this row starts by t. Also false if its block has no later slot to compare.
   bool is_last_starting_by(double t, std::size_t row) const {
     if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
     const std::uint64_t behind = occupied[row / 64] >> row % 64 >> 1;
@@ -324,7 +324,7 @@ class PreparedSlots {
   // written once and not read again.
   template <class PlaceOf>
   void load(const SlotView& view, bool ragged, PlaceOf place_of) {
-    const double origin = view.size == 0 ? 0 : Record::of(view, 0).start;
+    const double origin = view.size == 0 ? 0 : Record::load(view, 0).start;
     slots.clear();
     slots.reserve(view.size);
     by_rate.open(ragged ? view.size : 0, origin);
@@ -338,7 +338,7 @@ class PreparedSlots {
       const std::size_t end = std::min(view.size, first + 64);
       std::int32_t least = std::numeric_limits<std::int32_t>::max();
       for (std::size_t i = first; i < end; ++i) {
-        const Record r = Record::of(view, i);
+        const Record r = Record::load(view, i);
         slots.push_back({r.start, r.end, r.performance, r.price, r.price / r.performance, r.node,
                          place_of(r.node)});
         latest_end = std::max(latest_end, std::isinf(r.end) ? 0 : std::fabs(r.end));
@@ -418,7 +418,7 @@ class PreparedSlots {
         if (!visit(key_of(nodes[k].min_price, nodes[k].performance))) return;
       for (std::size_t i = 0; !by_node && i < view.size; ++i) {
         if (i % kSlotsPerPoll == 0) poll();
-        const Record r = Record::of(view, i);
+        const Record r = Record::load(view, i);
         if (!visit(key_of(r.price, r.performance))) return;
       }
     });

@@ -38,8 +38,8 @@ inline double round_up_to_step(double time, double step) {
 // Default work limit of a search under sum constraints: a few tenths of a second.
 inline constexpr std::int64_t kLimitsWork = 50'000'000;
 
-// A request whose numbers the binding has validated. No deadline is the largest finite double, so
-// that t + d = infinity never meets it.
+// A request whose numbers the binding has validated. Without a deadline, `deadline` is the largest
+// finite double, so that an infinite end t + d is never in time.
 struct Query {
   std::int64_t n = 1;
   double volume = 0;
@@ -81,6 +81,7 @@ struct Query {
   // True if parts are charged for more than their work.
   bool has_overhead() const { return setup > 0 || step > 0; }
 
+  // Earliest start, and latest end, of a part in the slot.
   double start_in(const Slot& slot) const { return std::max(slot.start, earliest); }
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   // Largest cost that meets the budget.

@@ -89,7 +89,7 @@ struct Record {
   std::int32_t node;
   double start, end, performance, price;
 
-  static Record of(const SlotView& view, std::size_t row) {
+  static Record load(const SlotView& view, std::size_t row) {
     return {view.load<std::int32_t>(row, view.node), view.load<double>(row, view.start),
             view.load<double>(row, view.end), view.load<double>(row, view.performance),
             view.load<double>(row, view.price)};
@@ -132,7 +132,7 @@ inline Fault check_slots(const SlotView& view, CheckScratch& scratch) {
     for (std::size_t i = 0; i < view.size;) {
       poll();
       for (const std::size_t end = std::min(view.size, i + kSlotsPerPoll); i < end; ++i) {
-        const Record r = Record::of(view, i);
+        const Record r = Record::load(view, i);
         if (!r.is_valid()) return {r.fault(), i, i};
         if (r.start <= previous_start && (r.start < previous_start || r.node < previous_node))
           return {Status::not_sorted, i, i - 1};
