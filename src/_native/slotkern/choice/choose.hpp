@@ -105,6 +105,7 @@ struct Chooser {
     return std::floor(std::min(budget, max_sum)) + 1;
   }
 
+  // Converts the costs to integers; a fault names the first cost that is none.
   Fault convert_costs(const Items& items) {
     for (int i = 0; i < items.count; ++i)
       if (items.cost[i] != std::floor(items.cost[i]) || items.cost[i] >= 0x1p52)
@@ -134,6 +135,7 @@ struct Chooser {
     return {};
   }
 
+  // Finds the best choice of n items by Knapsack.
   void solve_by_search(const Items& items, int n, double budget, Choice& choice) {
     const bool known = cheapest.chosen.size() == static_cast<std::size_t>(n);
     if (!knapsack.solve(items, n, budget, {}, -kInfinity, 0, known ? &cheapest : nullptr)) return;

@@ -46,6 +46,7 @@ struct ConstrainedChooser {
     return {};
   }
 
+  // Exact test of one constraint.
   bool satisfies(const SumLimit& limit, const std::vector<int>& rows) {
     sum.clear();
     for (const int i : rows) sum.add(limit.weight[i]);

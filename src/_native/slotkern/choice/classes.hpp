@@ -48,6 +48,7 @@ struct ClassItems {
 
   double weight_of(std::int64_t row) const { return classes->weight[row]; }
 
+  // Validates values and weights, and computes the smallest feasible limit.
   Fault check() {
     const auto count = static_cast<std::size_t>(classes->first[classes->count]);
     for (std::size_t i = 0; i < count; ++i) {

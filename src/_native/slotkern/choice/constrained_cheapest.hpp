@@ -148,6 +148,7 @@ class ConstrainedCheapest {
       if (compare(order_[i - 1], order_[i]) == 0) equal_before_[order_[i]] = order_[i - 1];
   }
 
+  // Prepares the transposition table. Returns false if uses are not integers or states do not fit.
   bool start_table(std::size_t limits, int n, std::int64_t limit) {
     fields_.assign(1, n);
     for (std::size_t k = 0; k < limits; ++k) {

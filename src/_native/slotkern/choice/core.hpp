@@ -120,7 +120,7 @@ class CoreDynamicProgram {
   bool has_rounding_conflict = false;
 
   // Returns true if the search finished within `limit` states (all rounds together) and about
-  // `memory` bytes. With Strict, a state dominates only states that cost at least `slack` more.
+  // `memory` bytes. With Strict, a state dominates only states that cost more by over `slack`.
   template <bool Strict, class Accept>
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            double memory, Accept accept) {
@@ -280,6 +280,7 @@ class CoreDynamicProgram {
     }
   };
 
+  // Reconstructs in chosen_ the set behind a step, after one more exchange of `item` (-1: none).
   void trace_back(std::int32_t step, int item, int n) {
     chosen_.resize(at(n));
     std::iota(chosen_.begin(), chosen_.end(), 0);

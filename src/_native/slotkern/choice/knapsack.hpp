@@ -108,6 +108,7 @@ class Knapsack : public KnapsackIncumbent {
     return found_;
   }
 
+  // Runs stages 1 to 4 (see the header); `first_lambda` is the first multiplier to try.
   void run_stages(double first_lambda, const ItemSet* cheapest) {
     const bool first = best == -kInfinity;
     const double stop = tolerance_.cutoff(best) - forced_.value;
@@ -221,6 +222,7 @@ class Knapsack : public KnapsackIncumbent {
            finish_with_table();
   }
 
+  // Enumerates the sets of a small core.
   bool try_few_sets() {
     return count_sets() < kFewSets && run_branch_and_bound(std::min(kFewNodes, work_left()));
   }
@@ -250,6 +252,7 @@ class Knapsack : public KnapsackIncumbent {
     return !is_open();
   }
 
+  // Runs the table if it is applicable; it always finishes.
   bool finish_with_table() {
     if (table_work_ < 0) return false;
     run_table();
@@ -267,6 +270,7 @@ class Knapsack : public KnapsackIncumbent {
   // Work that the search may still spend.
   std::int64_t work_left() const { return std::max<std::int64_t>(0, work_limit_ - work); }
 
+  // Runs the branch and bound. Returns true if it finished within `limit` nodes.
   bool run_branch_and_bound(std::int64_t limit) {
     if (limit > kLongWork) enable_interrupts();
     const bool finished =
@@ -352,6 +356,7 @@ class Knapsack : public KnapsackIncumbent {
     return core_table_.prepare(core_, available, limits.memory);
   }
 
+  // Runs the table and makes its set the incumbent if it is better.
   void run_table() {
     work += table_work_;
     const double value = core_.base_value + core_table_.run(core_);

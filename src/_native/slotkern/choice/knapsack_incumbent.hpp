@@ -146,6 +146,7 @@ class KnapsackIncumbent {
     return sum <= budget_;
   }
 
+  // Budget test of a set of known plain cost; the exact test runs only near the budget.
   bool fits(const std::vector<int>& ids, double cost) {
     return cost <= capacity_ - slack_ || (cost <= capacity_ + slack_ && fits_exactly(ids));
   }

@@ -33,6 +33,7 @@ struct MultidimItems {
   std::array<const double*, kMaxSumLimits> weight{};
   int count = 0, limits = 0;
 
+  // Weight of item i: scale * value minus the multipliers' charge for its uses.
   double weigh(int i, const Amounts& lambda, double scale = 1) const {
     double sum = scale * value[i];
     for (int k = 0; k < limits; ++k)
@@ -164,6 +165,7 @@ class DualSimplex {
 
   bool is_item(int j) const { return j < items_.count; }
 
+  // Row of the basic variable that violates its bounds most; -1 if none does.
   int most_violated() const {
     double worst = kFeasible;
     int row = -1;
@@ -261,6 +263,7 @@ class DualSimplex {
     return sum;
   }
 
+  // Stores the row of the inverse as the ray of infeasibility. Returns false.
   bool record_ray(const Column& inverse_row, double sign) {
     for (int k = 0; k < items_.limits; ++k) {
       ray[at(k)] = std::max(0.0, sign * inverse_row[at(k)] * scale_[at(k)]);
@@ -270,6 +273,7 @@ class DualSimplex {
     return false;
   }
 
+  // Converts the dual values to multipliers >= 0 of the unscaled constraints.
   void extract_multipliers() {
     for (int k = 0; k < items_.limits; ++k) {
       lambda[at(k)] = std::max(0.0, dual_[at(k)] * scale_[at(k)]);

@@ -77,6 +77,8 @@ class MultidimKnapsack {
   // Multipliers of the last relaxation, one for each constraint; any multipliers give a bound.
   const Amounts& multipliers() const { return multipliers_.lambda; }
 
+  // Largest rounding error of the difference of two sums of `pick` values, the larger of size
+  // `sum`.
   double rounding(int pick, double sum) const {
     if (has_integer_sums(pick)) return 0;
     return 0x1p-52 * (pick + 2) *
@@ -343,6 +345,7 @@ class MultidimKnapsack {
     double value = 0;
   };
 
+  // Total violation of the constraints, each relative to its scale; 0 if all fit.
   double excess(const Amounts& use) const {
     double sum = 0;
     for (int k = 0; k < items_.limits; ++k)
@@ -350,6 +353,7 @@ class MultidimKnapsack {
     return sum;
   }
 
+  // Makes the heaviest items the current set; swaps may use the next kNeighbours.
   void start_from_heaviest() {
     in_.assign(order_.begin(), order_.begin() + pick_);
     out_.assign(order_.begin() + pick_, order_.end());
@@ -447,6 +451,7 @@ class MultidimKnapsack {
     }
   }
 
+  // Makes `set` the current set; swaps may use the heaviest kNeighbours others.
   void start_from(const std::vector<int>& set) {
     in_ = set;
     marked_.assign(at(items_.count), 0);

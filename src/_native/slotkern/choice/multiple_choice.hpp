@@ -45,6 +45,8 @@ class MultipleChoiceKnapsack {
   double least = 0;  // smallest feasible limit
   bool feasible = false, proven = true;
 
+  // Solves the problem; the public members hold the result. `gap` is relative; `work` is the limit
+  // on the number of states.
   Fault run(const Classes& classes, double limit, bool maximize, double gap, std::int64_t work) {
     problem_.classes = &classes;
     problem_.limit = relaxed_max(limit), problem_.sign = maximize ? -1 : 1;
@@ -86,6 +88,7 @@ class MultipleChoiceKnapsack {
     return problem_.fits(best_);
   }
 
+  // Computes the sums and the bound of the incumbent, best_.
   Fault finish() {
     rows.clear();
     value = 0;
@@ -128,6 +131,8 @@ class MultipleChoiceKnapsack {
 
   // --- branch and bound by lists
 
+  // Relaxation, first incumbent, core, dynamic program; repeats the latter after a rounding
+  // conflict.
   void search() {
     relaxation_.solve_relaxation(problem_);
     find_incumbent();
@@ -182,6 +187,7 @@ class MultipleChoiceKnapsack {
     set_incumbent(problem_.sum_values(best_));
   }
 
+  // True if a choice with this item may beat the incumbent.
   bool can_improve(std::size_t item) const {
     return relaxation_.lower_bound - problem_.bound_noise + relaxation_.losses[item] < cutoff_;
   }

@@ -60,6 +60,7 @@ struct ParetoList {
     }
   }
 
+  // Removes the dominated states of a single run.
   void prune_run() {
     std::size_t end = 0;
     for (const Candidate& next : candidates) {

@@ -21,6 +21,7 @@ class Relaxation {
   double lambda = 0, lower_bound = 0;  // `lower_bound`: no choice has a smaller value
   std::uint32_t break_class = 0;  // break class: the class whose step did not fit
 
+  // Solves the relaxation: sets base, losses, lambda, lower_bound and break_class.
   void solve_relaxation(const ClassItems& problem) {
     make_hulls(problem);
     fill_greedily(problem);

@@ -17,6 +17,7 @@ struct TradeOff {
   std::vector<double> weight, value;  // sorted by rising weight and improving value
   bool complete = true;  // false: more than `max_states` states; both columns are empty
 
+  // Computes the front; creates at most `max_states` states.
   Fault run(const Classes& classes, bool maximize, std::int64_t max_states) {
     const double sign = maximize ? -1 : 1;
     const auto count = static_cast<std::size_t>(classes.first[classes.count]);

@@ -67,6 +67,7 @@ class TranspositionTable {
  private:
   static constexpr std::size_t kMinEntries = 1 << 12, kMaxEntries = 1 << 17;
 
+  // True if cost a is no higher than cost b, up to `noise` in the first number.
   static bool dominates(const Cost& a, const Cost& b, double noise) {
     if (!(a.second <= b.second)) return false;
     if (a.first == b.first) return noise > 0 || a.error <= b.error;

@@ -29,6 +29,7 @@ class CheapestSteps {
       : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
         options_(state.options), n_(static_cast<std::size_t>(state.n)), top_(Order{&prepared_}) {}
 
+  // Sweeps the group's slots in order of start and updates the incumbent.
   void run(const Shape& shape, const Plan& plan) {
     if (joining_.empty()) list_joining();
     const double budget = state_.key_budget(shape);
@@ -65,6 +66,7 @@ class CheapestSteps {
     bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
   };
 
+  // Lists the admitted slots with their first start and their limit.
   void list_joining() {
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];

@@ -109,6 +109,7 @@ class ConstrainedValueSearch {
     return true;
   }
 
+  // Sweep for values that are constant in time: new slots join, then their sets are searched.
   bool sweep_newest(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
     t_ = -kInfinity, new_slots_ = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -143,6 +144,7 @@ class ConstrainedValueSearch {
     new_slots_ = 0;
   }
 
+  // Sweep for values that change with time: each candidate start searches all live sets.
   bool sweep_starts(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
     list_starts(prepared_, query_, shape, options_.any_start, w_.times);
     std::size_t next = 0;
@@ -169,6 +171,7 @@ class ConstrainedValueSearch {
     return true;
   }
 
+  // Solves the knapsack of the live slots at t, if it may win; forces in the newest if `forced`.
   void choose(ConstrainedLiveSet<Shape>& live, bool forced, double t) {
     ++effort.steps;
     if (effort.steps == kLong) enable_interrupts();
@@ -203,6 +206,7 @@ class ConstrainedValueSearch {
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
   }
 
+  // True if the work limit, with its tolerance, is exceeded.
   bool is_over_limit() const {
     return static_cast<double>(scratch_.knapsack.work) >
            static_cast<double>(options_.limits.work) * (1 + kWorkTolerance) + kMinWork;

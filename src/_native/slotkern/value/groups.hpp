@@ -70,6 +70,7 @@ struct ValueGroups {
     max_key_sum = std::min((n + 4) * max_key_, std::numeric_limits<double>::max());
   }
 
+  // The slot's key: its price (square) or the cost of its part (ragged).
   double key_of(const Slot& s) const {
     if constexpr (kSquare)
       return s.price;
@@ -90,11 +91,13 @@ struct ValueGroups {
       return Shape(query);
   }
 
+  // Records that the user's function failed for this row. Returns false.
   bool fail(std::size_t row) {
     fault = {Status::criterion_failed, prepared.origin(row), 0};
     return false;
   }
 
+  // True if a window of this shape may use the slot from its first start on.
   bool is_usable(const Shape& shape, const Slot& s, std::size_t row) const {
     return is_live(query, shape, s, query.start_in(s)) && query.admits(s, row) &&
            s.performance >= shape.min_performance();
@@ -195,6 +198,8 @@ struct ValueGroups {
     }
   }
 
+  // Sets the plan's multiplier and bound by the Lagrangian dual. Returns false if n nodes never
+  // fit.
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
     if (!lagrangian_.solve(items, n, plan.budget, max_key_sum, lambda, -kInfinity,
                      [&](const ItemSet& side) { return side.cost <= plan.budget * (1 + kMargin); }))
@@ -220,15 +225,15 @@ struct ValueGroups {
 
   // Computes the best value of the slots of every node; -inf for nodes without a usable slot.
   bool value_nodes(const Shape& shape, Plan& plan) {
-    const bool known = plan.memo != kNone;
-    std::size_t place = known ? plan.memo : work.memo.size();
+    const bool is_memoized = plan.memo != kNone;
+    std::size_t place = is_memoized ? plan.memo : work.memo.size();
     if (Source::is_expensive && 8.0 * static_cast<double>(place) < options.limits.memory)
       plan.memo = place;
     work.best_value_of_node.assign(prepared.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       double z = 0;
-      if (known) {
+      if (is_memoized) {
         z = work.memo[place++];
       } else {
         if (!source.upper_bound(s, row, shape.length(s), z)) return fail(row);

@@ -41,6 +41,7 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
   // infeasibility.
   bool is_out_of_work() const { return best > -kInfinity && knapsack.work >= options.limits.work; }
 
+  // Records that sets worth up to `open` were not searched.
   void mark_unproven(double open) {
     proven = false;
     bound = std::max(bound, open);

@@ -29,6 +29,7 @@ class NewestSweep {
       : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
         options_(state.options), w_(state.work), knapsack_(state.knapsack), n_(state.n) {}
 
+  // Sweeps the group's slots in order of start and updates the incumbent.
   void run(const Shape& shape, const Plan& from) {
     if (state_.listed_rows)
       sweep<true>(shape, from);

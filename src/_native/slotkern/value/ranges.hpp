@@ -34,6 +34,7 @@ class GroupRanges {
 
   explicit GroupRanges(State& state) : state_(state), w_(state.work), n_(state.n) {}
 
+  // True if there are enough groups for range bounds to pay, and the options permit them.
   bool should_run() const {
     return w_.plans.size() >= kMinGroups && !state_.options.lite && !state_.options.group_span;
   }

@@ -108,6 +108,7 @@ class ValueSearch {
     return true;
   }
 
+  // Sweeps one group, by the method that its source requires.
   void sweep(const Plan& plan) {
     if (++state_.effort.groups == State::kLong) enable_interrupts();
     poll();
@@ -117,6 +118,7 @@ class ValueSearch {
       newest_.run(state_.shape_of(plan), plan);
   }
 
+  // Computes the final bound; a Lite answer is never proven.
   void conclude() {
     state_.effort.work = state_.knapsack.work;
     const double best = state_.best;

@@ -21,7 +21,8 @@ void list_starts(const PreparedSlots& prepared, const Query& query, const Shape&
     if (!query.admits(s, row)) return;
     const double first = query.start_in(s), length = shape.length(s);
     starts.push_back(first);
-    if (!any_start || s.performance < shape.min_performance() || !is_live(query, shape, s, first)) return;
+    if (!any_start || s.performance < shape.min_performance() || !is_live(query, shape, s, first))
+      return;
     const double middle = s.start + 0.5 * (s.end - s.start - length);  // rounded once
     if (middle > first && middle <= query.latest && is_live(query, shape, s, middle))
       starts.push_back(middle);

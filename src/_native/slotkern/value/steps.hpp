@@ -30,6 +30,7 @@ class StepSweep {
       : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
         options_(state.options), w_(state.work), knapsack_(state.knapsack), n_(state.n) {}
 
+  // Sweeps the group's steps in order of time and updates the incumbent.
   void run(const Shape& shape, const Plan& from) {
     Plan plan = from;
     if (!(state_.listed_rows ? collect_candidates<true>(shape, plan)
@@ -129,6 +130,7 @@ class StepSweep {
     return w_.steps[place].value;
   }
 
+  // Evaluates all live slots at time t. Returns false at a fault.
   bool value_live(const Shape& shape, double t) {
     w_.value.resize(w_.row.size());
     for (std::size_t j = 0; j < w_.row.size(); ++j) {
@@ -184,6 +186,7 @@ class StepSweep {
     return false;
   }
 
+  // Searches the sets of one step. `lambda`: multiplier of an earlier step; updated.
   void solve_step(const Shape& shape, const Plan& plan, double t, double& lambda) {
     // A set without a slot of the group's performance belongs to another group.
     const auto anchors = std::count(w_.anchor.begin(), w_.anchor.end(), char{1});
@@ -228,6 +231,7 @@ class StepSweep {
     if (own > 0 && own * state_.max_key_sum < LagrangianBound::kMaxWeight) lambda = own;
   }
 
+  // Lite: evaluates the n cheapest live slots at time t.
   void cheapest_step(const Shape& group, const Plan& plan, double t) {
     if (static_cast<int>(w_.row.size()) < n_) return;
     if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
