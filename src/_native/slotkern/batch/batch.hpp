@@ -29,6 +29,7 @@
 
 namespace slotkern {
 
+// One job of a batch.
 struct BatchJob {
   Query query;
   int criterion = 0;  // index of the criterion of its alternatives
@@ -76,11 +77,13 @@ inline constexpr std::size_t kLongCallPairs = 1 << 14;
 // The reason "limit" of a job, next to the values of Reason.
 inline constexpr std::uint8_t kOverLimit = 5;
 
+// The choice of one slice: its limit, target value, bound of that value, and expense.
 struct SliceAnswer {
   double limit, value, bound, expense;
   std::uint8_t proven;
 };
 
+// The schedule of a batch: all alternatives, and the choice for each job.
 struct BatchAnswer {
   WindowTable alternatives;
   std::vector<std::int64_t> owner;     // job of each alternative
@@ -136,6 +139,7 @@ struct BatchPool {
   std::vector<double> prices_;
 };
 
+// Computes a schedule; reusable, so that its arrays keep their memory.
 class Batch {
  public:
   BatchPool free;  // free time that the jobs scheduled so far leave

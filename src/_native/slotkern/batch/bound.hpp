@@ -16,6 +16,7 @@
 
 namespace slotkern {
 
+// Computes the bound for one batch.
 class BatchBound {
  public:
   BatchBound(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
@@ -95,6 +96,7 @@ class BatchBound {
     return best;
   }
 
+  // A slot on which a part of the job can start now.
   struct LiveSlot {
     double key, expense, last;  // last: the latest start of a part on the slot
   };

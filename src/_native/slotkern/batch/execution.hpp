@@ -30,6 +30,7 @@
 
 namespace slotkern {
 
+// The outcome of an execution.
 struct ExecutionAnswer {
   WindowTable windows;                 // by job: the window in which it started, or none
   std::vector<double> promised;        // by job: start of its first reservation; NaN: none
@@ -37,6 +38,7 @@ struct ExecutionAnswer {
   std::int64_t ends = 0, moves = 0;    // parts that ended; reservations that moved earlier
 };
 
+// Executes the jobs of one batch in `free`, by one of the three run_ functions.
 class Execution {
  public:
   // `shares`: for each job the used share of its reserved time, in [0, 1].
@@ -147,11 +149,13 @@ class Execution {
  private:
   enum class JobState : std::uint8_t { waiting = 0, reserved, started, out };
 
+  // The state and the window of a job; the window is valid if reserved or started.
   struct JobWindow {
     JobState state = JobState::waiting;
     Found found;
     std::vector<Part> parts;
   };
+  // The end of a running part: its time, job, and index among the parts of the job.
   struct PartEnd {
     double time;
     std::uint32_t job, part;

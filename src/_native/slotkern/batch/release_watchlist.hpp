@@ -29,7 +29,7 @@ namespace detail {
 // Returns a bound on the rounding error of a length that is computed from this time.
 inline double rounding_slack(double time) { return std::fabs(time) * 0x1p-51; }
 
-// A free span [start, end) of a node that contains newly released time [new_start, new_end). Parts
+// A free span [start, end) of a node that meets newly released time [new_start, new_end). Parts
 // that use the new time start no later than `latest_start`.
 struct FreedTime {
   double start, end, new_start, new_end, latest_start, performance;
@@ -78,6 +78,7 @@ SLOTKERN_NARROW_CLONES static inline double minimum(const double* x, std::size_t
 
 }  // namespace detail
 
+// The waiting jobs with their watermarks, the freed intervals, and the reservations.
 class ReleaseWatchlist {
  public:
   // The range of starts of a better window; empty if first > last.
@@ -146,8 +147,8 @@ class ReleaseWatchlist {
                         has_charged_parts_ ? kInfinity : 0, place});
       const std::size_t w = first_waiting_;
       detail::lower_watermarks(volume_.data() + w, earliest_.data() + w, deadline_.data() + w,
-                               latest_.data() + w, first_unseen_.data() + w, jobs_.size() - w, index,
-                               free_.pool.now(), freed_.back());
+                               latest_.data() + w, first_unseen_.data() + w, jobs_.size() - w,
+                               index, free_.pool.now(), freed_.back());
       for (const auto& [begins, job] : reservations_[place])
         if ((is_square_ || begins == span.end) && volume_[job] < kInfinity)
           first_unseen_[job] = std::min(first_unseen_[job], index);

@@ -23,6 +23,7 @@
 
 namespace slotkern::community {
 
+// Parameters of the simulated network and of the timers of nodes; times in s.
 struct Settings {
   double cycle = 0;         // s between the ticks of a node; 0: messages are processed at once
   double window = 1;        // s during which answers are collected
@@ -38,11 +39,13 @@ struct Settings {
   std::uint64_t seed = 0;
 };
 
+// Counts of messages, losses and suspensions.
 struct Tally {
   std::array<std::uint64_t, kKinds> sent{}, own{};  // messages by kind, to others and to oneself
   std::uint64_t lost = 0, suspensions = 0;
 };
 
+// The event loop of one simulation.
 template <class Local>
 class Community {
  public:
@@ -104,6 +107,7 @@ class Community {
     end, message, discovery, decision, resending, retrial, rescheduling, change, submission
   };
 
+  // A scheduled event of a node.
   struct Timer {
     double time;
     std::uint64_t order;  // kind of event in the high byte, then the order of scheduling

@@ -22,6 +22,7 @@
 
 namespace slotkern::community {
 
+// The policies that choose the node of a job.
 enum class PlacementPolicy : int {
   home,          // Ind: the home node
   most_free,     // BestFit, else the queue of the capable node with the most free processors
@@ -30,6 +31,7 @@ enum class PlacementPolicy : int {
   central_scan,  // a central queue: BestFit for each job in order
 };
 
+// The event loop of one simulation without a protocol.
 template <class Local>
 class DirectPlacement {
  public:

@@ -11,12 +11,14 @@
 
 namespace slotkern::community {
 
+// A reference to an entry; valid while the generation is that of the entry.
 struct Handle {
   std::uint32_t index = 0xffffffffu;
   std::uint32_t generation = 0;
   friend bool operator==(const Handle&, const Handle&) = default;
 };
 
+// A table of entries that are accessed by handles.
 template <class Entry>
 class HandleTable {
  public:

@@ -11,11 +11,12 @@
 #include <variant>
 
 #include "slotkern/community/queue.hpp"
-#include "slotkern/replay/queue_scheduler.hpp"
 #include "slotkern/replay/conservative.hpp"
+#include "slotkern/replay/queue_scheduler.hpp"
 
 namespace slotkern::community {
 
+// The policy of all local schedulers.
 struct LocalPolicy {
   Backfill backfill = Backfill::none;
   bool shortest_first = false;
@@ -42,6 +43,7 @@ class Fcfs {
   }
 };
 
+// A local scheduler that drives a scheduler of the replay kernel.
 class BackfillScheduler {
  public:
   // State shared by the schedulers of all nodes: keys of the queue order, estimates by speed.

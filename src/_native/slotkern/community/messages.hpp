@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "slotkern/community/queue.hpp"
 #include "slotkern/community/handle_table.hpp"
+#include "slotkern/community/queue.hpp"
 
 namespace slotkern::community {
 
@@ -15,6 +15,7 @@ enum class MessageKind : std::uint8_t {
 };
 inline constexpr std::size_t kKinds = 8;
 
+// A message; fields that its kind does not use keep their defaults.
 struct Message {
   MessageKind kind;
   NodeId from, to;

@@ -7,18 +7,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/community/handle_table.hpp"
 #include "slotkern/community/queue.hpp"
 #include "slotkern/community/random.hpp"
-#include "slotkern/community/handle_table.hpp"
 
 namespace slotkern::community {
 
+// A node's offer to run the job.
 struct JobOffer {
   NodeId node;
   Handle promise;
   double response;  // Definition 3: times of the job, the queue and the shadow queue, in s
 };
 
+// The state of a round, kept at the node that holds the job.
 struct Negotiation {
   enum class Phase : std::uint8_t { discovering, collecting, suspended, handing_over };
 

@@ -15,12 +15,14 @@
 
 namespace slotkern::community {
 
+// The kind of discovery, and the graph if there is one.
 struct Neighbours {
   std::uint32_t drawn = 0;  // size of the random sample; 0: all nodes, or the graph if given
   std::vector<std::uint64_t> first;  // graph: offsets into `to`, nodes + 1 entries
   std::vector<NodeId> to;            // graph: the neighbours of all nodes, one node after another
 };
 
+// Answers discoveries and keeps the set of present nodes.
 class Discovery {
  public:
   Discovery(const Neighbours& neighbours, const std::vector<std::uint8_t>& present,

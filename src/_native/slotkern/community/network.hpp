@@ -15,6 +15,7 @@
 
 namespace slotkern::community {
 
+// A message in transit, with its arrival time.
 struct Delivery {
   double time;
   std::uint64_t serial;  // position in the order of sending
@@ -24,6 +25,7 @@ struct Delivery {
   }
 };
 
+// Delays, loses and orders messages.
 class Network {
  public:
   // `latency`: in s; the mean of an exponential distribution if it `varies`.
@@ -67,6 +69,7 @@ class Network {
   }
 
  private:
+  // A queue in one array; O(1) amortized.
   class FifoQueue {
    public:
     bool empty() const { return first_ == deliveries_.size(); }

@@ -6,6 +6,7 @@
 
 namespace slotkern::community {
 
+// A table, or a function that takes precedence over it.
 struct Preferences {
   const std::uint8_t* table = nullptr;  // shape (jobs, nodes); nonzero: the node is willing
   std::int64_t (*function)(double now, std::int64_t job, std::int64_t node) = nullptr;

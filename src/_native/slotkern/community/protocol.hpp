@@ -29,15 +29,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "slotkern/community/handle_table.hpp"
 #include "slotkern/community/messages.hpp"
 #include "slotkern/community/negotiation.hpp"
-#include "slotkern/community/shadow_queue.hpp"
 #include "slotkern/community/queue.hpp"
 #include "slotkern/community/random.hpp"
-#include "slotkern/community/handle_table.hpp"
+#include "slotkern/community/shadow_queue.hpp"
 
 namespace slotkern::community {
 
+// Parameters of the protocol, equal for all nodes.
 struct Rules {
   double omega = 1;   // weight of the shadow queue in h_assign (Definition 3)
   double varpi = 1;   // weight of the own mean queueing time in h'_accept
@@ -51,6 +52,7 @@ struct Rules {
   void* data = nullptr;
 };
 
+// The actions that an agent requests from its driver.
 template <class P>
 concept Port = requires(P port, const Message& message, Handle handle, const QueuedJob& waiting) {
   port.send(message);          // delivery is not reliable: lost, duplicated, reordered
@@ -64,6 +66,7 @@ concept Port = requires(P port, const Message& message, Handle handle, const Que
   port.resumed(waiting.job);            // a suspended job is retried, or was offered a node late
 };
 
+// The protocol state of one node.
 class Agent {
  public:
   // `first_generation`: greater than every generation that this node used before a restart.
@@ -245,6 +248,7 @@ class Agent {
  private:
   using Phase = Negotiation::Phase;
 
+  // Execution times at this node, in s: of the job, the queue and the shadow queue.
   struct Times {
     double job, queue, shadow;
   };

@@ -21,6 +21,7 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::int32_t kAnyLabel = -1;
 
+// The jobs as columns; times in s on a processor of speed 1.
 struct CommunityJobs {
   const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
   const std::int32_t* width = nullptr;
@@ -31,6 +32,7 @@ struct CommunityJobs {
   double load(JobId job) const { return width[job] * estimate[job]; }
 };
 
+// The processors of a node.
 struct NodeSpec {
   std::int32_t processors = 1;
   double speed = 1;
@@ -43,6 +45,7 @@ struct NodeSpec {
   }
 };
 
+// A job in the queue of a node.
 struct QueuedJob {
   JobId job;
   std::uint32_t hop;                  // number of hand-overs so far
@@ -50,6 +53,7 @@ struct QueuedJob {
   std::uint32_t negotiation = kNone;  // index of the negotiation that tries to move it, or kNone
 };
 
+// The waiting jobs of a node, and sums over them and over the ended jobs.
 class LocalQueue {
  public:
   std::size_t size() const { return waiting_.size() - head_; }

@@ -7,6 +7,7 @@
 
 namespace slotkern::community {
 
+// One stream of random numbers.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) + stream)) {}

@@ -13,6 +13,7 @@ enum class ActionKind : int {
   send, discover, decide, resend, came, left, given, suspended, resumed
 };
 
+// A requested action; its kind determines which fields are valid.
 struct Action {
   ActionKind what;
   JobId job = 0;
@@ -22,6 +23,7 @@ struct Action {
   Message message{};
 };
 
+// An agent with its jobs and the list of its requested actions.
 class RecordedAgent {
  public:
   RecordedAgent(NodeId id, const NodeSpec& profile, const Rules& rules, std::uint64_t seed,

@@ -8,11 +8,12 @@
 #include <cstddef>
 #include <deque>
 
-#include "slotkern/community/queue.hpp"
 #include "slotkern/community/handle_table.hpp"
+#include "slotkern/community/queue.hpp"
 
 namespace slotkern::community {
 
+// The open promises of a node.
 class ShadowQueue {
  public:
   explicit ShadowQueue(std::uint32_t first_generation) : loads_(first_generation) {}

@@ -11,6 +11,7 @@
 
 namespace slotkern::community {
 
+// The two kinds of scenarios: placement without a protocol, and the protocol.
 enum class Scenario : int { direct, community };
 
 // The validated input of a simulation; jobs in the order of submission.
@@ -26,6 +27,7 @@ struct SimulationConfig {
   Settings settings;
 };
 
+// A simulation of any scenario.
 class Simulation {
  public:
   virtual ~Simulation() = default;

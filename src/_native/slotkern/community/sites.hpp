@@ -17,18 +17,21 @@
 
 namespace slotkern::community {
 
+// The arrival or departure of a node.
 struct MembershipChange {
   double time;
   NodeId node;
   bool joins;  // false: the node leaves
 };
 
+// All nodes, and their changes of membership.
 struct Grid {
   std::vector<NodeSpec> nodes;
   std::vector<MembershipChange> changes;  // by time
   std::vector<std::uint8_t> present;      // nonzero: the node is present at the beginning
 };
 
+// The final state of a job.
 enum class Fate : std::uint8_t {
   pending, done,
   no_node,   // no node that the scenario could choose can run it
@@ -48,6 +51,7 @@ struct Outcome {
         node(jobs, -1), moves(jobs), fate(jobs, Fate::pending) {}
 };
 
+// The processors, running jobs and local schedulers of all nodes.
 template <class Local>
 class Sites {
  public:

@@ -20,6 +20,7 @@
 
 namespace slotkern::replay {
 
+// The number of free processors over time.
 class AvailabilityProfile {
  public:
   explicit AvailabilityProfile(std::int32_t processors) : time_{-kNever}, free_{processors} {}
@@ -82,11 +83,13 @@ class AvailabilityProfile {
   }
 
  private:
+  // A change of the number of free processors.
   struct Edge {
     double time;
     std::int32_t change;
   };
 
+  // The hole bounds of one width.
   struct Level {
     std::int32_t width;
     HoleBounds holes;

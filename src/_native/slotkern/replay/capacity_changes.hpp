@@ -13,6 +13,7 @@
 
 namespace slotkern::replay {
 
+// A change of the number of free processors at a time.
 struct CapacityChange {
   double time;
   std::int32_t width;  // change of the number of free processors
@@ -21,6 +22,7 @@ struct CapacityChange {
   }
 };
 
+// The future changes, ordered by time and then by width.
 class CapacityChanges {
  public:
   const CapacityChange* begin() const { return changes_.data() + first_; }

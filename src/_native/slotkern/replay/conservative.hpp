@@ -23,6 +23,7 @@
 
 namespace slotkern::replay {
 
+// A scheduler (concept Scheduler) with a reservation for each waiting job.
 class ConservativeScheduler {
  public:
   ConservativeScheduler(const JobColumns& jobs, std::int32_t processors, const QueueOrder& order,

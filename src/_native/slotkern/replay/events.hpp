@@ -11,6 +11,7 @@
 
 namespace slotkern::replay {
 
+// The time of an event and its job; events of equal time are ordered by job.
 struct Event {
   double time;
   JobId job;

@@ -17,6 +17,7 @@
 
 namespace slotkern::replay {
 
+// The lower bounds of one width.
 class HoleBounds {
  public:
   // A hole longer than the previous step's length, up to `length`, starts no earlier than `start`.

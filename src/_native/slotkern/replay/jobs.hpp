@@ -18,6 +18,7 @@ using JobId = std::uint32_t;
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// The columns of all jobs, indexed by job.
 struct JobColumns {
   const double *submit = nullptr, *run = nullptr, *estimate = nullptr;
   const std::int32_t* width = nullptr;
@@ -48,6 +49,7 @@ struct Chain {
   }
 };
 
+// A span of time during which `width` processors run no job.
 struct BlockedSpan {
   double start, end;
   std::int32_t width;

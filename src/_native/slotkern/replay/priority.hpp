@@ -41,6 +41,7 @@ class Usage {
   double users() const { return static_cast<double>(accounts_.size() - 1); }
 
  private:
+  // The usage up to `since`, in processor seconds, and the processors in use from then on.
   struct Account {
     double used = 0, since = 0;
     std::int64_t running = 0;  // processors in use
@@ -63,6 +64,7 @@ class Usage {
   std::vector<Account> accounts_;  // one for each user, then the total
 };
 
+// Weights and data of multifactor priority; keys() is a KeyFunction.
 struct Multifactor {
   double age, size, share, longest_wait;
   const std::int32_t* user;  // number of each job's user, from 0
@@ -89,6 +91,7 @@ using PriorityFunction = std::int32_t (*)(double now, double submit, double esti
                                           std::int64_t width, std::int64_t user,
                                           double* priority);
 
+// A user-defined priority, and its first failure; keys() is a KeyFunction.
 struct UserPriority {
   PriorityFunction function;
   const std::int32_t* user;

@@ -31,6 +31,7 @@ struct Placement {
   }
 };
 
+// The set of free processors.
 class ProcessorAllocator {
  public:
   explicit ProcessorAllocator(std::int32_t processors) : words_((processors + 63) / 64, ~0ull) {

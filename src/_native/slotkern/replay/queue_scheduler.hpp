@@ -26,6 +26,7 @@
 
 namespace slotkern::replay {
 
+// A scheduler (concept Scheduler) with at most one reservation, that of the head.
 class QueueScheduler {
  public:
   QueueScheduler(const JobColumns& jobs, std::int32_t processors, const QueueOrder& order,

@@ -16,13 +16,14 @@
 #include <tuple>
 #include <variant>
 
-#include "slotkern/replay/queue_scheduler.hpp"
 #include "slotkern/replay/conservative.hpp"
-#include "slotkern/replay/processors.hpp"
 #include "slotkern/replay/priority.hpp"
+#include "slotkern/replay/processors.hpp"
+#include "slotkern/replay/queue_scheduler.hpp"
 
 namespace slotkern::replay {
 
+// The interface between the event loop and a scheduler.
 template <class S>
 concept Scheduler = requires(S scheduler, const S constant, JobId job, double now) {
   scheduler.on_submit(job, now);
@@ -33,11 +34,13 @@ concept Scheduler = requires(S scheduler, const S constant, JobId job, double no
 };
 static_assert(Scheduler<QueueScheduler> && Scheduler<ConservativeScheduler>);
 
+// A machine and its blocked time.
 struct Machine {
   std::int32_t processors = 1;
   std::vector<BlockedSpan> blocked;
 };
 
+// The event loop of one replay.
 class Replay {
  public:
   Replay(const JobColumns& jobs, const Machine& machine, Backfill backfill, const QueueOrder& order,

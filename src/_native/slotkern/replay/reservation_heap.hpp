@@ -10,6 +10,7 @@
 
 namespace slotkern::replay {
 
+// An indexed heap of (start, job).
 class ReservationHeap {
  public:
   explicit ReservationHeap(std::size_t jobs) : position_(jobs) {}

@@ -24,13 +24,16 @@
 
 namespace slotkern::replay {
 
+// The type of a field, as a character of the format string.
 enum class FieldType : char { integer = 'i', number = 'f', word = 's' };
 
+// An 8-byte cell: a number field uses `number`, all others `integer`.
 union FieldValue {
   std::int64_t integer;
   double number;
 };
 
+// The reason why a line was rejected.
 enum class LineFault : int { none = 0, too_long, field_count, not_number, not_integer, too_large };
 
 // A rejected line; `text` has at most 80 bytes of the field.
@@ -92,6 +95,7 @@ inline LineFault parse_number(const char* p, const char* end, double& out) {
 
 }  // namespace detail
 
+// An incremental parser of one trace.
 class TraceParser {
  public:
   static constexpr std::size_t kMaxLineLength = 1 << 16;
@@ -152,10 +156,12 @@ class TraceParser {
   const std::string& names() const { return names_; }  // the header line, or empty
 
  private:
+  // The dictionary of a field: codes by word, and words by code.
   struct Words {
     std::vector<std::string> list;
     std::unordered_map<std::string, std::int64_t> code;
   };
+  // A word of the current line, not yet encoded.
   struct Word {
     std::size_t field;
     std::string_view text;

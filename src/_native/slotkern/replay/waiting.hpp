@@ -72,12 +72,14 @@ SLOTKERN_CLONES static inline std::size_t first_backfill(
 using KeyFunction = void (*)(void* data, double now, const JobId* jobs, std::size_t count,
                              double* keys);
 
+// The order of a queue: fixed or changing keys; ascending.
 struct QueueOrder {
   const double* fixed = nullptr;    // key of each job; null: all keys are 0
   KeyFunction changing = nullptr;   // computes changing keys; null: keys are fixed
   void* data = nullptr;
 };
 
+// The queue of waiting jobs as columns.
 class WaitingJobs {
  public:
   WaitingJobs(const JobColumns& jobs, const QueueOrder& order) : jobs_(jobs), order_(order) {}
