@@ -1,24 +1,23 @@
-// All disjoint alternatives of one request in one sweep: CSA with AMP (ragged; Toporkov et
+// Finds all disjoint alternatives of one request in one sweep: CSA with AMP (ragged; Toporkov et
 // al. 2013, section 3.1) and MultipleBest with FirstFit (square; 2018, section 3.1).
 //
-// The papers search from the start again after every window that they cut. One sweep gives
-// the same windows, because cutting only takes time away: a step that found nothing finds
-// nothing later, the left remnant of a slot ends when its window starts and serves no other
-// one, and the right remnant comes as a new slot later on. So after a success the window's
-// parts leave, their right remnants queue up as pending slots, and the sweep goes on.
+// The papers restart the search after every window that they cut. One sweep finds the same windows,
+// because cutting only removes time: a step that found nothing finds nothing later, the left
+// remnant of a slot ends when its window starts and serves no other window, and the right remnant
+// is a new slot later on. After a success the window's parts are removed, their right remnants are
+// queued, and the sweep continues.
 //
-// Square: all slots of equal t are collected, then offered group by group, fastest first.
-// A group that found nothing at t finds nothing after a cut, so no group is looked at twice.
+// Square: all slots of equal t are collected, then offered to the groups, fastest first. A group
+// that found nothing at t finds nothing after a cut, so no group is tried twice.
 //
-// Ragged O((m + k n) log m) expected for k alternatives of n parts, square that times the
-// groups that can fit the budget. Memory: 56 bytes for each slot and part taken, kept for the
-// next search of the thread, and at most 32 bytes for each slot of each group that is live at once,
-// in all those of kMaxLive; no more than kMaxParts parts are given, for a long slot holds any
-// number of short ones.
+// Cost: ragged O((m + k n) log m) expected for k alternatives of n parts; square that times the
+// number of groups that can fit the budget. Memory: 56 bytes per slot and emitted part, reused by
+// the thread's next search, and at most 32 bytes per live slot of each group, at most kMaxLive in
+// all. At most kMaxParts parts are returned, because a long slot holds any number of short parts.
 //
-// Among random keys and times every branch on them is guessed wrong half of the time, which is
-// most of what a search costs: window/calendar_queue.hpp and window/top_n_remnants.hpp are made to have few, and
-// window/ranked_alternatives.hpp, which finds the same windows where they are of few parts, fewer still.
+// Branches on random keys and times are mispredicted half of the time, which would dominate the
+// cost: window/calendar_queue.hpp and window/top_n_remnants.hpp avoid most of them, and
+// window/ranked_alternatives.hpp, which finds the same windows of few parts, nearly all.
 #pragma once
 
 #include <algorithm>
@@ -34,23 +33,23 @@
 
 namespace slotkern {
 
-// The most live slots that all groups together have room for: 256 MB.
+// The most live slots in the lists of all groups together: 256 MB.
 inline constexpr std::size_t kMaxLive = std::size_t{1} << 24;
 
 namespace detail {
 
-// What is left of a slot.
+// The unused rest of a slot (at first the whole slot).
 struct SlotRemnant {
-  double end;   // of the slot; minus infinity once it is taken: it is_live no more
-  double key;   // the same for all groups
-  double own_length;   // ragged: how long the part runs
+  double end;  // of the slot; -inf once it is used, so that it is no longer live
+  double key;  // the same for all groups
+  double own_length;  // run time of the part, if ragged
   std::size_t row;
 };
 
-// Scratch of one thread; it only grows.
+// Scratch memory of one thread; it only grows.
 struct AlternativesScratch {
   std::vector<SlotRemnant> remnants;
-  std::vector<std::uint32_t> step;  // remnants that start at this t
+  std::vector<std::uint32_t> step;  // remnants that start at the current t
   CalendarQueue pending;
 
   AlternativesScratch& cleared() {
@@ -79,7 +78,8 @@ class AlternativesSweep {
         step_(work_.step),
         pending_(work_.pending) {}
 
-  // A group to search, fastest first. `least_others` as in sweep(). False when there are too many.
+  // Adds a group to search; the fastest must be added first. `least_others`: see Sweep. Returns
+  // false if the lists exceed kMaxLive.
   bool add_group(const Shape& shape, double least_others) {
     poll();
     const float ceiling = max_index_key(shape.to_index_units(query_.budget), least_others);
@@ -124,11 +124,11 @@ class AlternativesSweep {
  private:
   struct Group {
     Shape shape;
-    float ceiling;  // of the screen keys of its parts
+    float ceiling;  // of the index keys of its parts
     TopNRemnants top;
   };
 
-  // live(), without a division.
+  // Tests as is_live() does, without a division.
   bool is_live(const Shape& shape, const SlotRemnant& remnant, double t) const {
     return t + length(shape, remnant) <= std::min(remnant.end, query_.deadline);
   }
@@ -139,7 +139,8 @@ class AlternativesSweep {
       return shape.span;
   }
 
-  // Takes in all remnants that come before `slot`, then the slot. `last`: there is none, emit_window all.
+  // Processes all remnants that arrive before `slot`, then the slot. If `last`, there is no slot
+  // and all remnants are processed.
   bool process_until(PendingRemnant slot, bool last) {
     for (;;) {
       const PendingRemnant* first = pending_.first(slot.start);
@@ -150,7 +151,7 @@ class AlternativesSweep {
       if constexpr (!Shape::per_part_length)
         if (t != t_ && !step_.empty()) {
           if (!offer_step()) return false;
-          continue;  // the step may have queued what comes before
+          continue;  // the step may have queued earlier remnants
         }
       t_ = t;
       poll();
@@ -165,7 +166,7 @@ class AlternativesSweep {
     }
   }
 
-  // Offers the remnants of this t to each group, and takes every window that fits.
+  // Offers the remnants of this t to each group, and emits every window that fits.
   bool offer_step() {
     for (Group& group : groups_)
       for (const std::uint32_t id : step_) {
@@ -205,12 +206,12 @@ class AlternativesSweep {
     return true;
   }
 
-  // Moves the n cheapest of a group into the result and queues their right remnants.
+  // Appends the n cheapest of a group to the results and queues their right remnants.
   bool emit_window(Group& group, double cost) {
     if (out_.found.size() == kLongRunning) enable_interrupts();
     if (out_.parts.size() + n_ > kMaxParts) {
       status_ = Status::too_many;
-      work_ = {};  // nobody needs so much again
+      work_ = {};  // so much scratch is not needed again
       return false;
     }
     const Shape& shape = group.shape;
@@ -241,7 +242,7 @@ class AlternativesSweep {
       }
       const bool more = (finish < remnant.end) & is_live(groups_.front().shape, remnant, finish);
       std::uint32_t rest = member.remnant;
-      if constexpr (!Shape::per_part_length) {  // other groups hold the one that is taken
+      if constexpr (!Shape::per_part_length) {  // other groups still refer to the used remnant
         remnants_[rest].end = -kInfinity;
         rest = static_cast<std::uint32_t>(remnants_.size());
         if (more) remnants_.push_back(remnant);
@@ -253,8 +254,8 @@ class AlternativesSweep {
     return out_.size() < limit_;
   }
 
-  static constexpr std::size_t kLongRunning = 64;  // windows that emit_window a while
-  static constexpr std::size_t kInitialOverflow = 64;  // a group's first room beside the n cheapest
+  static constexpr std::size_t kLongRunning = 64;  // windows after which interrupts are enabled
+  static constexpr std::size_t kInitialOverflow = 64;  // initial overflow of a group's list
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -265,7 +266,7 @@ class AlternativesSweep {
   double t_ = -kInfinity, shortest_ = 0;
   Thresholds thresholds_;
   std::vector<Group> groups_;
-  std::size_t allocated_ = 0;  // the room of all groups
+  std::size_t allocated_ = 0;  // places in the lists of all groups
   AlternativesScratch& work_;
   std::vector<SlotRemnant>& remnants_;
   std::vector<std::uint32_t>& step_;
@@ -274,9 +275,10 @@ class AlternativesSweep {
 
 }  // namespace detail
 
-// At most `limit` windows, in the order in which repeated search by "first" and cutting finds
-// them. Limits on sums are for repeated search: they want other sets than the cheapest. `out` keeps
-// its memory, for to be given it anew may cost as much as the search.
+// Finds at most `limit` windows, in the order in which repeated search by "first" and cutting finds
+// them. Sum limits are rejected: they may need other sets than the cheapest, so only repeated
+// search supports them. `out` keeps its memory, because a new allocation may cost as much as the
+// search.
 inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {

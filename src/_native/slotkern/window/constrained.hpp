@@ -1,16 +1,16 @@
-// The best window by a built-in criterion under limits on sums over the parts.
+// Finds the best window by a built-in criterion under sum limits (limits on sums over the parts).
 //
-// First the search without the limits: a window that keeps them is the best of all. Else an exact
-// search of its own, with the same goals (window/goals.hpp). Each start asks the knapsack under
-// several limits (choice/multidim_knapsack.hpp) for a set of the live slots, with the new slot forced
-// in if only one is new: first, start, finish and runtime for any that is better, again and
-// again while there is one; cost for a cheaper one. Then the window is taken at that start by the
-// tie rule: the lowest cost, then the slots that come first in cost order.
-// Square: each group holds the windows that last as long as its own slots do.
+// If the best window without the limits satisfies them, it is the answer. Otherwise an exact search
+// with the same goals (window/goals.hpp) solves, for each start, a multidimensional knapsack
+// (choice/multidim_knapsack.hpp) over the live slots, with the new slot forced in if only one is
+// new. By first, start, finish and runtime any better set is accepted, repeatedly while there is
+// one; by cost a cheaper one. The tie rule then selects the window at that start: the lowest cost,
+// then the slots that come first in cost order. Square: each group holds the windows that last
+// exactly as long as the group's own slots run.
 //
-// Exact as long as the work suffices (Query::max_work, counted). A step that is not decided by
-// then leaves the answer unproven, and `bound` is the least value that a window of such a step can
-// have. A knapsack a start in the worst case, O(live slots * limits) if its bounds settle it.
+// Exact while the work suffices (Query::max_work, counted). If a step is still undecided, the
+// answer is not proven, and `bound` is the lowest value that a window of such a step can have.
+// Cost: one knapsack per start in the worst case, O(live slots * limits) if its bounds decide.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,9 @@ namespace slotkern {
 
 namespace detail {
 
-// Whether a window keeps the limits; square parts all run as long as it does.
-inline bool satisfies_limits(const SumConstraints& limits, const std::vector<Part>& parts, bool square,
-                         double runtime, ConstrainedScratch& work) {
+// Returns true if a window satisfies the limits; all square parts run for `runtime`.
+inline bool satisfies_limits(const SumConstraints& limits, const std::vector<Part>& parts,
+                             bool square, double runtime, ConstrainedScratch& work) {
   for (const SumConstraint& limit : limits.all) {
     work.sum.clear();
     for (const Part& part : parts) {
@@ -45,32 +45,33 @@ inline bool satisfies_limits(const SumConstraints& limits, const std::vector<Par
 
 }  // namespace detail
 
-// The least value of windows that a search has not decided about.
+// A lower bound on the value of all windows that a search has not decided.
 template <class Criterion>
 struct UndecidedBound {
   bool any = false;
   double bound = kInfinity;
 
-  // Windows that start at t or later and last as long or longer.
+  // Adds windows that start at t or later and last `runtime` or longer.
   void add(double t, double runtime) {
     any = true;
     bound = std::min(bound, Criterion::value(t, runtime, 0));
   }
 };
 
-// One pass over the slots of a shape: raises goal.best. As Sweep of window/sweep.hpp.
+// One pass over the slots of a shape, like Sweep of window/sweep.hpp: improves goal.best.
 template <class Shape, class Goal, class Criterion>
 class ConstrainedSweep {
  public:
-  ConstrainedSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, Goal& goal,
-              ConstrainedScratch& work, std::vector<Entry>& entries, UndecidedBound<Criterion>& undecided)
+  ConstrainedSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                   Goal& goal, ConstrainedScratch& work, std::vector<Entry>& entries,
+                   UndecidedBound<Criterion>& undecided)
       : prepared_(prepared), query_(query), shape_(shape), goal_(goal), w_(work),
         entries_(entries), undecided_(undecided), filter_(work),
         live_(prepared, query, shape, work), shortest_(shape.shortest(prepared)) {}
 
   std::size_t failed() const { return live_.failed; }
 
-  // Whether it found something better than goal.best.
+  // Returns true if it found something better than goal.best.
   bool run() {
     prepared_.each_row([&](std::size_t row) {
       if (finished_) return;
@@ -116,7 +117,7 @@ class ConstrainedSweep {
     if (Criterion::only_up_to_step || knapsack_calls_at_t_++ < kOneByOne) find_better();
   }
 
-  // Sets that start at t_: that hold the newest slot, if it is the only new one, else any.
+  // Searches sets that start at t_: those with the newest slot if it is the only new one, else any.
   void find_better() {
     if (new_slots_ == 0) return;
     const auto newest_is_last = [&] {
@@ -137,8 +138,10 @@ class ConstrainedSweep {
       }
       drop_useless_slots(t_);
     }
-    if (!complete) undecided_.add(t_, forced ? shape_.length(prepared_.slots[newest_row_]) : shortest_);
-    if (++knapsack_calls_ == kCallsBeforeFilter) finished_ = !filter_.build(prepared_, query_, shape_, live_);
+    if (!complete)
+      undecided_.add(t_, forced ? shape_.length(prepared_.slots[newest_row_]) : shortest_);
+    if (++knapsack_calls_ == kCallsBeforeFilter)
+      finished_ = !filter_.build(prepared_, query_, shape_, live_);
   }
 
   void drop_useless_slots(double t) {
@@ -158,8 +161,9 @@ class ConstrainedSweep {
   }
 
   static constexpr int kOneByOne = detail::kOneByOne;
-  static constexpr double kAnyGap = 1e100;  // a gap that the first set closes
-  static constexpr int kCallsBeforeFilter = 24;   // knapsacks before all slots are looked through
+  static constexpr double kAnyGap = 1e100;  // the first set closes this gap
+  // knapsacks before the filter is built from all slots
+  static constexpr int kCallsBeforeFilter = 24;
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -171,8 +175,8 @@ class ConstrainedSweep {
   LagrangianFilter filter_;
   ConstrainedLiveSet<Shape> live_;
   int knapsack_calls_ = 0;
-  int knapsack_calls_at_t_ = 0;                  // knapsacks at t_
-  std::size_t new_slots_ = 0, newest_row_ = 0;  // slots that are new at t_, and the last of them
+  int knapsack_calls_at_t_ = 0;  // knapsacks solved at t_
+  std::size_t new_slots_ = 0, newest_row_ = 0;  // number of new slots at t_, and the last one
   const double shortest_;
   double t_ = -kInfinity;
   bool finished_ = false, better_ = false;
@@ -184,12 +188,13 @@ class ConstrainedSearch {
  public:
   std::size_t failed = Proof::kNone;
 
-  ConstrainedSearch(const PreparedSlots& prepared, const Query& query, Workspace& work, Found& found)
+  ConstrainedSearch(const PreparedSlots& prepared, const Query& query, Workspace& work,
+                    Found& found)
       : prepared_(prepared), query_(query), work_(work), w_(constrained_scratch()), found_(found) {
     w_.knapsack.work = 0;
   }
 
-  // Whether the answer, or that there is none, is proven.
+  // Returns true if the answer (also "none") is proven.
   bool proven(bool any, double value) const {
     return !undecided_.any || (any && !Criterion::only_up_to_step && !(undecided_.bound < value));
   }
@@ -262,7 +267,8 @@ class ConstrainedSearch {
     return better && failed == Proof::kNone;
   }
 
-  // The bounds of the groups, by the multipliers of one of them; those that are left in order.
+  // Raises the bounds of all groups by the multipliers of one of them, and sorts the remaining
+  // groups again.
   void raise_group_bounds(LagrangianFilter& filter, double span) {
     bounds_raised_ = filter.raise_group_bounds(prepared_, query_, span, work_.bounds);
     if (!bounds_raised_) return;
@@ -280,8 +286,9 @@ class ConstrainedSearch {
     return {bound.span, prepared_.groups[bound.group].performance};
   }
 
-  // The canonical window at best.start among slots of this shape, no dearer than `most`, into
-  // chosen_. False: there is none, or the work did not suffice; chosen_ is as it was.
+  // Writes to chosen_ the canonical window at best.start among slots of this shape, with cost at
+  // most `most`. Returns false, with chosen_ unchanged, if there is none or the work did not
+  // suffice.
   template <class Shape>
   bool select_canonical(const Shape& shape, const Best& best, double most) {
     ConstrainedLiveSet<Shape> live(prepared_, query_, shape, w_);
@@ -292,12 +299,14 @@ class ConstrainedSearch {
       over = over || query_.start_in(s) > t;
       if (over) return;
       const bool ok =
-          !Shape::per_part_length || Criterion::RaggedRules::is_part_allowed(best, t, shape.length(s));
+          !Shape::per_part_length ||
+          Criterion::RaggedRules::is_part_allowed(best, t, shape.length(s));
       if (ok && live.is_live(s, row, t)) live.add(row);
       over = Criterion::only_up_to_step && row == best.defining_row;
     });
     most = std::min(most, query_.max_cost());
-    const bool any = live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + tie_work_limit());
+    const bool any =
+        live.solve_cheap(false, most, kInfinity, 0, w_.knapsack.work + tie_work_limit());
     if (!any || live.total() > most) return false;
     chosen_ = live.entries();
     if (live.select_cheapest(live.total(), true, tie_work_limit())) chosen_ = live.entries();
@@ -328,13 +337,14 @@ class ConstrainedSearch {
       if (bound.group == best.group) try_group(bound, Criterion::value_is_cost);
     if (!Criterion::SquareRules::best_group_only)
       for (const Workspace::GroupBound& bound : bounds_)
-        if (bound.group != best.group && Criterion::SquareRules::is_span_allowed(best, bound.span) &&
+        if (bound.group != best.group &&
+            Criterion::SquareRules::is_span_allowed(best, bound.span) &&
             !(bound.total > cost))
           try_group(bound, false);
     return cost < kInfinity;
   }
 
-  // Of each of the searches that settle ties at the best start.
+  // Work limit of each search that decides ties at the best start.
   std::int64_t tie_work_limit() const {
     return std::max<std::int64_t>(kMinWork, query_.max_work / 16);
   }
@@ -345,7 +355,7 @@ class ConstrainedSearch {
   ConstrainedScratch& w_;
   Found& found_;
   std::vector<Workspace::GroupBound> bounds_;
-  std::size_t next_ = 0;  // of them
+  std::size_t next_ = 0;  // next entry of bounds_ to search
   bool bounds_raised_ = false;
   UndecidedBound<Criterion> undecided_;
   std::vector<Entry> chosen_;

@@ -1,14 +1,14 @@
-// The cheapest window of a shape under limits on sums over the parts.
+// Finds the cheapest window of a shape under sum limits.
 //
-// Under the filter's multipliers (window/lagrangian_filter.hpp) a set that is new at a step costs no
-// less than the step's slot and the n - 1 least of the others. Steps are asked by rising bound,
-// not by time: the first one mostly has the best set, and what it costs rules out nearly all
-// others, and at the next steps nearly all slots. The knapsack's answers are good up to a
-// tolerance: last of all the starts where a set may cost as little are searched exactly, by time,
-// for the cheapest set by the tie rule.
+// Under the filter's multipliers (window/lagrangian_filter.hpp) a set that is new at a step costs
+// at least the weight of the step's slot plus the n - 1 smallest weights of the others. Steps are
+// evaluated by rising bound, not by time: the first usually has the best set, and its cost prunes
+// nearly all other steps, and nearly all slots of the next ones. The knapsack's answers have a
+// tolerance; therefore the starts at which a set may cost as little are searched again at the end,
+// exactly and by time, for the cheapest set under the tie rule.
 //
-// Exact as long as the work suffices (Query::max_work). O(slots * limits) a pivot, O(live
-// slots) a step that passes the filter, and initial_limit knapsacks.
+// Exact while the work suffices (Query::max_work). Cost: O(slots * limits) per simplex pivot,
+// O(live slots) per step that passes the filter, and few knapsacks.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@
 
 namespace slotkern {
 
-// Raises goal.best, the canonical window there into `chosen`, in cost order.
+// Improves goal.best and writes the canonical window there to `chosen`, in cost order.
 template <class Shape>
 class ConstrainedCheapestSweep {
  public:
   bool proven = true;
-  double bound = kInfinity;  // of totals, where they are not proven
+  double bound = kInfinity;  // lower bound on undecided totals if not proven
 
   ConstrainedCheapestSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                 LowestCost& goal, ConstrainedScratch& work, std::vector<Entry>& chosen)
@@ -39,10 +39,10 @@ class ConstrainedCheapestSweep {
   std::size_t failed() const { return live_.failed; }
   LagrangianFilter& filter() { return filter_; }
 
-  // Whether it found something better than goal.best.
+  // Returns true if it found something better than goal.best.
   bool run() {
     if (!filter_.build(prepared_, query_, shape_, live_)) return false;
-    // A low ceiling early: first a initial_limit slots only.
+    // A low ceiling early: the first pass visits a few slots only.
     const double initial_limit = goal_.best.found ? kInfinity : filter_.limit_for_count(kFew * n_);
     sweep_steps(initial_limit);
     if (initial_limit < kInfinity && !(max_key_sum() < initial_limit)) sweep_steps(kInfinity);
@@ -56,17 +56,18 @@ class ConstrainedCheapestSweep {
     return query_.start_in(prepared_.slots[w_.all.row[index]]);
   }
 
-  // Over all slots that a window with a sum of keys up to `max_probed_key` may hold.
+  // Evaluates all slots that a window with a sum of keys up to `max_probed_key` may hold.
   void sweep_steps(double max_probed_key) {
     list_steps(std::min(max_probed_key, max_key_sum()));
     for (const ConstrainedScratch::Step& step : w_.steps) {
       if (filter_.prunes_sum(step.bound, max_key_sum())) return;
-      if (detail::exceeds_work_limit(query_, w_)) return mark_undecided(filter_.min_key_sum(step.bound));
+      if (detail::exceeds_work_limit(query_, w_))
+        return mark_undecided(filter_.min_key_sum(step.bound));
       evaluate_step(step);
     }
   }
 
-  // The slots that sweep_steps, and the steps among them by rising bound.
+  // Lists the slots that pass the filter, and the steps among them by rising bound.
   void list_steps(double most) {
     w_.candidates.clear(), w_.steps.clear(), w_.others.clear();
     if (filter_.prunes_all(most)) return;
@@ -102,7 +103,7 @@ class ConstrainedCheapestSweep {
     });
   }
 
-  // Behind the first initial_limit, the steps of one start become one, of any sets at that start.
+  // After the first few, the steps of one start are merged into one step that covers all of them.
   void add_step(const ConstrainedScratch::Step& step) {
     const std::size_t size = w_.steps.size(), initial_limit = detail::kOneByOne;
     const double t = start(step.index);
@@ -114,11 +115,12 @@ class ConstrainedCheapestSweep {
     before = {std::min(before.bound, step.bound), step.last, step.index, false};
   }
 
-  // Sets that hold the step's slot and others that came before it, or any up to that slot.
+  // Searches the sets that hold the step's slot and earlier ones, or for a merged step any slots up
+  // to its own.
   void evaluate_step(const ConstrainedScratch::Step& step) {
     Best& best = goal_.best;
     const double t = start(step.index), most = max_key_sum();
-    // Ties matter only where they start earlier, and nothing is cheaper than free.
+    // A tie helps only if it starts earlier, and nothing is cheaper than 0.
     const bool earlier = !best.found || t < best.start;
     if (best.found && best.total <= 0 && !earlier) return;
     poll();
@@ -133,7 +135,8 @@ class ConstrainedCheapestSweep {
         w_.live.push(w_.all, index);
     }
     w_.live.push(w_.all, step.index);
-    const bool any = live_.solve_cheap(step.alone, goal_.ceiling(), incumbent(), 0, query_.max_work);
+    const bool any =
+        live_.solve_cheap(step.alone, goal_.ceiling(), incumbent(), 0, query_.max_work);
     if (!w_.knapsack.complete) mark_undecided(live_.min_sum());
     if (!any) return;
     w_.ties.push_back({t, live_.min_sum()});
@@ -141,7 +144,8 @@ class ConstrainedCheapestSweep {
     if (!best.found || total < best.total || (total == best.total && earlier)) record(t, total);
   }
 
-  // The cheapest set of all, of the earliest start: nothing is missed for the tolerance.
+  // Finds the cheapest set of the earliest start exactly, because the knapsack's tolerance may hide
+  // it.
   void resolve_ties() {
     const Best& best = goal_.best;
     std::sort(w_.ties.begin(), w_.ties.end(), [](const auto& a, const auto& b) {
@@ -157,22 +161,23 @@ class ConstrainedCheapestSweep {
             live_.is_still_live(w_.all, index, tie.start))
           w_.live.push(w_.all, index);
       const double most = best.total;
-      // For its multipliers.
+      // Computes the multipliers for select_cheapest().
       live_.solve_cheap(false, most, incumbent(), 0, w_.knapsack.work + kLeast);
       const std::int64_t left = std::max(kLeast, query_.max_work - w_.knapsack.work);
-      if (live_.select_cheapest(most, tie.start <= best.start, left)) record(tie.start, live_.total());
+      if (live_.select_cheapest(most, tie.start <= best.start, left))
+        record(tie.start, live_.total());
       if (!live_.finished) mark_undecided(most / shape_.total(1) * (1 - 1e-11));
     }
   }
 
-  // A little worse than the best: the knapsack's answers are good up to a tolerance.
+  // Slightly above the best sum: the knapsack's answers have a tolerance.
   double incumbent() const {
     if (!goal_.best.found) return kInfinity;
     const double sum = goal_.best.total / shape_.total(1);
     return sum + 1e-11 * sum + std::numeric_limits<double>::min();
   }
 
-  // No set that is left undecided has a smaller sum of keys.
+  // Records that sets with a sum of keys of at least `sum` remain undecided.
   void mark_undecided(double sum) {
     proven = false;
     bound = std::min(bound, shape_.total(sum) * (1 - 1e-12));

@@ -1,11 +1,11 @@
-// The live slots of one step of a search under limits on sums, and the questions about them:
-// is there any set of n that keeps all limits, which is the select_cheapest, which is worth most.
+// The live slots of one step of a search under sum limits, with the queries on them: is there a set
+// of n that satisfies all limits, which is the cheapest, which has the highest value.
 //
-// The budget is a limit like the others, on the sum of keys. A square window of a group must
-// hold a slot of the group's own performance (an anchor), because its parts run as long as its
-// slowest: one more limit, so that each window belongs to one group, at its true length.
-// Bounds and multipliers are the knapsack's (choice/multidim_knapsack.hpp); an exact test of its own,
-// on exact sums rounded once, decides whether a set keeps its limits.
+// The budget is one more limit, on the sum of keys. A square window of a group must hold a slot of
+// the group's own performance (an anchor), because its parts run as long as its slowest: this is a
+// limit too, so that each window belongs to one group, at its true length. Bounds and multipliers
+// come from the knapsack (choice/multidim_knapsack.hpp); an exact test on exact sums, rounded once,
+// decides whether a set satisfies its limits.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +22,24 @@
 
 namespace slotkern {
 
-// After its most work a search only bounds what it has not decided; after this much more of it, as
-// a share, it prunes.
+// After its work limit a search only computes bounds for undecided steps; after this share of
+// additional work it stops.
 inline constexpr double kWorkTolerance = 0.25;
 inline constexpr std::int64_t kMinWork = 1 << 16;
 
-// A part in a slot; all limits from above.
+// A part in a slot; all limits are written as upper limits.
 struct ConstrainedPart {
   std::size_t row = 0;
   double key = 0, live_until = 0, length = 0, value = 0, anchor = 0;
   std::array<double, kMaxSumConstraints> use{};
 };
 
-// The same by columns.
+// Many parts, stored by columns.
 struct ConstrainedParts {
   std::size_t limits = 0;
   std::vector<std::size_t> row;
   std::vector<double> key, live_until, length, value;
-  std::vector<double> anchor;  // -1, else 0
+  std::vector<double> anchor;  // -1 for an anchor, else 0
   std::array<std::vector<double>, kMaxSumConstraints> use;
 
   std::size_t size() const { return row.size(); }
@@ -72,7 +72,8 @@ struct ConstrainedParts {
     for (std::size_t k = 0; k < limits; ++k) use[k][j] = part.use[k];
   }
   void push(const ConstrainedParts& other, std::size_t j) {
-    row.push_back(other.row[j]), key.push_back(other.key[j]), live_until.push_back(other.live_until[j]);
+    row.push_back(other.row[j]), key.push_back(other.key[j]);
+    live_until.push_back(other.live_until[j]);
     length.push_back(other.length[j]), value.push_back(other.value[j]);
     anchor.push_back(other.anchor[j]);
     for (std::size_t k = 0; k < limits; ++k) use[k].push_back(other.use[k][j]);
@@ -86,7 +87,7 @@ struct ConstrainedParts {
   }
 };
 
-// Scratch of one thread; it only grows.
+// Scratch memory of one thread; it only grows.
 struct ConstrainedScratch {
   MultidimKnapsack knapsack;
   ConstrainedCheapest cheapest;
@@ -95,17 +96,17 @@ struct ConstrainedScratch {
   std::vector<int> order, set;
   std::vector<double> terms;
   std::vector<Entry> chosen;
-  // Of a sieve: what slots weigh, by row and by their index in `all`.
+  // Weights of the filter, by row and by index in `all`.
   DualSimplex multipliers;
   std::vector<double> weight_by_row, weight, least_of;
-  // Of a search for the least cost.
+  // Scratch of ConstrainedCheapestSweep.
   struct Step {
-    double bound, last;  // of sums of keys; the largest weight of the others in it
-    std::size_t index;   // in `all`
-    bool alone;          // no other step has the same start
+    double bound, last;  // lower bound on the sum of keys; the largest weight of its other slots
+    std::size_t index;  // in `all`
+    bool alone;  // false for a step merged from several of one start
   };
   struct Tie {
-    double start, sum;  // no set there has a smaller sum of keys
+    double start, sum;  // lower bound on the sum of keys of any set at `start`
   };
   struct Other {
     double weight;
@@ -124,8 +125,8 @@ inline ConstrainedScratch& constrained_scratch() {
 
 namespace detail {
 
-// New slots of one start that are forced in one by one, which visits no set twice; the others of
-// that start share one knapsack.
+// Up to this number of new slots of one start are forced in one by one, so that no set is visited
+// twice; further ones share one knapsack.
 inline constexpr int kOneByOne = 4;
 
 // Returns true if a search has exceeded its work limit by the tolerated share and must stop.
@@ -143,7 +144,7 @@ class ConstrainedLiveSet {
  public:
   static constexpr bool kSquare = !Shape::per_part_length;
 
-  std::size_t failed = kNone;  // the row that a user's function failed at
+  std::size_t failed = kNone;  // row at which a user's function failed, or kNone
 
   ConstrainedLiveSet(const PreparedSlots& prepared, const Query& query, const Shape& shape,
              ConstrainedScratch& work)
@@ -166,7 +167,7 @@ class ConstrainedLiveSet {
            s.performance >= shape_.min_performance();
   }
 
-  // Into `part`, worth z; false if it is in no window whatever the others are.
+  // Computes the part in a slot, of value z. Returns false if no window can hold it.
   bool measure(std::size_t row, ConstrainedPart& part, double z = 0) {
     const Slot& s = prepared_.slots[row];
     const std::size_t origin = prepared_.origin(row);
@@ -188,7 +189,7 @@ class ConstrainedLiveSet {
     return true;
   }
 
-  // Another slot; false if it is in no window.
+  // Adds a slot; returns false if no window can hold it.
   bool add(std::size_t row, double z = 0) {
     ConstrainedPart part;
     if (!measure(row, part, z)) return false;
@@ -197,13 +198,13 @@ class ConstrainedLiveSet {
     return true;
   }
 
-  // Whether the j-th of some columns, that was live once, still is at t.
+  // Returns true if column j, once live, is still live at t.
   bool is_still_live(const ConstrainedParts& columns, std::size_t j, double t) const {
     return !(t > columns.live_until[j]) ||
            slotkern::is_live(query_, shape_, prepared_.slots[columns.row[j]], t);
   }
 
-  // Drops what has expired by t.
+  // Drops the slots that have expired by t.
   void expire(double t) {
     if (t > earliest_expiry_) keep_if([&](int j) { return is_still_live(w_.live, at(j), t); });
   }
@@ -220,12 +221,13 @@ class ConstrainedLiveSet {
     w_.live.resize(kept);
   }
 
-  // A set of n (with the newest slot, if it is `forced`), into `chosen`, worth more than
-  // `incumbent`: of the largest sum of z (`integral` if they may be integers) within `gap`, the total
-  // of costs at most `most` but for rounding. False: there is none, unless the knapsack is not
-  // `complete`: it prunes when its work of all calls has reached `work`.
-  bool solve(const std::vector<double>& z, bool integral, bool forced, double most, double incumbent,
-             double gap, std::int64_t work) {
+  // Finds n slots that maximize the sum of z, above `incumbent`, within relative `gap`, and stores
+  // them in `chosen`; forces in the newest slot if `forced`; `integral` if the z may be integers;
+  // the total cost is at most `most` up to rounding. The knapsack stops when its work over all
+  // calls reaches `work`. Returns false if no such set exists, or if none was found and
+  // knapsack.complete is false.
+  bool solve(const std::vector<double>& z, bool integral, bool forced, double most,
+             double incumbent, double gap, std::int64_t work) {
     const int count = static_cast<int>(size()), newest = forced ? count - 1 : -1;
     w_.knapsack.complete = true;
     if (count < n_) return false;
@@ -259,9 +261,9 @@ class ConstrainedLiveSet {
     return true;
   }
 
-  // The same for a set whose keys sum up to less than `incumbent`; see min_sum().
+  // As solve(), for a sum of keys below `incumbent`; see min_sum().
   bool solve_cheap(bool forced, double most, double incumbent, double gap, std::int64_t work) {
-    // Huge keys are taken smaller, so that no sum overflows.
+    // Huge keys are scaled down so that no sum overflows.
     const std::vector<double>& keys = w_.live.key;
     const double largest = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end());
     unit_ = largest > kMaxUse ? kHuge : 1;
@@ -269,11 +271,12 @@ class ConstrainedLiveSet {
     return solve(w_.live.value, false, forced, most, -incumbent / unit_, gap, work);
   }
 
-  // No set that solve_cheap() has not seen has a smaller sum of keys.
+  // Returns a lower bound on the sum of keys of the sets that solve_cheap() did not find.
   double min_sum() const { return -w_.knapsack.bound * unit_; }
 
-  // Finds the select_cheapest set by the tie rule, below `most`, or up to it if `inclusive`. Returns false
-  // if there is none, or if `work` units did not suffice (see `finished`). Sorts the slots by cost.
+  // Finds the cheapest set under the tie rule, below `most`, or up to it if `inclusive`. Returns
+  // false if there is none, or if `work` units did not suffice (see `finished`). Sorts the slots by
+  // cost.
   bool select_cheapest(double most, bool inclusive, std::int64_t work) {
     order_by_cost();
     MultidimItems items;
@@ -299,10 +302,10 @@ class ConstrainedLiveSet {
     return !chosen.empty();
   }
 
-  // The total of `chosen`.
+  // Returns the total cost of `chosen`.
   double total() const { return total_of(chosen); }
 
-  // The entries of `chosen`, in cost order.
+  // Returns the entries of `chosen`, in cost order.
   const std::vector<Entry>& entries() const {
     w_.chosen.clear();
     for (const int j : chosen) w_.chosen.push_back({w_.live.key[at(j)], w_.live.row[at(j)]});
@@ -318,7 +321,7 @@ class ConstrainedLiveSet {
     return length;
   }
 
-  // No set of a total up to `most` has a larger sum of keys.
+  // Returns an upper bound on the sum of keys of sets with a total up to `most`.
   double max_key_sum(double most) const { return shape_.max_key_sum(most); }
 
   std::vector<int> chosen;
@@ -372,8 +375,8 @@ class ConstrainedLiveSet {
   const double money_;
   double earliest_expiry_ = kInfinity, unit_ = 1;
   int solved_ = 0;
-  static constexpr int kLongRunning = 64;         // knapsacks that take a while
-  static constexpr double kHuge = 0x1p64;  // a power of 2: exact
+  static constexpr int kLongRunning = 64;  // knapsacks after which interrupts are enabled
+  static constexpr double kHuge = 0x1p64;  // a power of 2: scaling is exact
 };
 
 }  // namespace slotkern

@@ -1,6 +1,6 @@
-// The criteria that a sweep optimizes by itself. One struct each, in one list: names,
-// documentation, dispatch and parametrized tests grow from `Builtin`. To add one, write its
-// struct here: the goal and the rules of its ragged sweep, and those of its square search.
+// The built-in criteria that a sweep optimizes. Each is one struct in the list `Builtin`, from
+// which names, documentation, dispatch and parametrized tests are derived. To add a criterion, add
+// its struct here: the goal and the tie rules of its ragged and of its square search.
 #pragma once
 
 #include <string_view>
@@ -12,18 +12,20 @@
 
 namespace slotkern {
 
-// Of most criteria. A criterion has rules of its own for each of the two searches.
+// Defaults of most criteria; each search (ragged, square) has its own rules.
 struct CriterionDefaults {
-  static constexpr bool only_up_to_step = false;  // take slots up to the step, not all of its time
-  static constexpr bool value_is_cost = false;    // the total is the value: cheap nodes first
-  static constexpr bool earliest = false;    // nothing better starts earlier
+  // select slots up to the best step, not all of its start
+  static constexpr bool only_up_to_step = false;
+  // the total is the value: groups are searched by cost bound
+  static constexpr bool value_is_cost = false;
+  static constexpr bool earliest = false;  // no better window starts earlier
 };
 struct RaggedDefaults {
   static bool is_part_allowed(const Best&, double, double) { return true; }
 };
 struct SquareDefaults {
-  static constexpr bool first_group = false;      // the first group that accepts wins
-  static constexpr bool best_group_only = false;  // ties do not cross groups
+  static constexpr bool first_group = false;  // the first group with a window wins
+  static constexpr bool best_group_only = false;  // other groups are not searched for ties
   static bool is_span_allowed(const Best&, double) { return true; }
 };
 
@@ -78,7 +80,9 @@ struct Runtime : CriterionDefaults {
   static constexpr std::string_view doc = "the shortest time from start to finish (minRuntime)";
   struct RaggedRules : RaggedDefaults {
     using Goal = ShortestRuntime;
-    static bool is_part_allowed(const Best& best, double, double length) { return length <= best.longest; }
+    static bool is_part_allowed(const Best& best, double, double length) {
+      return length <= best.longest;
+    }
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestStart;
@@ -105,7 +109,7 @@ inline constexpr int kBuiltins = static_cast<int>(std::tuple_size_v<Builtin>);
 
 static_assert([]<class... C>(std::tuple<C...>) { return (CriterionPolicy<C> && ...); }(Builtin{}));
 
-// Calls f with the criterion of this index: the one dispatch of a search.
+// Calls f with the criterion of this index: the only dispatch of a search.
 template <class F, int I = 0>
 auto with_criterion(int index, F f) {
   if constexpr (I + 1 < kBuiltins) {
@@ -114,7 +118,7 @@ auto with_criterion(int index, F f) {
   return f(std::tuple_element_t<I, Builtin>{});
 }
 
-// Whether nothing better starts earlier.
+// Returns true if no better window starts earlier.
 inline bool finds_earliest(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::earliest; });
 }
@@ -130,7 +134,7 @@ inline bool finds_shortest(int index) {
 inline std::string_view criterion_name(int index) {
   return with_criterion(index, [](auto c) { return decltype(c)::name; });
 }
-// -1 for a name that is not in the list.
+// Returns the index of a criterion, or -1 if the name is not in the list.
 inline int criterion_index(std::string_view name) {
   int index = kBuiltins;
   while (--index >= 0 && criterion_name(index) != name) {

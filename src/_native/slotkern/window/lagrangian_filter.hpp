@@ -1,13 +1,15 @@
-// Which slots can be in a window at all, where sums over the parts are limited: the relaxation
-// over all slots of a search, as if they were live at once, gives one multiplier a limit. Under
-// them a window with a slot costs no less than this slot and the n - 1 least of other nodes; and
-// where even the relaxation has no solution, its ray tells which sums are too large with a slot,
-// or with any. O(slots * limits) a pivot once, then O(1) a slot.
+// Filters slots that can be in no window under sum limits, by Lagrangian weights.
 //
-// The multipliers of one group of a square search bound the others too: any do, and those of sums
-// over times are scaled by the groups' spans, so that a slot weighs the same in all groups and
-// the n least weights of the groups' nodes are kept from one to the next: O(slots * limits + N
-// log n) for all groups.
+// The linear relaxation over all slots of a search, as if they were live at once, gives one
+// multiplier per limit. Under them a window with a slot costs at least the weight of this slot plus
+// the n - 1 smallest weights of other nodes, minus a constant (offset). If even the relaxation is
+// infeasible, its ray proves for which slots, or that for all, the limits cannot be met. Cost:
+// O(slots * limits) per simplex pivot once, then O(1) per slot.
+//
+// The multipliers of one group of a square search bound the other groups too, because any
+// multipliers are valid. Those of sums over times are scaled by the groups' spans, so that a slot
+// has the same weight in all groups and the n smallest node weights carry over from group to group:
+// O(slots * limits + N log n) for all groups.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +26,8 @@ class LagrangianFilter {
  public:
   explicit LagrangianFilter(ConstrainedScratch& work) : w_(work) {}
 
-  // All slots that a window of the shape may use, into `all`. False where a user's function
-  // failed.
+  // Collects into `all` the slots that a window of the shape may use. Returns false if a user's
+  // function failed.
   template <class Shape>
   bool build(const PreparedSlots& prepared, const Query& query, const Shape& shape,
              ConstrainedLiveSet<Shape>& live) {
@@ -49,32 +51,39 @@ class LagrangianFilter {
 
   bool built() const { return built_; }
 
-  // Whether no window with this slot, or none at all, has a sum of keys up to `most`.
-  bool prunes(std::size_t row, double most) const { return prunes_weight(w_.weight_by_row[row], most); }
+  // Returns true if no window with this slot (or no window at all) has a sum of keys up to `most`.
+  bool prunes(std::size_t row, double most) const {
+    return prunes_weight(w_.weight_by_row[row], most);
+  }
   bool prunes_weight(double weight, double most) const {
     return prunes_sum(weight + min_others_ - offset_, most);
   }
   bool prunes_all(double most) const { return prunes_sum(min_sum_, most); }
 
-  // Whether a sum of weights less charged() is too large.
-  bool prunes_sum(double sum, double most) const { return sum > (includes_keys_ ? most : 0) + rounding_; }
+  // Returns true if a sum of weights minus offset() proves that the sum of keys exceeds `most`.
+  bool prunes_sum(double sum, double most) const {
+    return sum > (includes_keys_ ? most : 0) + rounding_;
+  }
   double offset() const { return offset_; }
 
-  // Lower bound on the sum of keys of any set whose sum of weights minus charged() is at least `sum`.
-  double min_key_sum(double sum) const { return includes_keys_ ? std::max(0.0, sum - rounding_) : 0; }
+  // Returns a lower bound on the sum of keys of sets whose weights sum to at least `sum` +
+  // offset().
+  double min_key_sum(double sum) const {
+    return includes_keys_ ? std::max(0.0, sum - rounding_) : 0;
+  }
 
-  // The most that lets `n_smallest` slots pass.
-  double limit_for_count(std::size_t n_smallest) {
-    if (!includes_keys_ || w_.weight.size() <= n_smallest) return kInfinity;
+  // Returns a limit for prunes_weight() that lets `count` slots pass.
+  double limit_for_count(std::size_t count) {
+    if (!includes_keys_ || w_.weight.size() <= count) return kInfinity;
     std::vector<double>& weights = w_.least_of;
     weights = w_.weight;
-    const auto last = weights.begin() + static_cast<std::ptrdiff_t>(n_smallest - 1);
+    const auto last = weights.begin() + static_cast<std::ptrdiff_t>(count - 1);
     std::nth_element(weights.begin(), last, weights.end());
     return *last + min_others_ - offset_;
   }
 
-  // Raises the totals of groups (by falling performance) that no window of theirs is below, by
-  // the multipliers of the group that the sieve was built for. False where there are none.
+  // Raises the lower bounds on the totals of groups (by falling performance), using the multipliers
+  // of the group that the filter was built for. Returns false if there are none.
   bool raise_group_bounds(const PreparedSlots& prepared, const Query& query, double span,
              std::vector<Workspace::GroupBound>& groups) {
     const SumConstraints& limits = *query.limits;
@@ -103,7 +112,7 @@ class LagrangianFilter {
       double& of_node = least[static_cast<std::size_t>(slot.place)];
       of_node = std::min(of_node, weight);
     });
-    std::vector<double>& n_smallest = w_.terms;  // the n least of nodes so far, the largest first
+    std::vector<double>& n_smallest = w_.terms;  // max-heap of the n smallest weights of nodes so far
     n_smallest.clear();
     std::size_t place = 0;
     for (Workspace::GroupBound& group : groups) {
@@ -129,14 +138,16 @@ class LagrangianFilter {
       }
       if (!(most < kMaxMagnitude)) continue;
       for (const double weight : n_smallest) sum += weight;
-      sum += std::max(anchor, n_smallest.front()) - n_smallest.front() - charged - rounding_margin(n, most);
+      sum += std::max(anchor, n_smallest.front()) - n_smallest.front() - charged -
+             rounding_margin(n, most);
       group.total = std::max(group.total, group.span * sum * (1 - kMargin));
     }
     return true;
   }
 
  private:
-  void solve_relaxation(const PreparedSlots& prepared, const SumConstraints& limits, std::size_t n) {
+  void solve_relaxation(const PreparedSlots& prepared, const SumConstraints& limits,
+                        std::size_t n) {
     const std::size_t count = w_.all.size();
     w_.weight_by_row.assign(prepared.slots.size(), kInfinity);
     w_.weight.assign(count, kInfinity);
@@ -152,8 +163,9 @@ class LagrangianFilter {
       amounts[k] = limits.all[k].upper_amount();
     }
     includes_keys_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
-    double size = compute_weights(items, includes_keys_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
-    if (!(size < kMaxMagnitude)) {  // they overflow; keys alone are a bound
+    double size = compute_weights(
+        items, includes_keys_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
+    if (!(size < kMaxMagnitude)) {  // weights overflow: use keys alone, a valid bound
       includes_keys_ = true;
       w_.multipliers.lambda = {};
       size = compute_weights(items, {}, amounts);
@@ -172,8 +184,9 @@ class LagrangianFilter {
     rounding_ = rounding_margin(n, size);
   }
 
-  // The weights under these multipliers, and the largest number among the terms of their sums.
-  double compute_weights(const MultidimItems& items, const Amounts& lambda, const Amounts& amounts) {
+  // Computes the weights under these multipliers; returns the largest magnitude among their terms.
+  double compute_weights(const MultidimItems& items, const Amounts& lambda,
+                         const Amounts& amounts) {
     double size = 0;
     offset_ = 0;
     const auto limits = static_cast<std::size_t>(items.limits);
@@ -194,7 +207,7 @@ class LagrangianFilter {
     return size;
   }
 
-  // The rounding of sums of n weights.
+  // Bounds the rounding error of sums of n weights.
   static double rounding_margin(std::size_t n, double size) {
     return 0x1p-48 * (static_cast<double>(n) + 16) * (static_cast<double>(n) + 4) * size;
   }

@@ -1,19 +1,18 @@
-// Alternatives of few parts on few nodes whose prices stay: the ragged sweep of
-// window/alternatives.hpp with hardly a branch that is guessed wrong.
+// Finds alternatives of few parts on few nodes with fixed prices: the ragged sweep of
+// window/alternatives.hpp, nearly branch-free.
 //
-// Where all slots of a node have its one price, the order of costs is one of nodes, and what a node
-// has free is one bit in that order: the n cheapest are the first n bits of nodes that live. The
-// keys of the first n - 1 stand in an array by themselves, in their last bits the ranks; what comes
-// is put in its place there by arithmetic, and a window is found where it costs no more, beside
-// them, than the budget leaves: the bits are far fewer than the margin. Members expire
-// without a word: an expired one is no dearer than its replacement, so that no window is missed,
-// and only one that would win is looked at again.
-// A step finds at most one window: the n cheapest of what was there before have been too dear, and
-// what is left of them is no cheaper.
+// If all slots of a node have one price, costs are ordered as nodes are, and a node's free slot is
+// one bit in that order: the n cheapest are the first n set bits of live nodes. The keys of the
+// first n - 1 are kept in a small sorted array, with the ranks in their last bits (far below the
+// margin); a new key is inserted by min and max. A window is possible only if the new key costs no
+// more than the budget leaves beside them. Members expire without notice: an expired one costs no
+// more than its replacement, so no window is missed, and only a sum that would win is checked
+// again. One step finds at most one window: before it, the n cheapest were too expensive, and their
+// remnants are no cheaper.
 //
-// O(n) for each slot and remnant; for each window O(n + N / 64) of N nodes, and a sort of n. A
-// search begins with O(N): it is for those who want many windows. Memory: 110 bytes a node, with
-// what is left of its slot, and 310 kB of scratch a thread.
+// Cost: O(N) at the beginning for N nodes, so it suits searches for many windows; O(n) per slot and
+// remnant; O(n + N / 64) and a sort of n per window. Memory: 110 bytes per node and 310 kB of
+// scratch per thread.
 #pragma once
 
 #include <algorithm>
@@ -31,19 +30,20 @@
 
 namespace slotkern {
 
-// The most parts that one search gives: 350 MB of them and of scratch.
+// The most parts that one search returns: 350 MB, with scratch.
 inline constexpr std::size_t kMaxParts = 4'000'000;
 
 namespace detail {
 
-// Scratch of one thread; it only grows.
+// Scratch memory of one thread; it only grows.
 struct RankedSweepScratch {
   RankedNodes ranks;
-  std::vector<NodeState> nodes;  // by rank, then 64 that last for ever and cost too much, and one more
-  std::vector<std::uint64_t> free;  // a bit a rank
+  // by rank, then 64 nodes that are always free at infinite cost, then a dummy
+  std::vector<NodeState> nodes;
+  std::vector<std::uint64_t> free;  // bit per rank
   std::vector<SlotArrival> slots;
   RingCalendarQueue remnants;
-  std::vector<Found> found;  // not in the result yet, as the next
+  std::vector<Found> found;  // buffered results, as `parts`
   std::vector<Part> parts;
 };
 
@@ -60,7 +60,7 @@ class RankedSweep {
         work_(work),
         remnants_(work.remnants) {}
 
-  // False: prices or numbers are not of the kind that this is for, and nothing has been found.
+  // Returns false, without results, if prices or magnitudes do not suit this algorithm.
   bool run(double least_others, Status& status) {
     if (!initialize()) return false;
     Thresholds thresholds = initial_thresholds(prepared_, query_, shape_);
@@ -117,7 +117,7 @@ class RankedSweep {
     dummy_rank_ = (words + 1) * 64;
     if (work_.nodes.size() <= dummy_rank_) work_.nodes.resize(dummy_rank_ + 1);
     nodes_ = work_.nodes.data();
-    // Sums must not overflow, and rates an ulp apart may give equal costs: nodes tell then.
+    // Sums must not overflow. Rates an ulp apart may give equal costs: then ids must be in order.
     bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMaxMagnitude;
     double before = -kInfinity;
     std::int32_t id = 0;
@@ -147,14 +147,15 @@ class RankedSweep {
     max_total_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
                      std::numeric_limits<double>::max());
     if (work_.slots.size() < kChunk) work_.slots.resize(kChunk);
-    if (work_.parts.size() < kBatchParts) work_.found.resize(kBatchParts), work_.parts.resize(kBatchParts);
+    if (work_.parts.size() < kBatchParts)
+      work_.found.resize(kBatchParts), work_.parts.resize(kBatchParts);
     slots_ = work_.slots.data();
     remnants_.reset(first, shape_.length_on(prepared_.nodes.back().performance),
                     shape_.length_on(ranks.mean), times, size);
     return true;
   }
 
-  // So many more slots, and the remnants that come before them.
+  // Processes `count` more slots, and the remnants that arrive before them.
   bool sweep(std::size_t count) {
     poll();
     const SlotArrival* slot = slots_;
@@ -171,7 +172,7 @@ class RankedSweep {
         next = remnants_.next();
         continue;
       }
-      // Which of the two it is would be guessed wrong half of the time.
+      // Branch-free: the outcome is unpredictable.
       const std::size_t others = std::size_t{0} - remnant, of_slot = slot->rank(),
                         rank = of_slot ^ ((of_slot ^ next->rank()) & others);
       NodeState& begun = nodes_[of_slot ^ ((of_slot ^ dummy_rank_) & others)];
@@ -183,7 +184,8 @@ class RankedSweep {
       if (sum + key <= max_total_) [[unlikely]] {
         remnants_.drop_until(next);
         cheapest_keys_ = front;
-        if (!try_window(std::max(from_ordered_bits(start_bits), query_.earliest), key)) return false;
+        if (!try_window(std::max(from_ordered_bits(start_bits), query_.earliest), key))
+          return false;
         next = remnants_.next();
         front = cheapest_keys_, sum = sum_;
         continue;
@@ -195,7 +197,8 @@ class RankedSweep {
     return true;
   }
 
-  // Puts a key in its place and leaves the dearest: the sum of the others.
+  // Inserts a key into the sorted array, leaves the largest in `key`, and returns the sum of the
+  // array.
   static SLOTKERN_INLINE double insert_key(CheapestKeys& front, double& key) {
     double sum = 0;
     for (double& each : front) {
@@ -217,7 +220,7 @@ class RankedSweep {
     return t + nodes_[rank].length <= nodes_[rank].end;
   }
 
-  // Whether the n cheapest that live fit.
+  // Emits a window if the n cheapest live nodes fit the budget.
   SLOTKERN_NOINLINE bool try_window(double t, double key) {
     poll();
     std::array<std::size_t, n> chosen;
@@ -252,7 +255,7 @@ class RankedSweep {
     for (double& each : cheapest_keys_) sum_ += each = nodes_[*ranks++].tagged;
   }
 
-  // The first ranks that live.
+  // Finds the first live ranks.
   template <std::size_t count>
   void first_live_ranks(double t, std::size_t word, std::uint64_t rest,
                   std::array<std::size_t, count>& ranks) {
@@ -269,20 +272,21 @@ class RankedSweep {
     }
   }
 
-  // Returns the less and leaves the other, without a branch.
+  // Returns the smaller and leaves the larger, branch-free.
   static std::int64_t sort_pair(std::int64_t a, std::int64_t& b) {
     const std::int64_t step = (b - a) & ((b - a) >> 63);
     b -= step;
     return a + step;
   }
 
-  // Moves the chosen into the result and queues their right remnants.
-  SLOTKERN_INLINE bool emit_window(double t, Found& found, const std::array<std::size_t, n>& chosen) {
+  // Appends the chosen parts to the results and queues their right remnants.
+  SLOTKERN_INLINE bool emit_window(double t, Found& found,
+                                   const std::array<std::size_t, n>& chosen) {
     if (parts_ + n > part_capacity_) {
       flush_results();
       if (n > part_capacity_) {
         status_ = Status::too_many;
-        work_ = {};  // nobody needs so much again
+        work_ = {};  // so much scratch is not needed again
         return false;
       }
     }
@@ -319,7 +323,7 @@ class RankedSweep {
     return ++emitted_ < limit_;
   }
 
-  // What has been found, into the result.
+  // Moves the buffered results to the table.
   void flush_results() {
     if (windows_ == 0) return;
     const auto windows = work_.found.begin();
@@ -335,7 +339,7 @@ class RankedSweep {
 
   static constexpr std::size_t kChunk = 256;  // slots
   static constexpr std::size_t kBatchParts = 4096;  // parts
-  static constexpr std::size_t kLongRunning = 64;    // windows that emit_window a while
+  static constexpr std::size_t kLongRunning = 64;  // windows after which interrupts are enabled
   static constexpr double kMaxMagnitude = 1e290;
   static constexpr std::uint64_t kRanks = 1023;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -351,20 +355,20 @@ class RankedSweep {
   NodeState* nodes_ = nullptr;
   std::uint64_t* free_ = nullptr;
   SlotArrival* slots_ = nullptr;
-  std::size_t dummy_rank_ = 0;  // the offer behind all
-  CheapestKeys cheapest_keys_;  // tagged keys of the n - 1 cheapest, in order
-  double sum_ = 0;   // of them
-  double max_total_ = 0;  // of n, with a margin
+  std::size_t dummy_rank_ = 0;  // the dummy node after all others
+  CheapestKeys cheapest_keys_;  // the n - 1 cheapest, tagged, sorted
+  double sum_ = 0;  // of cheapest_keys_
+  double max_total_ = 0;  // budget with a margin, for the sum of n tagged keys
   std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
-// Where this sweep is the quicker one: the array is O(n) for each slot, the bits are O(N / 64) for
-// each window, and before the first of them all nodes are looked at.
+// Returns true if this sweep is faster: the array costs O(n) per slot, the bitset O(N / 64) per
+// window, and setup O(N).
 inline bool is_ranked_faster(std::size_t n, std::size_t nodes, std::size_t limit) {
   return n <= 12 && nodes <= 1024 && limit >= 64;
 }
 
-// False: it is not for this search. Otherwise the result is what it has found.
+// Returns false if this sweep does not apply; otherwise `out` and `status` hold the result.
 template <class Shape>
 bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                  std::size_t limit, WindowTable& out, Status& status) {

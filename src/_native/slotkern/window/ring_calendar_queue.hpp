@@ -1,10 +1,10 @@
-// Slots and what is left of them as they come, and a ring of days for those that have not come yet.
+// Arrivals of slots and remnants, and a calendar queue of pending remnants on a ring of buckets.
 //
-// What is left of a part comes no later than the longest part runs, so that a ring of days that is
-// twice as long has room for all of it, whatever the times are. A bucket is put in order when it
-// begins: places are counted by ticks of it, bucket_nodes guesses no branch, and looked bucket_end: O(k^2) for k
-// of the nodes that have something left in it, O(k log k) where they are many. A node has at most
-// one.
+// A remnant starts at most one longest part length ahead of the current time, so a ring that covers
+// twice that length holds all of them, at any time. A bucket is sorted when the clock reaches it:
+// each entry's position is counted by comparing ticks within the bucket, without unpredictable
+// branches. Cost: O(k^2) for up to kMaxCounted of the k nodes with a remnant in a bucket, O(k log
+// k) if there are more. A node has at most one remnant in the queue.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace slotkern::detail {
 
-// Times as numbers that are compared sooner, in the same order, and back.
+// Maps times to integers with the same order, which compare faster, and back.
 inline std::int64_t to_ordered_bits(double time) {
   const auto bits = std::bit_cast<std::int64_t>(time + 0.0);
   return bits ^ (bits >> 63 & std::numeric_limits<std::int64_t>::max());
@@ -33,34 +33,35 @@ inline double from_ordered_bits(std::int64_t start_bits) {
                                (start_bits >> 63 & std::numeric_limits<std::int64_t>::max()));
 }
 
-// In the order of slots: start, then node. A node is said by its number by id, then by another that
-// tells what stands where: 16 bits each, so that one comparison does.
+// An arrival, in the order of slots: start, then node id. `node` holds the node's position by id in
+// its upper 16 bits and its rank by rate in the lower 16, so that one comparison orders nodes.
 struct Arrival {
   std::int64_t start_bits;
   std::uint32_t node;
-  std::uint32_t row;  // of a slot
+  std::uint32_t row;  // unused for remnants
 
   static constexpr std::uint32_t kMaxNodes = 1 << 16;
   std::size_t rank() const { return rank_of(node); }
   static std::size_t rank_of(std::uint32_t node) { return node % kMaxNodes; }
   bool operator<(const Arrival& other) const {
-    return (start_bits < other.start_bits) | ((start_bits == other.start_bits) & (node < other.node));
+    return (start_bits < other.start_bits) |
+           ((start_bits == other.start_bits) & (node < other.node));
   }
 };
 
-// The nodes by rate, then id: of PreparedSlots of one identity, for many searches.
+// The nodes ordered by rate, then id, of the PreparedSlots of one build; cached for many searches.
 struct RankedNodes {
   struct Ranked {
     double performance, price, rate;
     std::int32_t id;
-    std::uint32_t node;  // as arrivals say it, by rank
+    std::uint32_t node;  // Arrival::node, by rank
   };
 
   BuildId build;
-  double mean = 0;                  // performance
-  bool has_fixed_prices = false;              // no slot with another price has been met
+  double mean = 0;  // mean performance of the nodes
+  bool has_fixed_prices = false;  // no slot with a different price was found
   std::vector<Ranked> ranked;
-  std::vector<std::uint32_t> node;  // by place
+  std::vector<std::uint32_t> node;  // Arrival::node, by place
 
   void rank_nodes(const PreparedSlots& prepared) {
     if (build == prepared.identity && build != BuildId{}) return;
@@ -90,15 +91,15 @@ struct RankedNodes {
   }
 };
 
-// How long a part runs on a node and what it costs; the end of the node's last slot and its row.
+// The state of a node: run time and cost of a part on it, and the end and row of its current slot.
 struct NodeState {
   double length, key, end;
-  double tagged;  // the key, in its last bits the rank: keys in the order of ranks, ties too
+  double tagged;  // the key with the rank in its last bits: ordered by rank, also if keys tie
   std::uint32_t row;
   std::int32_t id;
 };
 
-// A slot as it comes.
+// The arrival of a slot, with its end.
 struct SlotArrival : Arrival {
   double end;
 };
@@ -106,19 +107,21 @@ struct SlotArrival : Arrival {
 class RingCalendarQueue {
   static constexpr std::size_t kMaxCounted = 64;
   static constexpr double kPerBucket = 44, kMinBuckets = 15, kMaxBuckets = 1023;
-  static constexpr int kTickBits = 25;  // of a bucket: times kMaxCounted, no more than 31
+  // resolution of a bucket; ticks times kMaxCounted must fit 31 bits
+  static constexpr int kTickBits = 25;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
  public:
-  // For starts from `first` on: at most one of each node, added no more than `longest` ahead of
-  // what came last, but for rounding: their size is about `size`. Where all nodes run, one part
-  // each that takes `mean` in the harmonic mean, kPerBucket end in a bucket: more are no longer put in
-  // order without a guess, and days of fewer are begun too often.
+  // Prepares for starts from `first` on, of magnitude about `size`: at most one entry per node, at
+  // most `longest` ahead of the last arrival, up to rounding. `mean` is the run time at mean
+  // performance. If all nodes run one part each, about kPerBucket parts end in one bucket: more are
+  // no longer sorted by counting, and smaller buckets are started too often.
   void reset(double first, double longest, double mean, double size, std::size_t nodes) {
     first_ = first;
     bucket_width_ = std::max({std::clamp(kPerBucket * mean / static_cast<double>(nodes), 2 * longest / kMaxBuckets,
                                 2 * longest / kMinBuckets),
-                     size * 0x1p-30, 0x1p-990});  // so that ticks are counted, however short
+                     // so that ticks are representable even for tiny buckets
+                     size * 0x1p-30, 0x1p-990});
     num_buckets_ = std::bit_ceil(static_cast<std::size_t>(2 * longest / bucket_width_) + 1);
     ticks_per_time_ = (1 << kTickBits) / bucket_width_;
     newest_in_.assign(num_buckets_ + 1, kNone);
@@ -128,27 +131,30 @@ class RingCalendarQueue {
     finish_bucket(0);
   }
 
-  // Adds one if `condition`; where not, it is on no bucket, for that is guessed wrong too often.
+  // Adds an entry if `condition`; otherwise it is written to a dummy bucket (branch-free).
   SLOTKERN_INLINE void add(double start, std::uint32_t node, bool condition) {
     const auto tick = static_cast<std::int64_t>((start - first_) * ticks_per_time_);
     const std::int64_t bucket = tick >> kTickBits;
     if (condition & (bucket <= current_)) [[unlikely]]
       return insert({to_ordered_bits(start), node, 0});
-    std::uint32_t& last =
-        newest_in_[condition ? static_cast<std::size_t>(bucket) & (num_buckets_ - 1) : num_buckets_];
+    std::uint32_t& last = newest_in_[condition
+                                         ? static_cast<std::size_t>(bucket) & (num_buckets_ - 1)
+                                         : num_buckets_];
     queued_[Arrival::rank_of(node)] =
         {to_ordered_bits(start), static_cast<std::uint32_t>(tick) % (1u << kTickBits), last};
     last = node;
     num_queued_ += condition;
   }
 
-  // The next of today; behind the last one stands a time before all of other days.
+  // Returns the next entry of the current bucket. A sentinel earlier than any other bucket follows
+  // the last one.
   const Arrival* next() const { return next_; }
   void drop_until(const Arrival* next) { next_ = next; }
   const Arrival* end() const { return end_; }
   bool empty() const { return num_queued_ == 0 && next_ == end_; }
 
-  // On to the next bucket when this one is bucket_end; where nothing waits, to that of `t`.
+  // Advances to the next bucket when the current one is exhausted; if the queue is empty, to that
+  // of `t`.
   void advance_bucket(double t) {
     if (num_queued_ == 0) {
       const double bucket = std::min((t - first_) * ticks_per_time_ / (1 << kTickBits), 0x1p60);
@@ -163,14 +169,15 @@ class RingCalendarQueue {
     std::uint32_t node = last;
     for (; node != kNone && count < kMaxCounted; ++count) {
       const QueuedArrival& each = queued_[Arrival::rank_of(node)];
-      // Those of one window stand last first: of equal starts the later one comes before.
+      // Entries of one window are listed newest first; of equal starts the one added earlier
+      // precedes.
       order[count] = static_cast<std::int32_t>(each.tick * kMaxCounted + (kMaxCounted - 1 - count));
       bucket_nodes[count] = node, node = each.next;
     }
     count_places(order, count, place);
     for (std::size_t k = 0; k < count; ++k)
-      bucket_entries_[static_cast<std::size_t>(place[k])] = {queued_[Arrival::rank_of(bucket_nodes[k])].start_bits,
-                                                   bucket_nodes[k], 0};
+      bucket_entries_[static_cast<std::size_t>(place[k])] = {
+          queued_[Arrival::rank_of(bucket_nodes[k])].start_bits, bucket_nodes[k], 0};
     bool sorted = node == kNone;
     for (; node != kNone; node = queued_[Arrival::rank_of(node)].next)
       bucket_entries_[count++] = {queued_[Arrival::rank_of(node)].start_bits, node, 0};
@@ -185,11 +192,11 @@ class RingCalendarQueue {
  private:
   struct QueuedArrival {
     std::int64_t start_bits;
-    std::uint32_t tick;    // of its bucket
-    std::uint32_t next;  // node of the same bucket
+    std::uint32_t tick;  // position within its bucket
+    std::uint32_t next;  // next node in the same bucket, or kNone
   };
 
-  // How many are less than each.
+  // Computes for each entry how many entries are smaller.
   static void count_places(const std::array<std::int32_t, kMaxCounted>& order, std::size_t count,
                            std::array<std::int32_t, kMaxCounted>& place) {
     for (std::size_t first = 0; first < count; first += 8) {
@@ -213,10 +220,10 @@ class RingCalendarQueue {
     }
   }
 
-  // One of today: where parts are much shorter than the longest.
+  // Inserts into the current bucket: happens if parts are much shorter than the longest.
   SLOTKERN_NOINLINE void insert(const Arrival& arrival) {
     Arrival* next = bucket_entries_.data() + (next_ - bucket_entries_.data());
-    if (next == bucket_entries_.data()) {  // else one has left its place
+    if (next == bucket_entries_.data()) {  // otherwise a consumed entry has left a gap
       std::move_backward(next, end_ + 1, end_ + 2);
       ++next, ++end_;
     }
@@ -226,7 +233,8 @@ class RingCalendarQueue {
     next_ = next - 1;
   }
 
-  // Today has so many, and ends half a bucket early, bucket_nodes is before tomorrow however it is rounded.
+  // Completes the current bucket of `count` entries with the sentinel, half a bucket before its
+  // end: so it precedes the next bucket in spite of rounding.
   void finish_bucket(std::size_t count) {
     const double bucket_end = first_ + (static_cast<double>(current_) + 0.5) * bucket_width_;
     bucket_entries_[count] = {to_ordered_bits(bucket_end), kNone, 0};
@@ -236,8 +244,9 @@ class RingCalendarQueue {
   std::size_t num_buckets_ = 0, num_queued_ = 0;
   double first_ = 0, bucket_width_ = 0, ticks_per_time_ = 0;
   std::int64_t current_ = 0;
-  std::vector<std::uint32_t> newest_in_;  // node by bucket, and of none
-  std::vector<QueuedArrival> queued_;          // by rank
+  // last node added, by bucket; then that of the dummy bucket
+  std::vector<std::uint32_t> newest_in_;
+  std::vector<QueuedArrival> queued_;  // by rank
   std::vector<Arrival> bucket_entries_;
   const Arrival* next_ = nullptr;
   Arrival* end_ = nullptr;

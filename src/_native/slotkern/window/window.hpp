@@ -1,8 +1,8 @@
-// A window and its parts, and many windows in arrays: what every search answers with.
+// A window with its parts, and a table of windows: the result of every search.
 //
 // WindowTable: row i is a window, or none (no parts, figures NaN). Its parts lie at first(i) to
-// ends[i], ascending by node. Memory: 48 bytes a window and 32 a part, of many perhaps a
-// quarter more (window/find.hpp), and 9 a window where something is not proven.
+// ends[i], ascending by node. Memory: 48 bytes per window and 32 per part, up to a quarter more for
+// tables of many (window/find.hpp), and 9 per window if a value is not proven.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace slotkern {
 struct Part {
   std::size_t row;
   std::int32_t node;
-  std::uint32_t at = 0;  // row of PreparedSlots where it was found: no more than a hint
+  std::uint32_t at = 0;  // row of PreparedSlots; only a hint
   double length, cost;
 
   Part() = default;
@@ -26,12 +26,12 @@ struct Part {
       : row(from), node(id), at(found_at), length(time), cost(money) {}
 };
 
-// The figures of a window.
+// The figures of a window; `runtime` and `processor_time` in the slots' time unit.
 struct Found {
   double start = 0, runtime = 0, cost = 0, processor_time = 0, value = 0;
 };
 
-// One row of figures, and one part with its times, as the doors show them.
+// Rows of the tables that the bindings return: a window, and a part with its times.
 struct WindowRow {
   double start, finish, runtime, cost, processor_time, value;
 };
@@ -43,9 +43,9 @@ struct PartRow {
 
 struct WindowTable {
   std::vector<Found> found;
-  std::vector<std::size_t> ends;  // of the parts of each
+  std::vector<std::size_t> ends;  // end of the parts of each window
   std::vector<Part> parts;
-  std::vector<double> bounds;         // both empty while every value is proven
+  std::vector<double> bounds;  // bounds and proven are empty while every value is proven
   std::vector<std::uint8_t> proven;
 
   std::size_t size() const { return found.size(); }
@@ -64,15 +64,15 @@ struct WindowTable {
     found.reserve(windows), ends.reserve(windows), parts.reserve(of_parts);
   }
 
-  // Added, or, without memory, as they were before: this and all below but add_all(), which may
-  // have added some.
+  // Strong guarantee on bad_alloc for all add functions except add_all(), which may have appended a
+  // prefix.
   void add(const Found& window, const Part* from, std::size_t n) {
     make_room(n);
     parts.insert(parts.end(), from, from + n);
     end_row(window);
   }
 
-  // The same, of n parts that the caller writes.
+  // Adds a window whose n parts the caller writes to the returned array.
   Part* add_row(const Found& window, std::size_t n) {
     make_room(n);
     parts.resize(parts.size() + n);
@@ -92,7 +92,7 @@ struct WindowTable {
     if (!bounds.empty()) bounds.pop_back(), proven.pop_back();
   }
 
-  // Says how good the last one is known to be.
+  // Sets the bound and the proof of the last window.
   void set_bound(double bound, bool is_proven) {
     if (bounds.empty()) {
       if (is_proven && bound == found.back().value) return;
@@ -109,7 +109,7 @@ struct WindowTable {
     if (other.any(i)) set_bound(other.bound(i), other.is_proven(i));
   }
 
-  // All of another one.
+  // Appends all rows of another table.
   void add_all(const WindowTable& other) {
     if (!bounds.empty() || !other.bounds.empty()) {
       for (std::size_t i = 0; i < other.size(); ++i) add_from(other, i);
