@@ -89,9 +89,9 @@ void cached_bounds_change_no_result() {
       if (!below(9)) {
         InterruptScope watch;
         watch.arm(true);
-        detail::asked.fetch_or(detail::by_signal);
+        detail::stop_flags.fetch_or(detail::by_signal);
         const Status status = find_window(prepared, memory, query, criterion, shape).status;
-        detail::asked.fetch_and(~unsigned{detail::by_signal});
+        detail::stop_flags.fetch_and(~unsigned{detail::by_signal});
         interrupted += status == Status::interrupted;
       }
       const Answer mine = find_window(prepared, memory, query, criterion, shape);

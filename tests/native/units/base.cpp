@@ -103,17 +103,17 @@ void handled_signals_stop_a_call() {
       InterruptScope watch;
       watch.arm(true);
       std::raise(signal);
-      CHECK(handled == signal && asked == 0);
+      CHECK(handled == signal && stop_flags == 0);
       watch.install();
       watch.clear();
-      CHECK(!watch.stops(asked));
+      CHECK(!watch.stops(stop_flags));
       handled = 0;
       std::raise(signal);
-      CHECK(handled == signal && watch.stops(asked));
+      CHECK(handled == signal && watch.stops(stop_flags));
       watch.clear();
-      CHECK(!watch.stops(asked));
+      CHECK(!watch.stops(stop_flags));
     }
-    CHECK(std::signal(signal, SIG_DFL) != SIG_DFL && asked == 0);
+    CHECK(std::signal(signal, SIG_DFL) != SIG_DFL && stop_flags == 0);
   }
 }
 

@@ -452,11 +452,11 @@ void interrupts_are_reported() {
   const double cost[] = {1, 2.5, 3}, value[] = {1, 2, 4};
   InterruptScope watch;
   watch.arm(true);
-  detail::asked = detail::by_signal;
+  detail::stop_flags = detail::by_signal;
   std::vector<Choice>* choices = nullptr;
   CHECK(choose(cost, value, 3, 2, 2, 4, 0, 1 << 30, 1e9, Method::search, choices).status ==
         Status::interrupted);
-  detail::asked = 0;
+  detail::stop_flags = 0;
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ void added_slots_keep_other_bounds() {
   CHECK(prepare_slots(after, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   InterruptScope watch;
   watch.arm(true);
-  detail::asked.fetch_or(detail::by_signal);  // an interrupted call changes nothing
+  detail::stop_flags.fetch_or(detail::by_signal);  // an interrupted call changes nothing
   CHECK(extend_pool(pool, after, {1, 1, 1}, state) == Status::interrupted);
   watch.clear();
   CHECK(pool.state().free.size() == 2 &&

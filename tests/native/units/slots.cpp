@@ -116,7 +116,7 @@ void key_index_has_no_false_negatives() {
   std::vector<float> leasts(blocks, 0.0f);  // over all capacities
   MinKeyByCapacity keys;
   keys.reset(blocks, blocks, true);
-  std::size_t hidden = 0, shown = 0, learnt = 0;
+  std::size_t hidden = 0, shown = 0, computed = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::size_t block = below(8), row = block * 64 + below(64);
     const float before = room[row];
@@ -147,9 +147,9 @@ void key_index_has_no_false_negatives() {
     for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
       any |= key[j] <= most && room[j] >= begins;
     CHECK((keys.pass(0, from, most) >> block & 1) == any);
-    learnt += any ? 1 : 0;
+    computed += any ? 1 : 0;
   }
-  CHECK(hidden > 1000 && shown > 1000 && learnt > 100);
+  CHECK(hidden > 1000 && shown > 1000 && computed > 100);
 }
 
 // compute() separates all classes, the lowest included: a row at the lower end of a class counts

@@ -31,37 +31,37 @@ class InterruptScope;
 namespace detail {
 
 // Reasons to stop long calls: SIGINT, a fork, another signal.
-enum Asked : unsigned { by_signal = 1, by_fork = 2, by_other = 4 };
+enum StopReason : unsigned { by_signal = 1, by_fork = 2, by_other = 4 };
 
-inline std::atomic<unsigned> asked{0};
-inline std::atomic<std::uint64_t> arrived{0};  // bit mask of signals, SIGINT included
-inline thread_local InterruptScope* watch = nullptr;  // of this thread's current call
+inline std::atomic<unsigned> stop_flags{0};
+inline std::atomic<std::uint64_t> arrived_signals{0};  // bit mask of signals, SIGINT included
+inline thread_local InterruptScope* current_scope = nullptr;  // of this thread's current call
 
 inline std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal & 63); }
 
-inline void note(int signal) {
-  arrived.fetch_or(bit_of(signal));
-  asked.fetch_or(signal == SIGINT ? by_signal : by_other);
+inline void record_signal(int signal) {
+  arrived_signals.fetch_or(bit_of(signal));
+  stop_flags.fetch_or(signal == SIGINT ? by_signal : by_other);
 }
 
 #if defined(_WIN32)
 using Handling = void (*)(int);
-inline Handling before = SIG_DFL;
+inline Handling previous_handlers = SIG_DFL;
 inline void on_signal(int signal) {
-  before(signal);
-  note(signal);
+  previous_handlers(signal);
+  record_signal(signal);
 }
 #else
 using Handling = struct sigaction;
 inline constexpr int kSignals = 64;
-inline Handling before[kSignals];
+inline Handling previous_handlers[kSignals];
 inline void on_signal(int signal, siginfo_t* info, void* context) {
-  const Handling& handling = before[signal & 63];
+  const Handling& handling = previous_handlers[signal & 63];
   if (handling.sa_flags & SA_SIGINFO)
     handling.sa_sigaction(signal, info, context);
   else
     handling.sa_handler(signal);
-  note(signal);  // last: the interpreter's handler has run
+  record_signal(signal);  // last: the interpreter's handler has run
 }
 
 // Signals that programs send each other. Other signals count only if they have the handler of
@@ -87,15 +87,15 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
   ~InterruptScope() {
     if (!armed_) return;
-    detail::watch = outer_;
-    if (installed_) restore();
+    detail::current_scope = outer_;
+    if (installed_) restore_handlers();
   }
 
   void arm(bool runs_python_handlers) {
     armed_ = true;
     runs_handlers_ = runs_python_handlers;
-    outer_ = detail::watch;
-    detail::watch = this;
+    outer_ = detail::current_scope;
+    detail::current_scope = this;
   }
 
   // Installs the handlers, at most once per call.
@@ -108,7 +108,7 @@ class InterruptScope {
       if (found != SIG_ERR) std::signal(SIGINT, found);
       return;
     }
-    detail::before = found;
+    detail::previous_handlers = found;
     installed_ = detail::bit_of(SIGINT);
 #else
     detail::Handling python;
@@ -119,22 +119,22 @@ class InterruptScope {
       const bool plain = !(found.sa_flags & SA_SIGINFO);
       if (plain && (found.sa_handler == SIG_DFL || found.sa_handler == SIG_IGN)) continue;
       if (!detail::is_common(signal) && !(plain && found.sa_handler == python.sa_handler)) continue;
-      detail::before[signal] = found;
+      detail::previous_handlers[signal] = found;
       found.sa_sigaction = detail::on_signal;
       found.sa_flags |= SA_SIGINFO;
       if (sigaction(signal, &found, nullptr) == 0) installed_ |= detail::bit_of(signal);
     }
     if (!installed_) return;
 #endif
-    forget();
+    clear_signals();
     began_ = Clock::now();
   }
 
   // Call before the interpreter runs its handlers: a signal that arrives later counts as a new one.
   void clear() {
-    if (detail::asked.load(std::memory_order_relaxed) & kSignaled) {
-      stopped_ |= detail::arrived.load();
-      forget();
+    if (detail::stop_flags.load(std::memory_order_relaxed) & kSignaled) {
+      stopped_ |= detail::arrived_signals.load();
+      clear_signals();
     }
     if (!installed_) return;
     const Clock::time_point now = Clock::now();
@@ -142,10 +142,10 @@ class InterruptScope {
     began_ = now;
   }
 
-  bool stops(unsigned asked) const {
-    if (!runs_handlers_ || asked == 0) return (asked & detail::by_fork) != 0;
-    if (asked & (detail::by_signal | detail::by_fork)) return true;
-    return (detail::arrived.load() & ~stopped_) != 0 || Clock::now() - began_ >= spent_;
+  bool stops(unsigned flags) const {
+    if (!runs_handlers_ || flags == 0) return (flags & detail::by_fork) != 0;
+    if (flags & (detail::by_signal | detail::by_fork)) return true;
+    return (detail::arrived_signals.load() & ~stopped_) != 0 || Clock::now() - began_ >= spent_;
   }
 
  private:
@@ -153,26 +153,26 @@ class InterruptScope {
 
   static constexpr unsigned kSignaled = detail::by_signal | detail::by_other;
 
-  static void forget() {
-    detail::arrived.store(0);
-    detail::asked.fetch_and(~kSignaled);
+  static void clear_signals() {
+    detail::arrived_signals.store(0);
+    detail::stop_flags.fetch_and(~kSignaled);
   }
 
   // Restores the previous handlers, except those that other code has replaced meanwhile.
-  void restore() {
+  void restore_handlers() {
 #if defined(_WIN32)
-    const detail::Handling found = std::signal(SIGINT, detail::before);
+    const detail::Handling found = std::signal(SIGINT, detail::previous_handlers);
     if (found != detail::on_signal) std::signal(SIGINT, found);
 #else
     for (int signal = 1; signal < detail::kSignals; ++signal) {
       if (!(installed_ & detail::bit_of(signal))) continue;
       detail::Handling found;
-      if (sigaction(signal, &detail::before[signal], &found) == 0 &&
+      if (sigaction(signal, &detail::previous_handlers[signal], &found) == 0 &&
           !((found.sa_flags & SA_SIGINFO) && found.sa_sigaction == detail::on_signal))
         sigaction(signal, &found, nullptr);
     }
 #endif
-    forget();
+    clear_signals();
   }
 
   bool armed_ = false, runs_handlers_ = false, tried_ = false;
@@ -185,25 +185,25 @@ class InterruptScope {
 
 // Call before work that may take more than a few milliseconds.
 inline void enable_interrupts() {
-  if (detail::watch) detail::watch->install();
+  if (detail::current_scope) detail::current_scope->install();
 }
 
 SLOTKERN_INLINE void poll() {
-  const unsigned asked = detail::asked.load(std::memory_order_relaxed);
-  if (asked != 0) [[unlikely]]
-    if (detail::watch && detail::watch->stops(asked)) throw Interrupted{};
+  const unsigned flags = detail::stop_flags.load(std::memory_order_relaxed);
+  if (flags != 0) [[unlikely]]
+    if (detail::current_scope && detail::current_scope->stops(flags)) throw Interrupted{};
 }
 
 // Suppresses interrupts in scope, for updates that must complete.
 class InterruptMask {
  public:
-  InterruptMask() : watch_(detail::watch) { detail::watch = nullptr; }
-  ~InterruptMask() { detail::watch = watch_; }
+  InterruptMask() : suppressed_(detail::current_scope) { detail::current_scope = nullptr; }
+  ~InterruptMask() { detail::current_scope = suppressed_; }
   InterruptMask(const InterruptMask&) = delete;
   InterruptMask& operator=(const InterruptMask&) = delete;
 
  private:
-  InterruptScope* watch_;
+  InterruptScope* suppressed_;
 };
 
 }  // namespace slotkern

@@ -1,7 +1,7 @@
 // Lazily built value with lock-free publication.
 //
 // Several threads may build concurrently; the results are equal, one is published and the others
-// are discarded.
+// are discarded. drop() and assignment must not run concurrently with readers.
 #pragma once
 
 #include <atomic>

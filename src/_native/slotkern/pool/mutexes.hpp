@@ -63,9 +63,9 @@ class MutexRegistry {
 
   void before_fork() {
     own_.lock();
-    detail::asked.fetch_or(detail::by_fork);
+    detail::stop_flags.fetch_or(detail::by_fork);
     for (std::shared_mutex* mutex : known_) mutex->lock();
-    detail::asked.fetch_and(~unsigned{detail::by_fork});
+    detail::stop_flags.fetch_and(~unsigned{detail::by_fork});
   }
   void after_in_parent() {
     for (std::shared_mutex* mutex : known_) mutex->unlock();

@@ -107,7 +107,7 @@ class PreparedSlots {
   std::size_t last_row_position_at(double t) const {
     return order.empty() ? position_at(t) : order.position_of(order.last_starting_by(t)) * 64 + 63;
   }
-  // True if no slot after this row starts by t. Also false if its block has no later slot to compare.
+  // True if no slot after this row starts by t. Also false if its block has no later slot.
   bool is_last_starting_by(double t, std::size_t row) const {
     if (order.empty()) return row + 1 == slots.size() || slots[row + 1].start > t;
     const std::uint64_t behind = occupied[row / 64] >> row % 64 >> 1;

@@ -182,8 +182,8 @@ Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>
       }
       chunks.submit(c, std::move(table));
     };
-    const auto work = [&, watch = detail::watch] {
-      detail::watch = watch;
+    const auto work = [&, watch = detail::current_scope] {
+      detail::current_scope = watch;
       std::size_t c = 0;
       const Status status = guarded([&] {
         auto find = make();
