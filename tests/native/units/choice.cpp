@@ -23,8 +23,8 @@ void select_heaviest_matches_sorting() {
       cost.push_back(static_cast<double>(below(12)));
       value.push_back(static_cast<double>(below(12)) - 4);
     }
-    ItemSet side;
-    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, 0.5, side);
+    ItemSet heaviest;
+    LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, 0.5, heaviest);
     std::vector<int> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     const auto weigh = [&](int i) {
@@ -34,8 +34,9 @@ void select_heaviest_matches_sorting() {
     order.resize(static_cast<std::size_t>(n));
     double weight = 0, money = 0;
     for (const int i : order) weight += weigh(i), money += cost[static_cast<std::size_t>(i)];
-    CHECK(side.weight == weight && side.cost == money && side.min_weight == weigh(order.back()));
-    std::vector<int> chosen = side.chosen;
+    CHECK(heaviest.weight == weight && heaviest.cost == money);
+    CHECK(heaviest.min_weight == weigh(order.back()));
+    std::vector<int> chosen = heaviest.chosen;
     std::sort(chosen.begin(), chosen.end());
     std::sort(order.begin(), order.end());
     CHECK(chosen == order);
@@ -63,17 +64,17 @@ void lagrangian_bounds_are_valid() {
     LagrangianBound lagrange;
     const bool any = lagrange.solve({cost.data(), value.data(), count}, n, budget, 1000, 0,
                                     -kInfinity,
-                                    [&](const ItemSet& side) { return side.cost <= budget; });
+                                    [&](const ItemSet& set) { return set.cost <= budget; });
     CHECK(any == (best > -kInfinity));
     if (!any) continue;
     CHECK(lagrange.bound >= best - 1e-9 && lagrange.feasible.cost <= budget);
     CHECK(lagrange.feasible.value <= best);
     if (lagrange.is_optimal) CHECK(lagrange.feasible.value == best);
     double weight = lagrange.lambda * budget;
-    ItemSet side;
+    ItemSet heaviest;
     LagrangianBound::select_heaviest({cost.data(), value.data(), count}, n, 1, lagrange.lambda,
-        side);
-    weight += side.weight;
+        heaviest);
+    weight += heaviest.weight;
     if (!lagrange.is_optimal) CHECK(std::fabs(weight - lagrange.bound) < 1e-9 * (1 + weight));
   }
 }

@@ -112,7 +112,7 @@ class Knapsack : public KnapsackIncumbent {
   void run_stages(double first_lambda, const ItemSet* cheapest) {
     const bool first = best == -kInfinity;
     const double stop = tolerance_.cutoff(best) - forced_.value;
-    const auto is_feasible = [&](const ItemSet& side) { return fits(side.chosen, side.cost); };
+    const auto is_feasible = [&](const ItemSet& set) { return fits(set.chosen, set.cost); };
     if (!lagrange_.solve(items_, pick_, capacity_, max_cost_sum_, first_lambda, stop, is_feasible,
         cheapest)) {
       bound = -kInfinity;
@@ -149,8 +149,8 @@ class Knapsack : public KnapsackIncumbent {
   // by falling weight if a search follows.
   void reduce(bool sorted = true) {
     const double lambda = lagrange_.lambda;
-    LagrangianBound::select_heaviest(items_, pick_, 1, lambda, side_);
-    mark(side_.chosen);
+    LagrangianBound::select_heaviest(items_, pick_, 1, lambda, heaviest_);
+    mark(heaviest_.chosen);
     weight_.resize(static_cast<std::size_t>(items_.count));
     double next = -kInfinity;
     for (int i = 0; i < items_.count; ++i) {
@@ -158,7 +158,7 @@ class Knapsack : public KnapsackIncumbent {
       if (!marked_[at(i)]) next = std::max(next, weight_[at(i)]);
     }
     double last = kInfinity;
-    for (const int i : side_.chosen) last = std::min(last, weight_[at(i)]);
+    for (const int i : heaviest_.chosen) last = std::min(last, weight_[at(i)]);
     const double gap = bound - tolerance_.cutoff(best);
     core_.clear();
     fixed_.clear();
@@ -381,7 +381,7 @@ class Knapsack : public KnapsackIncumbent {
   std::int64_t work_at_start_ = 0, work_limit_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t table_work_ = -1;  // units of work of the table; -1 if it is not applicable
   LagrangianBound lagrange_;
-  ItemSet side_;
+  ItemSet heaviest_;
   Core core_;
   CoreBranchAndBound branch_and_bound_;
   CoreDynamicProgram dp_;

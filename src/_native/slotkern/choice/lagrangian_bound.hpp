@@ -4,7 +4,7 @@
 //
 // For any multiplier lambda >= 0, (sum of the n largest z - lambda * c) + lambda * b is an upper
 // bound; the minimum over lambda is the bound of the linear relaxation. The bound is convex and
-// piecewise linear in lambda, so two sets of n items on either side of the budget give two lines,
+// piecewise linear in lambda, so two sets of n items on either set of the budget give two lines,
 // and their crossing is the next lambda. O(m + n log n) a step, usually a handful of steps.
 #pragma once
 
@@ -56,20 +56,20 @@ class LagrangianBound {
   bool is_optimal = false;  // `feasible` is an optimal set
 
   static void select_heaviest(const Items& items, int n, double scale, double lambda,
-      ItemSet& side) {
-    std::vector<int>& ids = side.chosen;
+      ItemSet& set) {
+    std::vector<int>& ids = set.chosen;
     const auto weigh = [&](int i) { return scale * items.value[i] - lambda * items.cost[i]; };
     if (n <= kMaxInsertion)
       select_by_insertion(items.count, n, weigh, ids);
     else
       select_by_partition(items.count, n, weigh, ids);
-    side.weight = side.value = side.cost = 0;
+    set.weight = set.value = set.cost = 0;
     for (const int i : ids) {
-      side.weight += weigh(i);
-      side.value += items.value[i];
-      side.cost += items.cost[i];
+      set.weight += weigh(i);
+      set.value += items.value[i];
+      set.cost += items.cost[i];
     }
-    side.min_weight = weigh(ids.back());
+    set.min_weight = weigh(ids.back());
   }
 
   // Computes the smallest bound, or stops early at a bound <= `stop`. `fits(set)` is the budget

@@ -202,7 +202,7 @@ struct ValueGroups {
   // fit.
   bool solve_dual(const Items& items, Plan& plan, double lambda) {
     if (!lagrangian_.solve(items, n, plan.budget, max_key_sum, lambda, -kInfinity,
-                     [&](const ItemSet& side) { return side.cost <= plan.budget * (1 + kMargin); }))
+                     [&](const ItemSet& set) { return set.cost <= plan.budget * (1 + kMargin); }))
       return false;
     plan.lambda = lagrangian_.is_optimal ? 0 : lagrangian_.lambda;
     plan.bound = lagrangian_.bound + knapsack.noise(n, plan.lambda * max_key_sum);

@@ -63,8 +63,8 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     if (!(plan.bound > this->cutoff(best, plan.lambda))) return false;
     heaviest = 0;
     if (n > 1) {
-      LagrangianBound::select_heaviest(items, n - 1, 1, plan.lambda, work.side);
-      heaviest = work.side.weight;
+      LagrangianBound::select_heaviest(items, n - 1, 1, plan.lambda, work.heaviest);
+      heaviest = work.heaviest.weight;
     }
     return true;
   }

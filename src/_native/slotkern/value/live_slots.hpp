@@ -132,7 +132,7 @@ struct ValueWorkspace : LiveSlots {
   std::vector<double> times;
   std::vector<double> column;  // values of a function that ignores the length
   std::vector<std::size_t> candidates;
-  ItemSet side;
+  ItemSet heaviest;
 };
 
 }  // namespace slotkern

@@ -89,25 +89,25 @@ class NewestSweep {
     for (const Joining& one : added) next_expiry_ = std::min(next_expiry_, one.latest);
     std::size_t num_hopeful = added.size();
     if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
-    bool going = true;
+    bool within_limit = true;
     if (num_hopeful > kMaxOneByOne) {
       std::stable_sort(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(num_hopeful),
-          heavier);
+                       heavier);
       w_.merge(added.data(), num_hopeful);
       solve_all(shape, plan, t);
-      going = update_cutoff(plan, cutoff);
+      within_limit = update_cutoff(plan, cutoff);
     } else {
-      for (std::size_t i = 0; i < num_hopeful && going; ++i) {
+      for (std::size_t i = 0; i < num_hopeful && within_limit; ++i) {
         const Joining one = added[i];
         if (bound_with(one.weight, plan) > cutoff) {
           solve_newest(shape, plan, one.row, one.key, one.value, t);
-          going = update_cutoff(plan, cutoff);
+          within_limit = update_cutoff(plan, cutoff);
         }
         w_.insert(one.weight, one.key, one.value, one.latest, one.row, one.anchor);
       }
     }
     added.clear();
-    return going;
+    return within_limit;
   }
 
   // Updates the cutoff after a knapsack. Returns false if the work limit is reached.
@@ -150,9 +150,9 @@ class NewestSweep {
     };
     const auto rest = std::stable_partition(added.begin(), added.end(), can_win);
     std::stable_sort(rest, added.end(), heavier);
-    const auto hopeful = static_cast<std::size_t>(rest - added.begin());
-    w_.merge(added.data() + hopeful, added.size() - hopeful);
-    return hopeful;
+    const auto num_hopeful = static_cast<std::size_t>(rest - added.begin());
+    w_.merge(added.data() + num_hopeful, added.size() - num_hopeful);
+    return num_hopeful;
   }
 
   static bool heavier(const Joining& a, const Joining& b) { return a.weight > b.weight; }

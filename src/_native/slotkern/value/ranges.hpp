@@ -144,8 +144,8 @@ class GroupRanges {
     if (!(range.bound > cutoff)) return false;
     range.heaviest = 0;
     if (n_ > 1) {
-      LagrangianBound::select_heaviest(items, n_ - 1, 1, plan.lambda, w_.side);
-      range.heaviest = w_.side.weight;
+      LagrangianBound::select_heaviest(items, n_ - 1, 1, plan.lambda, w_.heaviest);
+      range.heaviest = w_.heaviest.weight;
     }
     if (range.first == range.last) return true;
     filter_rows(range, shape, plan.lambda, budget_charge, cutoff);

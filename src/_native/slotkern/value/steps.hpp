@@ -196,16 +196,16 @@ class StepSweep {
     if (!value_live(shape, t)) return;
     const Items items{w_.key.data(), w_.value.data(), static_cast<int>(w_.row.size())};
     const double budget_charge = lambda * plan.budget;
-    LagrangianBound::select_heaviest(items, n_, 1, lambda, w_.side);
-    threshold_ = w_.side.min_weight;
-    double top = w_.side.weight;
+    LagrangianBound::select_heaviest(items, n_, 1, lambda, w_.heaviest);
+    threshold_ = w_.heaviest.min_weight;
+    double top = w_.heaviest.weight;
     bool anchored = false;
-    for (const int j : w_.side.chosen) anchored |= w_.anchor[at(j)] != 0;
+    for (const int j : w_.heaviest.chosen) anchored |= w_.anchor[at(j)] != 0;
     if (!anchored && !options_.group_span) {  // the heaviest anchor replaces the last slot
       double heaviest = -kInfinity;
       for (std::size_t j = 0; j < w_.row.size(); ++j)
         if (w_.anchor[j]) heaviest = std::max(heaviest, w_.value[j] - lambda * w_.key[j]);
-      top += heaviest - w_.side.min_weight;
+      top += heaviest - w_.heaviest.min_weight;
     }
     if (!(top + budget_charge > state_.cutoff(state_.incumbent, lambda))) return;
     if (anchors > kFewAnchors || options_.group_span) {
