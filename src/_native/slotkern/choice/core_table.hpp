@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "slotkern/choice/core.hpp"
-#include "slotkern/choice/problem.hpp"
 #include "slotkern/choice/knapsack_table.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 

@@ -24,11 +24,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/knapsack_incumbent.hpp"
 #include "slotkern/choice/core.hpp"
 #include "slotkern/choice/core_table.hpp"
-#include "slotkern/choice/problem.hpp"
+#include "slotkern/choice/knapsack_incumbent.hpp"
 #include "slotkern/choice/local_search.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 

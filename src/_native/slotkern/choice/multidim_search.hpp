@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "slotkern/choice/multidim_bound.hpp"
-#include "slotkern/choice/transposition_table.hpp"
 #include "slotkern/choice/suffix_bounds.hpp"
+#include "slotkern/choice/transposition_table.hpp"
 
 namespace slotkern {
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "slotkern/value/search.hpp"
 #include "slotkern/value/constrained_search.hpp"
+#include "slotkern/value/search.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {
