@@ -1,5 +1,6 @@
-// One sweep for all alternatives against repeated search by "first" and cutting; within limits on
-// sums, which the sweep refuses, repeated search and booking in a pool, by every criterion.
+// Fuzzes the one-sweep search of all alternatives against repeated search by "first" and cutting;
+// under sum limits, which the sweep rejects, against repeated search and booking in a pool, by
+// every criterion.
 #include <set>
 
 #include "oracle.hpp"
@@ -15,7 +16,7 @@ struct Piece {
   std::size_t origin;
 };
 
-// Windows that a pool gives one after another.
+// Computes windows that a pool returns one after another.
 slotkern::Status find_and_book(slotkern::PreparedSlots& prepared,
                                const std::vector<fuzz::Row>& rows, slotkern::Query query,
                                int criterion, slotkern::ShapeKind shape, std::size_t limit,
@@ -47,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes bytes(data, size);
   const std::vector<Row> rows = make_rows(bytes, 6, 3);
   Asked asked = make_query(bytes, rows, 6);
-  static constexpr std::size_t kMost = 40;  // of alternatives that are compared
+  static constexpr std::size_t kMost = 40;  // at most this many alternatives are compared
   const std::size_t limit = bytes.one_in(4) ? bytes.below(4) : kMost;
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   Limited limited;
@@ -68,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     status = find_and_book(prepared, rows, query, criterion, shape, limit, out);
   }
   ++tally.searches;
-  if (status == Status::volume_too_small) {  // perhaps after that many windows
+  if (status == Status::volume_too_small) {  // possibly after that many windows
     double longest = 0;
     for (const Row& row : rows) {
       const double length = length_on(query, row.performance);

@@ -1,5 +1,5 @@
-// Slots and requests out of a fuzzer's bytes: few nodes, rich in ties, touching slots, equal
-// ends, numbers a bit apart, huge and tiny ones, limits met exactly or missed by one bit.
+// Builds slots and requests from a fuzzer's bytes: few nodes, many ties, touching slots, equal
+// ends, numbers that differ by ulps, huge and tiny ones, limits met exactly or missed by one bit.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 #include "slotkern/pool/adaptive_cost_search.hpp"
 
-// Most of an execution's time went into stacks of allocations: two frames are enough, and what
-// was freed so long ago is not used by such short runs.
+// Stack traces of allocations took most of the time: two frames suffice, and so short runs do not
+// use memory that was freed long ago.
 extern "C" __attribute__((used)) const char* __asan_default_options() {
   return "malloc_context_size=2:quarantine_size_mb=4";
 }
@@ -24,7 +24,7 @@ namespace fuzz {
 
 using namespace slotkern;
 
-// How many searches there were and how many of them found something, said at the end.
+// Counts the searches and those that found something; printed at the end.
 struct Tally {
   const char* what;
   std::uint64_t runs = 0, searches = 0, found = 0;
@@ -36,7 +36,7 @@ struct Tally {
   }
 };
 
-// The exact sum of term(i) over some rows, rounded once; not finite if a plain sum is not.
+// Returns the exact sum of term(i) over some rows, rounded once; not finite if a plain sum is not.
 template <class All, class Term>
 double rounded_sum(const All& rows, Term term) {
   static thread_local ExactSum sum;
@@ -120,14 +120,14 @@ struct Palette {
   }
 };
 
-// At most `nodes` nodes with at most `per_node` slots each, valid and sorted.
+// Creates at most `nodes` nodes with at most `per_node` slots each, valid and sorted.
 inline std::vector<Row> make_rows(Bytes& bytes, std::size_t nodes, std::size_t per_node) {
   static const std::int32_t ids[] = {0, 1, 2, 5, 40, 41, 2147483647, 7};
   static const double origins[] = {0, 0, 0, -7, 1.7e9, 1e15};
   static const double units[] = {1, 1, 0.1, 1 / 3.0, 0x1p-20, 1e100};
   const double origin = bytes.pick(origins), unit = bytes.pick(units);
   const auto performances = Palette::performances(bytes), prices = Palette::prices(bytes);
-  const std::size_t dearness = bytes.below(4);  // fast nodes are often dear
+  const std::size_t dearness = bytes.below(4);  // fast nodes are often expensive
   std::vector<Row> rows;
   const std::size_t count = nodes - std::min(bytes.below(2 * nodes), nodes);
   for (std::size_t k = 0; k < count; ++k) {
@@ -156,8 +156,8 @@ struct Asked {
   std::vector<std::uint8_t> mask;  // empty: no filter
 };
 
-// How long a part runs, and what orders parts by cost: the price, or what the part costs. What a
-// unit of work costs must be finite.
+// The run time of a part, and the key that orders parts by cost: the price, or the part's cost. The
+// cost of a unit of work must be finite.
 inline double length_on(const Query& query, double performance) {
   const double time = query.setup + query.volume / performance;
   if (query.step == 0 || time / query.step >= 0x1p52) return time;
@@ -172,7 +172,7 @@ inline double key_of(const Query& query, const Row& row, bool square) {
   return row.price > 0 ? row.price * length_on(query, row.performance) : 0;
 }
 
-// What n of the rows cost, in a shape.
+// Returns the cost of n of the rows, in a shape.
 inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n,
                       const Query& query, bool square) {
   std::vector<double> keys;
@@ -188,7 +188,7 @@ inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n,
   return square ? length_on(query, slowest) * sum : sum;
 }
 
-// The limits are often met exactly, or missed by one bit.
+// Creates a request; its limits are often met exactly, or missed by one bit.
 inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t nodes,
                         bool filtered = true) {
   static const double parts[] = {1, 0.5, 1 / 3.0, 0.25, 0.1, 1e-9};
@@ -211,7 +211,7 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
   const double length = length_of(row, query.earliest);
   if (length > 0) query.volume = bytes.pick(parts) * length * row.performance;
   if (!(query.volume > 0) || std::isinf(query.volume)) query.volume = 1;
-  if (bytes.one_in(4)) {  // charged: lengths like those of the slots
+  if (bytes.one_in(4)) {  // with overhead: lengths similar to those of the slots
     static const double shares[] = {0, 1, 0.5, 0.1, 1 / 3.0, 2};
     const double own = query.volume / row.performance;
     if (std::isfinite(own)) {
@@ -235,12 +235,12 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
   }
   if (bytes.below(3)) {
     query.budget = cost_of(bytes, rows, static_cast<std::size_t>(query.n), query, bytes.below(2));
-    if (std::isnan(query.budget)) query.budget = kInfinity;  // an infinite length for nothing
+    if (std::isnan(query.budget)) query.budget = kInfinity;  // infinite length at price 0
     const std::size_t off = bytes.below(8);
     if (off == 6) query.budget = std::max(0.0, next_down(query.budget));
-    if (off == 7) query.budget *= 1 - 0x1p-49;  // by more than decimals are rounded
+    if (off == 7) query.budget *= 1 - 0x1p-49;  // by more than the rounding of decimals
     if (bytes.one_in(16)) query.budget = bytes.below(2) ? 0 : 5e-324;
-    if (std::isnan(query.budget)) query.budget = kInfinity;  // no cost in an endless time
+    if (std::isnan(query.budget)) query.budget = kInfinity;  // price 0 for an infinite time
   }
   if (filtered && bytes.one_in(5))
     for (std::size_t i = 0; i < rows.size(); ++i) asked.mask.push_back(bytes.below(4) != 0);

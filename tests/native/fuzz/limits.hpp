@@ -1,5 +1,5 @@
-// Limits on sums over parts out of a fuzzer's bytes, that some windows keep exactly or miss by one
-// bit, and the test of them, written without the kernels' own sums.
+// Builds sum limits from a fuzzer's bytes, such that some windows meet them exactly or miss them by
+// one bit, and tests them without the kernels' sums.
 #pragma once
 
 #include <deque>
@@ -8,15 +8,15 @@
 
 namespace fuzz {
 
-// The sum of finite terms, without rounding but once: a long binary number of 2200 bits, its
-// lowest worth the least subnormal.
+// The sum of finite terms, rounded once: a fixed-point number of 2200 bits whose lowest bit is the
+// smallest subnormal.
 class LongSum {
  public:
   void add(double x) {
     if (x == 0) return;
     int exponent = 0;
     const auto digits = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
-    const int at = exponent - 53 + 1074;  // negative of subnormals: their low digits are 0
+    const int at = exponent - 53 + 1074;  // negative for subnormals: their low digits are 0
     const std::int64_t whole = at < 0 ? digits / (std::int64_t{1} << -at) : digits;
     const int place = std::max(at, 0);
     std::int64_t low = whole % 0x1000000, rest = whole / 0x1000000;
@@ -24,14 +24,14 @@ class LongSum {
       words_.at(static_cast<std::size_t>(k)) += low * (std::int64_t{1} << place % 24);
   }
 
-  // The nearest double; of two as near the one whose last bit is 0.
+  // Returns the nearest double; ties go to the one whose last bit is 0.
   double rounded() {
     const bool negative = carry();
     if (negative) {
       for (std::int64_t& word : words_) word = -word;
       carry();
     }
-    double near = 0;  // to a few units in the last place
+    double near = 0;  // accurate to a few units in the last place
     for (int k = 0; k < static_cast<int>(kWords); ++k)
       near += std::ldexp(static_cast<double>(words_.at(static_cast<std::size_t>(k))), 24 * k - 1074);
     while (above(near, near) < 0) near = next_down(near);
@@ -45,7 +45,7 @@ class LongSum {
  private:
   static constexpr std::size_t kWords = 96;
 
-  // Leaves digits of one sign, but for the first; whether the sum is negative.
+  // Normalizes the digits to one sign, except for the first; returns true if the sum is negative.
   bool carry() {
     for (std::size_t k = 0; k + 1 < kWords; ++k) {
       const std::int64_t over = words_[k] >> 24;
@@ -55,7 +55,7 @@ class LongSum {
     return words_.back() < 0;
   }
 
-  // The sign of the sum less the mean of two numbers.
+  // Returns the sign of the sum minus the mean of two numbers.
   int above(double a, double b) const {
     LongSum difference = *this;
     for (std::int64_t& word : difference.words_) word *= 2;
@@ -65,7 +65,7 @@ class LongSum {
     return std::all_of(difference.words_.begin(), difference.words_.end(), zero) ? 0 : 1;
   }
 
-  std::array<std::int64_t, kWords> words_{};  // of 24 bits, with room for carries
+  std::array<std::int64_t, kWords> words_{};  // of 24 bits, with space for carries
 };
 
 inline double sum_of(const std::vector<double>& terms) {
@@ -74,7 +74,7 @@ inline double sum_of(const std::vector<double>& terms) {
   return exact.rounded();
 }
 
-// What a kernel is asked to keep, and its columns.
+// The limits given to a kernel, with their columns.
 struct Limited {
   slotkern::SumConstraints limits;
   std::deque<std::vector<double>> columns;
@@ -96,7 +96,7 @@ inline int price_times_length(const void* slot, double length, double* use) {
   return 0;
 }
 
-// One to three limits, sometimes as many as there may be.
+// Creates one to three limits, sometimes the maximum number.
 inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query& query,
                         Limited& out) {
   static const std::vector<double> palettes[] = {
@@ -121,7 +121,7 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
       limit.function = price_times_length;
       limit.records = reinterpret_cast<const char*>(rows.data()), limit.stride = sizeof(Row);
     }
-    // What some rows use together, each for its own time or all for that of one.
+    // Returns the joint use of some rows, each for its own time or all for that of one.
     const double one = length_on(query, bytes.pick(rows).performance);
     const bool own = bytes.below(2);
     std::vector<double> uses;
@@ -141,7 +141,7 @@ inline void make_limits(Bytes& bytes, const std::vector<Row>& rows, const Query&
   }
 }
 
-// The same of rows that were cut from others: the numbers of those.
+// The same limits for rows that were cut from others; `origins` are the original row numbers.
 inline void limits_of_pieces(const Limited& whole, const std::vector<Row>& rows,
                              const std::vector<std::size_t>& origins, Limited& out) {
   out.limits.rows = rows.size();

@@ -1,5 +1,5 @@
-// The best window by looking at every window there is: the rules of tests/support/oracle.py, in
-// C++, written without the kernels' own searches.
+// Finds the best window by enumerating all windows: the rules of tests/support/oracle.py in C++,
+// written without the kernels' searches.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace fuzz {
 
-// n parts of a window, without memory of its own; compares as a vector does.
+// The n parts of a window in a fixed array; compares as a vector does.
 template <class T>
 class Few {
  public:
@@ -37,7 +37,8 @@ using Rows = Few<std::uint32_t>;
 
 struct Seen {
   double start = 0, runtime = 0, cost = 0, processor_time = 0;
-  Few<std::pair<double, std::int32_t>> keys;  // price (square) or part cost, node: in cost order
+  // Price (square) or part cost, and node id: in cost order.
+  Few<std::pair<double, std::int32_t>> keys;
   Few<std::int32_t> nodes;
   Rows rows;  // in the order of the nodes
 };
@@ -61,8 +62,8 @@ inline bool proper(const Row& row, std::size_t i, const Asked& asked) {
          (asked.mask.empty() || asked.mask[i]);
 }
 
-// Stops unless some part is indeed so short that the clock may not move in it: at the time of a
-// slot, or so much later where slots never end.
+// Checks that some part is indeed so short that t + length may equal t: at the start of a slot, or
+// later in slots that never end.
 inline void check_refusal(const std::vector<Row>& rows, const Asked& asked, double later = 0) {
   double latest = 0, fastest = 0;
   for (const Row& row : rows) {
@@ -78,7 +79,7 @@ inline void check_refusal(const std::vector<Row>& rows, const Asked& asked, doub
 
 class Oracle {
  public:
-  // `limited`: sums that windows keep, or none.
+  // `limited`: the sum limits that windows must satisfy, or none.
   Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape,
          const Limited* limited = nullptr)
       : rows_(rows), asked_(asked), limited_(limited), square_(shape == ShapeKind::square),
@@ -123,7 +124,7 @@ class Oracle {
     return seen;
   }
 
-  // Whether a window, by its rows and its runtime, keeps the limits.
+  // Returns true if a window, given by its rows and its runtime, satisfies the limits.
   bool keeps(const auto& window) const {
     std::vector<double> uses;
     for (const SumConstraint& limit : limited_->limits.all) {
@@ -135,8 +136,8 @@ class Oracle {
     return true;
   }
 
-  // Calls visit(totals) for every window within budget that starts at t. At most 16 slots are
-  // live at once.
+  // Calls visit(totals) for every window within budget that starts at t. At most 16 slots are live
+  // at once.
   template <class Visit>
   void windows_at(double t, Visit visit) const {
     std::vector<std::uint32_t>& known = live(t);
@@ -152,8 +153,8 @@ class Oracle {
     }
   }
 
-  // The same with the n cheapest for each length that a window may have at most: exchanging a
-  // slot for a cheaper, no slower one never makes a window worse. Not where sums are limited.
+  // As above, but only with the n cheapest slots for each maximum part length: replacing a slot by
+  // a cheaper, no slower one never makes a window worse. Not valid under sum limits.
   template <class Visit>
   void cheapest_at(double t, Visit visit) const {
     const std::vector<std::uint32_t>& known = live(t);
@@ -172,14 +173,14 @@ class Oracle {
           rows.push_back(i);
           longest = std::max(longest, lengths_[i]);
         }
-      // For a length of their own, cheaper ones may be live: where rounding makes costs equal
-      // only these stand.
+      // At a shorter length cheaper slots may be live: if rounding makes costs equal, only these
+      // count.
       if (rows.size() == n_ && longest == most) visit_if(t, rows, visit);
     }
   }
 
-  // The best by start, finish, runtime and cost; by value, start, cost and nodes. Of one value
-  // and start (square: and runtime) the n cheapest in cost order stand, also where rounding
+  // The best by start, finish, runtime and cost; by value, start, cost and nodes. Among windows of
+  // one value and start (square: and runtime) the n cheapest in cost order win, also if rounding
   // makes costs equal.
   class Best {
    public:
@@ -218,7 +219,7 @@ class Oracle {
     return best;
   }
 
-  // The same by looking at every window: of the first start's the fastest (square), of those the
+  // As above by full enumeration: of the first start the fastest windows (square), of those the
   // first step's, of those the cheapest.
   bool first_of_all(Seen& out) const {
     bool any = false;
@@ -238,7 +239,7 @@ class Oracle {
     return any;
   }
 
-  // AMP, and FirstFit: every start in turn, its groups fastest first, its steps.
+  // AMP and FirstFit: every start in turn, its groups fastest first, its steps.
   bool first(Seen& out) const {
     std::vector<double> groups;  // by length
     for (const auto i : in_cost_order_) groups.push_back(lengths_[i]);
@@ -269,7 +270,7 @@ class Oracle {
   }
 
  private:
-  // Slots that can hold their own part from t, in cost order.
+  // Returns the slots that can hold their own part from t, in cost order.
   std::vector<std::uint32_t>& live(double t) const {
     live_.clear();
     for (const auto i : in_cost_order_)
@@ -284,7 +285,7 @@ class Oracle {
     for (const auto i : rows) {
       if (!fits(rows_[i], t, square_ ? totals.runtime : lengths_[i], asked_.query.deadline))
         return;
-      for (const auto other : rows)  // a slot's end and another's start are the same time
+      for (const auto other : rows)  // a slot may end when another one starts
         if (other != i && rows_[other].node == rows_[i].node) return;
     }
     if (limited_ && !keeps(totals)) return;
@@ -298,12 +299,12 @@ class Oracle {
   std::size_t n_;
   double budget_;
   std::vector<double> starts_, lengths_, keys_;
-  std::vector<std::uint32_t> in_cost_order_;  // that the filters let in
+  std::vector<std::uint32_t> in_cost_order_;  // the rows that pass the filters
   mutable std::vector<std::uint32_t> live_;
 };
 
-// What each criterion is to find within limits. A window that is best without them and keeps them
-// stands: where costs are too small to tell (5e-324 * 0.5 is 0), looking at every window takes
+// Checks what each criterion finds under limits. If the best window without limits satisfies them,
+// it is the answer: if costs are too small to differ (5e-324 * 0.5 is 0), the enumeration may take
 // another one for as cheap.
 class BestWithin {
  public:

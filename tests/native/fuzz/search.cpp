@@ -1,11 +1,11 @@
-// Every criterion against every window there is.
+// Fuzzes every criterion against an enumeration of all windows.
 #include "oracle.hpp"
 
 namespace {
 
 fuzz::Tally tally{"search"};
 
-// Many nodes with one or two slots: what only happens with more than 64 of them.
+// Many nodes with one or two slots, for code that only runs with more than 64 nodes.
 std::vector<fuzz::Row> many_rows(fuzz::Bytes& bytes) {
   std::mt19937 random(bytes.next() + 256u * bytes.next());
   std::vector<std::uint8_t> more(2000);
@@ -33,11 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (fault.status != Status::ok) fail("valid slots are refused", rows);
   Query query = asked.query;
   if (!asked.mask.empty()) query.mask = asked.mask.data();
-  // n above the number of nodes gives none, however short the parts.
+  // A request for more nodes than exist has no window, for any part length.
   const bool enough = query.n <= static_cast<std::int64_t>(prepared.nodes.size());
   Seen first;
   const bool any_first = enough && oracle.first(first);
-  // The window is one of the n cheapest slots for some length; no other window is better.
+  // The window consists of the n cheapest slots for some length, and no other window is better.
   std::array<Oracle::Best, 4> best, every;
   if (enough) best = oracle.best(false);
   if (enough && !many) every = oracle.best(true);

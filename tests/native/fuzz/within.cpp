@@ -1,4 +1,4 @@
-// Every criterion within limits on sums over the parts, against every window there is.
+// Fuzzes every criterion under sum limits against an enumeration of all windows.
 #include "oracle.hpp"
 
 namespace {

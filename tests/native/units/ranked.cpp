@@ -1,4 +1,5 @@
-// The quick sweep of alternatives against the plain one, and its ring against a sorted list.
+// Compares the branch-free sweep of alternatives with the plain one, and its ring with a sorted
+// list.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,7 +14,7 @@ using namespace unit;
 
 namespace {
 
-// Whatever the days are: parts of equal lengths, and some much shorter than the longest.
+// For any bucket width: parts of equal lengths, and some much shorter than the longest.
 void a_ring_follows_a_sorted_list() {
   using slotkern::detail::Arrival, slotkern::detail::RingCalendarQueue, slotkern::detail::to_ordered_bits,
       slotkern::detail::from_ordered_bits;
@@ -75,9 +76,9 @@ bool equal(const WindowTable& a, const WindowTable& b) {
   return true;
 }
 
-// Ties of prices, starts and ends, budgets just met or missed, prices that change on a node, free
-// slots that never end, times so late that the clock hardly moves, limits of all kinds; also in
-// pools of which some is booked.
+// Ties of prices, starts and ends, budgets just met or missed, changing prices of a node, endless
+// free slots, times so late that adding a length hardly changes them, all kinds of limits; also in
+// pools with bookings.
 void ranked_sweeps_find_what_plain_ones_do() {
   std::size_t ranked = 0, windows = 0;
   for (int round = 0; round < 600; ++round) {
@@ -157,7 +158,7 @@ void ranked_sweeps_find_what_plain_ones_do() {
   CHECK(ranked > 1000 && windows > 10000);
 }
 
-// More parts than a search holds back before it hands them over, several times.
+// More parts than the sweep buffers before it writes them to the table, several times.
 void long_searches_lose_no_window() {
   std::vector<Row> rows;
   for (int node = 0; node < 90; ++node)
@@ -178,10 +179,10 @@ void long_searches_lose_no_window() {
   }
 }
 
-// Times that span more than numbers hold are no days that could be counted.
+// Times that span more than doubles resolve cannot be divided into buckets.
 void times_may_be_as_far_apart_as_numbers_are() {
   constexpr double far = std::numeric_limits<double>::max();
-  std::vector<Row> rows{{0, -far, std::nextafter(-far, 0), 1e-8, 1}};  // too slow for anybody
+  std::vector<Row> rows{{0, -far, std::nextafter(-far, 0), 1e-8, 1}};  // too slow for every request
   for (std::int32_t node = 1; node < 9; ++node)
     rows.push_back({node, 2e292, 2e292 + 1e283, 1, 1 + node * 0.125});
   PreparedSlots prepared;

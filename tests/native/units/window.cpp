@@ -1,4 +1,5 @@
-// Tables of windows, the n cheapest and a tie, each against its plain definition.
+// Unit tests of window tables, the n-cheapest structures and tie handling, against plain
+// definitions.
 #include <algorithm>
 #include <cmath>
 #include <thread>
@@ -29,7 +30,7 @@ void tables_of_windows_hold_what_they_were_given() {
   CHECK(!table.is_proven(2) && table.bound(2) == 8);
   CHECK(table.is_proven(3) && table.bound(3) == 9);
   other.add_from(table, 3);
-  CHECK(other.bounds.empty());  // all is proven so far
+  CHECK(other.bounds.empty());  // every value is proven so far
   other.add_from(table, 1);
   other.add_from(table, 2);
   CHECK(other.size() == 3 && !other.any(1) && other.bound(0) == 9 && other.bound(2) == 8);
@@ -48,7 +49,7 @@ void tables_of_windows_hold_what_they_were_given() {
   CHECK(other.size() == 0 && other.ends.empty() && other.bounds.empty());
 }
 
-// Offers and purges against a plain list.
+// Compares offer() and drop_expired() with a plain list.
 void smallest_of_follows_a_plain_list() {
   for (int round = 0; round < 80; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
@@ -94,8 +95,8 @@ void smallest_of_follows_a_plain_list() {
   }
 }
 
-// What is kept by rank against all that is live: nodes of one price, two slots of each that follow
-// one another.
+// Compares the bitset with a plain list of all live slots: nodes of one price, two consecutive
+// slots per node.
 void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, double volume) {
   const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
   kept.set_slots(prepared, volume);
@@ -143,7 +144,8 @@ void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, 
       last = entry.key;
       chosen.push_back(entry.row);
     });
-    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 && kept.upper_bound() >= kept.sum());
+    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 &&
+          kept.upper_bound() >= kept.sum());
     if (known < n || !kept.is_tie_free()) continue;
     std::sort(chosen.begin(), chosen.end());
     live.resize(n);
@@ -152,8 +154,8 @@ void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, 
   }
 }
 
-// The set of bits is for wide windows among few nodes, and never for the least cost; tests may
-// force it.
+// The bitset is for wide windows among few nodes, and never for the lowest cost; tests may force
+// it.
 void ranks_pay_where_they_are_faster() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
@@ -163,8 +165,10 @@ void ranks_pay_where_they_are_faster() {
   CHECK(TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS, true));
   CHECK(!TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS - 1, false));
 #else
-  CHECK(TopNLiveBitset::is_faster(prepared, 50, false) && !TopNLiveBitset::is_faster(prepared, 50, true));
-  CHECK(!TopNLiveBitset::is_faster(prepared, 49, false) && !TopNLiveBitset::is_faster(prepared, 16, false));
+  CHECK(TopNLiveBitset::is_faster(prepared, 50, false) &&
+        !TopNLiveBitset::is_faster(prepared, 50, true));
+  CHECK(!TopNLiveBitset::is_faster(prepared, 49, false) &&
+        !TopNLiveBitset::is_faster(prepared, 16, false));
 #endif
 }
 
@@ -173,7 +177,8 @@ void ranks_keep_the_cheapest() {
   std::size_t told = 0;
   for (int round = 0; round < 400; ++round) {
     const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
-    const int kinds = static_cast<int>(below(4));  // of prices: all, few, or some ulps apart
+    // number of prices: one per node, few, or some that differ by ulps
+    const int kinds = static_cast<int>(below(4));
     std::vector<Row> rows;
     for (std::size_t half = 0; half < 2; ++half)
       for (std::size_t k = 0; k < nodes; ++k)
@@ -198,7 +203,8 @@ void ranks_keep_the_cheapest() {
   CHECK(told > 100 && told < 350);
 }
 
-// Offers, purges, windows taken and room made against a plain list, ties by node.
+// Compares offers, removals, taken windows and a compacted overflow with a plain list; ties by
+// node.
 void a_front_follows_a_plain_list() {
   using slotkern::detail::TopNRemnants;
   for (int round = 0; round < 120; ++round) {
@@ -210,7 +216,8 @@ void a_front_follows_a_plain_list() {
     const auto keep = [&](std::uint32_t remnant) { return alive[remnant] != 0; };
     for (std::uint32_t remnant = 0; remnant < members; ++remnant) {
       const auto node = static_cast<std::int32_t>(7 * remnant % members);
-      const TopNRemnants::Member member{ties ? static_cast<double>(below(20)) : 100 * real(), node, remnant};
+      const TopNRemnants::Member member{ties ? static_cast<double>(below(20)) : 100 * real(), node,
+                                        remnant};
       if (front.is_overflow_full()) front.compact_overflow(keep);
       CHECK(!front.offer({kInfinity, node, remnant}));
       front.offer(member);
@@ -238,7 +245,7 @@ void a_front_follows_a_plain_list() {
   }
 }
 
-// What comes from a calendar is what a sorted list gives, whatever its days are.
+// The calendar queue returns entries in sorted order, for any width of its buckets.
 void a_calendar_follows_a_sorted_list() {
   using slotkern::detail::CalendarQueue, slotkern::detail::PendingRemnant;
   static CalendarQueue calendar;
@@ -273,8 +280,8 @@ void a_calendar_follows_a_sorted_list() {
   }
 }
 
-// What a sweep keeps against a plain list: while nothing is missing below `cut`, what is looked
-// for again comes back, and sums are bounds at any time.
+// Compares TopNLive with a plain list: while nothing below the cutoff is missing, a rescan restores
+// discarded slots, and the sums are bounds at any time.
 void what_is_kept_follows_a_plain_list() {
   for (int round = 0; round < 120; ++round) {
     const std::size_t n = 1 + below(round % 3 == 0 ? 120 : 8), spare = 1 + below(20), members = 500;
@@ -285,7 +292,7 @@ void what_is_kept_follows_a_plain_list() {
     std::vector<Entry> plain;
     std::vector<char> alive(members, 1);
     const auto keep = [&](std::size_t row) { return alive[row] != 0; };
-    double nth = kInfinity;  // when it was clear_changed last
+    double nth = kInfinity;  // at the last call of clear_changed()
     for (std::size_t row = 0; row < members; ++row) {
       double key = ties ? static_cast<double>(below(20)) : 100 * real();
       if (below(50) == 0) key *= huge;
@@ -295,8 +302,8 @@ void what_is_kept_follows_a_plain_list() {
       if (below(4) == 0) alive[below(row + 1)] = 0;
       if (below(3) != 0) continue;
       std::stable_sort(plain.begin(), plain.end(), ByKey{});
-      const double optimistic_sum = kept.optimistic_sum();  // dropping only raises the sum
-      if (below(3) == 0) {  // what is dead leaves from wherever it is; all others stay
+      const double optimistic_sum = kept.optimistic_sum();  // removal can only raise the sum
+      if (below(3) == 0) {  // drop expired slots from any position; all others stay
         kept.retain(keep);
         std::erase_if(plain, [&](const Entry& entry) { return !alive[entry.row]; });
         if (kept.cutoff() == kInfinity) CHECK(kept.is_exhausted() == (plain.size() < n));
@@ -337,7 +344,7 @@ void what_is_kept_follows_a_plain_list() {
   }
 }
 
-// Beside times as large as seconds since 1970, ends within an ulp of the best one still count.
+// With times as large as seconds since 1970, ends within an ulp of the best one still count.
 void a_finish_within_an_ulp_is_a_tie() {
   const double t = 1.7e9;
   const std::vector<Row> rows{{0, t, t + 9, 3, 5}, {1, t, t + 9, 3 * (1 - 2e-7), 1}};
@@ -349,8 +356,8 @@ void a_finish_within_an_ulp_is_a_tie() {
   CHECK(answer.status == Status::ok && answer.parts[0].node == 1);
 }
 
-// Cheap nodes alone are looked at first, up to a rate that is rounded to a float. One just beyond
-// it costs the same after rounding, and comes first.
+// Cheap nodes are swept first, up to a rate rounded to a float. A node just beyond it costs the
+// same after rounding, and comes first.
 void a_tie_beyond_the_cheapest_nodes_counts() {
   const double rate = 2 - 0x1p-23, beyond = std::nextafter(rate, 3);
   double volume = 1.1;
@@ -367,8 +374,8 @@ void a_tie_beyond_the_cheapest_nodes_counts() {
   CHECK(answer.status == Status::ok && answer.parts[0].node == 7);
 }
 
-// Many requests in chunks, by any number of threads: each has the window it has alone, and of
-// those that are wrong the first is told.
+// Many requests in chunks, with any number of threads: each has the same window as alone, and the
+// first invalid request is reported.
 void many_are_as_one_by_one() {
   std::vector<Row> rows;
   for (int node = 0; node < 40; ++node) {
@@ -382,12 +389,12 @@ void many_are_as_one_by_one() {
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   const int cost = criterion_index("cost");
   std::vector<Query> queries(1000);
-  for (Query& query : queries)  // some want more than there is
+  for (Query& query : queries)  // some request more nodes than exist
     query.n = 1 + static_cast<std::int64_t>(below(50)), query.volume = 1 + 20 * real();
   std::size_t none = 0, wrong = 0;
   for (unsigned threads = 1; threads <= 4; ++threads) {
     WindowTable table;
-    table.add_none();  // what it held before is gone
+    table.add_none();  // its previous contents are discarded
     CHECK(find_windows(prepared, queries, cost, ShapeKind::ragged, threads, table, wrong) ==
           Status::ok);
     CHECK(table.size() == queries.size());
@@ -441,9 +448,9 @@ void a_deadline_is_met_by_the_sum_alone() {
   CHECK(beyond > 20);
 }
 
-// The first slot of all is looked at as every other: with one before it that serves nobody, all
-// searches find the same. It is fast and dear, so that searches first keep many cheaper ones and
-// come back to it.
+// The first slot is treated as every other: with an unusable slot before it, all searches find the
+// same. It is fast and expensive, so that sweeps first keep many cheaper slots and return to it in
+// a rescan.
 void a_slot_that_serves_nobody_changes_nothing() {
   int found = 0;
   for (int round = 0; round < 40; ++round) {
@@ -495,8 +502,8 @@ void a_slot_that_serves_nobody_changes_nothing() {
   CHECK(found > 200);
 }
 
-// Of 41 slots at the first moment the sweep keeps the cheapest; when these are over, the first slot
-// of all is fetched again for two that come late.
+// Of 41 slots at the first start the sweep keeps the cheapest; after these expire, a rescan
+// restores the first slot for two that start late.
 void what_fell_out_comes_back() {
   std::vector<Row> rows{{0, 0, 1000, 1, 2}};
   for (int node = 1; node <= 40; ++node) rows.push_back({node, 0, 10, 1, 1});
@@ -513,8 +520,8 @@ void what_fell_out_comes_back() {
   }
 }
 
-// However many nodes may still give a better window, the search goes on: two slow nodes serve at
-// once, a hundred fast ones later.
+// The search continues for any number of nodes that may give a better window: two slow nodes are
+// free at once, a hundred fast ones later.
 void many_nodes_that_are_faster_are_waited_for() {
   std::vector<Row> rows{{0, 0, 2000, 1, 1}, {1, 0, 2000, 1, 1}};
   for (int k = 0; k < 12; ++k)
@@ -529,8 +536,8 @@ void many_nodes_that_are_faster_are_waited_for() {
   CHECK(answer.parts[0].row == 2 && answer.parts[1].row == 3);
 }
 
-// Where memory runs out within a search, at whichever request of it, the next search finds what
-// a first one does: nothing half made stands in the thread's scratch.
+// If memory runs out at any allocation of a search, the next search still finds the same as a first
+// one: no partial state stays in the thread's scratch.
 void no_memory_leaves_nothing_behind() {
   std::vector<Row> dear, cheap;
   for (int node = 0; node < 60; ++node) {
@@ -552,7 +559,7 @@ void no_memory_leaves_nothing_behind() {
     costs[n] = find_window(second, asked(n), criterion, ShapeKind::square).found.cost;
   int refused = 0;
   for (long allowed = 0; allowed < 24; ++allowed)
-    std::thread([&] {  // with scratch of its own
+    std::thread([&] {  // with its own scratch
       for (std::int64_t n = 1; n < 12; ++n)
         find_window(first, asked(n), criterion, ShapeKind::square);
       memory_left = allowed;

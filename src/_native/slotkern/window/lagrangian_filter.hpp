@@ -112,7 +112,8 @@ class LagrangianFilter {
       double& of_node = least[static_cast<std::size_t>(slot.place)];
       of_node = std::min(of_node, weight);
     });
-    std::vector<double>& n_smallest = w_.terms;  // max-heap of the n smallest weights of nodes so far
+    // A max-heap of the n smallest node weights so far.
+    std::vector<double>& n_smallest = w_.terms;
     n_smallest.clear();
     std::size_t place = 0;
     for (Workspace::GroupBound& group : groups) {

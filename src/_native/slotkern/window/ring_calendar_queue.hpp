@@ -118,10 +118,11 @@ class RingCalendarQueue {
   // no longer sorted by counting, and smaller buckets are started too often.
   void reset(double first, double longest, double mean, double size, std::size_t nodes) {
     first_ = first;
-    bucket_width_ = std::max({std::clamp(kPerBucket * mean / static_cast<double>(nodes), 2 * longest / kMaxBuckets,
-                                2 * longest / kMinBuckets),
-                     // so that ticks are representable even for tiny buckets
-                     size * 0x1p-30, 0x1p-990});
+    // The last two terms keep ticks representable even for tiny buckets.
+    bucket_width_ =
+        std::max({std::clamp(kPerBucket * mean / static_cast<double>(nodes),
+                             2 * longest / kMaxBuckets, 2 * longest / kMinBuckets),
+                  size * 0x1p-30, 0x1p-990});
     num_buckets_ = std::bit_ceil(static_cast<std::size_t>(2 * longest / bucket_width_) + 1);
     ticks_per_time_ = (1 << kTickBits) / bucket_width_;
     newest_in_.assign(num_buckets_ + 1, kNone);
