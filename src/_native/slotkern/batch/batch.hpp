@@ -41,6 +41,7 @@ struct Measure {
   int kind = processor_time;
   const double* values = nullptr;  // column: one value for each slot, summed over the parts
 
+  // Returns the quantity of window i of the table.
   double evaluate(const WindowTable& table, std::size_t i) const {
     const Found& found = table.found[i];
     switch (kind) {
@@ -144,6 +145,7 @@ class Batch {
  public:
   BatchPool free;  // free time that the jobs scheduled so far leave
 
+  // Schedules the slices, up to the first error.
   Status run(const PreparedSlots& base, const std::vector<BatchJob>& jobs, const BatchRules& rules,
              BatchAnswer& out) {
     jobs_ = &jobs, rules_ = &rules, out_ = &out;
@@ -205,6 +207,7 @@ class Batch {
     out_->owner.push_back(static_cast<std::int64_t>(job));
   }
 
+  // Records why the job has no window in the free time of `left`.
   void record_failure(BatchPool& left, std::size_t job, Status status, Workspace& work) {
     const Reason reason = status == Status::volume_too_small
                               ? Reason::volume
@@ -223,6 +226,7 @@ class Batch {
     return status == Status::ok ? Status::ok : Status::internal;
   }
 
+  // Books alternatives of the jobs [first, last) in `left`, in rounds, until none finds another.
   Status cut_alternatives(BatchPool& left, std::size_t first, std::size_t last) {
     Workspace& work = workspace();
     active_.clear();

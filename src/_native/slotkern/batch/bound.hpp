@@ -56,6 +56,7 @@ class BatchBound {
     return measure.kind == Measure::cost ? length * slot.price : length;
   }
 
+  // Returns the Lagrangian bound for this lambda, and the expense of the minima in `expense`.
   double dual_value(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
@@ -64,6 +65,7 @@ class BatchBound {
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
+  // Returns the least sum of one job alone, and adds its expense to `expense`.
   double min_sum_of_job(const Query& query, double lambda, double& expense) {
     const std::size_t n = static_cast<std::size_t>(query.n);
     double best = kInfinity, spent = 0;
@@ -108,6 +110,7 @@ class BatchBound {
   std::vector<LiveSlot> live_;  // by ascending key
 };
 
+// Computes the bound of a batch, for rules.limit.
 inline Status bound_batch(const PreparedSlots& prepared, const std::vector<BatchJob>& jobs,
                           const BatchRules& rules, double& bound) noexcept {
   return guarded([&] {

@@ -129,6 +129,7 @@ class Execution {
     return Status::ok;
   }
 
+  // Writes the outcome; for jobs without a window also the reason.
   void answer(ExecutionAnswer& out) {
     Workspace& work = workspace();
     out.promised = promised_;
@@ -172,6 +173,7 @@ class Execution {
     watchlist_.enqueue(job, -kInfinity);
   }
 
+  // Starts the job in its window, which must be booked, and schedules the ends of its parts.
   void start_job(std::size_t job) {
     JobWindow& window = windows_[job];
     window.state = JobState::started;
@@ -246,6 +248,7 @@ class Execution {
     return book_window(job, found, work.parts.data(), work.parts.size());
   }
 
+  // Moves a waiting job to an earlier window if there is one; a job without one may get its first.
   Status move_up(std::size_t job) {
     const JobWindow& window = windows_[job];
     const double start = window.state == JobState::reserved ? window.found.start : kInfinity;
@@ -315,6 +318,7 @@ class Execution {
     return watchlist_.feasible_starts(job, latest, windows_[job].parts);
   }
 
+  // Starts the job if a window starts now; jobs behind the head get no reservation.
   Status start_if_possible(std::size_t j, double now) {
     const ReleaseWatchlist::StartRange starts = feasible_starts(j, now);
     if (!starts.any()) return Status::ok;

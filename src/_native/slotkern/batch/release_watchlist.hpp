@@ -65,6 +65,7 @@ SLOTKERN_NARROW_CLONES static inline void lower_watermarks(
   }
 }
 
+// Returns the minimum of `size` numbers; infinite if there are none.
 SLOTKERN_NARROW_CLONES static inline double minimum(const double* x, std::size_t size) {
   double lane[8];
   for (double& each : lane) each = kInfinity;

@@ -195,6 +195,7 @@ class Community {
     return true;
   }
 
+  // Processes a timer.
   void fire(const Timer& timer) {
     Agent& agent = agents_[timer.node];
     NodePort port{*this, timer.node};
@@ -238,6 +239,7 @@ class Community {
     handled_.clear();
   }
 
+  // Adds a message to the receiver's inbox, and schedules its tick if none comes early enough.
   void put_in_inbox(const Delivery& delivery) {
     Inbox& inbox = inboxes_[delivery.message.to];
     inbox.messages.push_back(delivery);
@@ -246,6 +248,7 @@ class Community {
     schedule(delivery.time, EventClass::message, delivery.message.to);
   }
 
+  // Counts a message and gives it to the network; messages processed at ticks go to an inbox.
   void send(const Message& message) {
     const auto kind = static_cast<std::size_t>(message.kind);
     ++(message.from == message.to ? tally_.own : tally_.sent)[kind];
@@ -271,6 +274,7 @@ class Community {
     schedule(now_ + takes, EventClass::discovery, node, handle);
   }
 
+  // Lets a node join or leave.
   void apply(const MembershipChange& change) {
     Agent& agent = agents_[change.node];
     if (agent.present() == change.joins) return;

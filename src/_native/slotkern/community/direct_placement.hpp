@@ -112,6 +112,7 @@ class DirectPlacement {
     undecided_.push_back(job);
   }
 
+  // Places a job on a node, or in the central queue.
   void place(JobId job, double now) {
     if (policy_ == PlacementPolicy::home) {
       const auto home = static_cast<NodeId>(jobs_.home[job]);
@@ -136,6 +137,7 @@ class DirectPlacement {
     start_or_mark(node, now);
   }
 
+  // Returns the node of the BestFit rule, the lowest of equal ones; kNone if none can start the job.
   NodeId best_fit(JobId job) const {
     NodeId best = kNone;
     std::int32_t least = 0;
@@ -149,6 +151,7 @@ class DirectPlacement {
     return best;
   }
 
+  // Returns the node in whose queue the job waits; kNone if no present node can run it.
   NodeId fallback(JobId job) const {
     NodeId best = kNone;
     double least = kNever;
@@ -180,6 +183,7 @@ class DirectPlacement {
     }
   }
 
+  // Lets a node join or leave, and decides again on the jobs that this affects.
   void apply(const MembershipChange& change) {
     if (present_[change.node] == change.joins) return;
     present_[change.node] = change.joins;

@@ -51,6 +51,7 @@ class BackfillScheduler {
     SharedState(const CommunityJobs& jobs, const LocalPolicy& policy)
         : jobs(jobs), policy(policy), key(jobs.size) {}
 
+    // Returns the jobs with estimates for this speed, computed at the first call.
     replay::JobColumns at(double speed) {
       std::vector<double>& column = estimates[speed];
       if (column.empty())

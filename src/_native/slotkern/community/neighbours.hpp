@@ -53,6 +53,7 @@ class Discovery {
     return found_;
   }
 
+  // Adds or removes a node.
   void set_present(NodeId node, bool joins) {
     present_[node] = joins;
     if (joins)

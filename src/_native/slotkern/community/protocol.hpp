@@ -115,6 +115,7 @@ class Agent {
     port.decide_later(handle);
   }
 
+  // Processes a message; promises that have expired by `now` are released first.
   template <Port P>
   void receive(const Message& message, double now, P& port) {
     expire(now);
@@ -201,6 +202,7 @@ class Agent {
       if (queue_[i].negotiation == kNone) evict(i, port);
   }
 
+  // The node returns: it ends the suspended negotiations of its waiting jobs.
   template <Port P>
   void join(P& port) {
     present_ = true;
@@ -297,6 +299,7 @@ class Agent {
     port.send(message);
   }
 
+  // h'_accept: offers to run a waiting job if it would respond sooner here and queues less.
   template <Port P>
   void on_inform(const Message& message, double now, P& port) {
     if (!can_offer(message.job, now)) return;
@@ -306,6 +309,7 @@ class Agent {
       offer(message, MessageKind::accept_inform, own, now, port);
   }
 
+  // Records an offer, or revokes it if the round is over. An offer ends a suspension at once.
   template <Port P>
   void on_accept(const Message& message, P& port) {
     Negotiation* found = negotiations_.find(message.negotiation);
@@ -327,6 +331,7 @@ class Agent {
     close_round(message.negotiation, negotiation, port);
   }
 
+  // Draws the receiver, revokes all other offers, and hands the job over.
   template <Port P>
   void close_round(Handle handle, Negotiation& negotiation, P& port) {
     std::size_t i = 0;
@@ -381,6 +386,7 @@ class Agent {
     port.send(message);
   }
 
+  // Accepts the job if the hop is new, and confirms it in any case.
   template <Port P>
   void on_assign(const Message& message, double now, P& port) {
     shadow_queue_.release(message.promise);

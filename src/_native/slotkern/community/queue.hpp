@@ -79,6 +79,7 @@ class LocalQueue {
     entered_ += waiting.entered;
   }
 
+  // Removes the job at index i, whose load is given.
   QueuedJob remove(std::size_t i, double load) {
     const QueuedJob removed = (*this)[i];
     if (i == 0)

@@ -32,6 +32,7 @@ class RecordedAgent {
   RecordedAgent(const RecordedAgent&) = delete;
   RecordedAgent& operator=(const RecordedAgent&) = delete;
 
+  // Stores a job; job numbers should be dense, since they index the columns.
   void describe(JobId job, std::int32_t width, double estimate, std::int32_t label) {
     if (job >= width_.size()) {
       width_.resize(job + 1), estimate_.resize(job + 1), label_.resize(job + 1);

@@ -198,6 +198,7 @@ class AvailabilityProfile {
     }
   }
 
+  // Returns the hole bounds of the width, created at the first search.
   HoleBounds& hole_bounds_of(std::int32_t width) {
     const auto at = static_cast<std::size_t>(width);
     if (at >= level_of_.size()) level_of_.resize(at + 1, kNone);

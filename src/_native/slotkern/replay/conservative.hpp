@@ -49,6 +49,7 @@ class ConservativeScheduler {
 
   void on_end(JobId job, double now) { release_from(now, job, now); }
 
+  // Compresses, reserves for arrived jobs, then calls start(job) for each job whose start has come.
   template <class Start>
   void start_jobs(double now, Start start) {
     profile_.advance(now);
@@ -82,6 +83,7 @@ class ConservativeScheduler {
     freed_until_ = std::max(freed_until_, until);
   }
 
+  // Moves waiting jobs to earlier starts, in queue order.
   void compress(double now) {
     if (waiting_.has_changing_keys()) waiting_.sort(now);
     double horizon = std::max(freed_until_, moved_until_);

@@ -40,6 +40,7 @@ struct Chain {
   double *submit = nullptr, *run = nullptr, *estimate = nullptr, *key_of = nullptr;
   std::int32_t *width = nullptr, *user_of = nullptr;
 
+  // Numbers the row as `job`, submitted at `now`, and copies its columns.
   void write(JobId job, std::uint32_t row, double now) const {
     submit[job] = now;
     run[job] = given.run[row], estimate[job] = given.estimate[row];

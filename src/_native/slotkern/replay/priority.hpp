@@ -26,6 +26,7 @@ class Usage {
     for (Account& account : accounts_) account.since = origin;
   }
 
+  // Accounts for a job of this width that starts now; negative: that ends now.
   void update(std::int32_t user, double now, std::int32_t width) {
     for (Account* account : {&accounts_[static_cast<std::size_t>(user)], &accounts_.back()}) {
       account->used = usage_at(*account, now);
@@ -47,6 +48,7 @@ class Usage {
     std::int64_t running = 0;  // processors in use
   };
 
+  // Returns the usage at `now`, decayed by one halving for each multiple of half_life passed.
   double usage_at(const Account& account, double now) const {
     const auto running = static_cast<double>(account.running);
     const double last = std::floor((now - origin_) / half_life_);

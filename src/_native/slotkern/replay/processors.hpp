@@ -62,6 +62,7 @@ class ProcessorAllocator {
     out.count[job] = static_cast<std::uint32_t>(spans.size() - begin);
   }
 
+  // Releases the processors of the job.
   void release(JobId job, const Placement& placement) {
     const ProcessorSpan* span = placement.spans.data() + placement.first[job];
     for (std::uint32_t k = 0; k < placement.count[job]; ++k, ++span) {

@@ -83,6 +83,7 @@ class QueueScheduler {
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  // Applies the edges of blocked spans and the capacity changes up to `now`.
   void apply_past_changes(double now) {
     while (!block_edges_.empty() && block_edges_.back() <= now) {
       block_edges_.pop_back();
@@ -121,6 +122,7 @@ class QueueScheduler {
     start(job);
   }
 
+  // Starts jobs from entry i on that fit, in queue order.
   template <class Start>
   void backfill_jobs(double now, std::size_t i, Start& start) {
     const std::size_t end = waiting_.num_entries();

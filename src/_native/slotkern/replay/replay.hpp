@@ -144,6 +144,7 @@ class Replay {
     return std::min(own, ready_.time());
   }
 
+  // Submits all rows of a chain that are due now, by row.
   template <Scheduler S>
   void submit_chain_rows(S& scheduler, double now) {
     while (true) {

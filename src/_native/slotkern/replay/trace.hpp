@@ -167,6 +167,7 @@ class TraceParser {
     std::string_view text;
   };
 
+  // Parses one line; returns false if it is invalid and not skipped.
   bool parse_line(const char* p, const char* end) {
     ++line_;
     while (p < end && detail::is_blank(*p)) ++p;
@@ -228,6 +229,7 @@ class TraceParser {
     return before;
   }
 
+  // Parses field k of the format; a word is kept in line_words_.
   LineFault read(std::size_t k, const char* first, const char* end, FieldValue& out) {
     const auto kind = static_cast<FieldType>(format_[k]);
     if (kind == FieldType::word) {  // encoded once the whole line is valid
@@ -291,6 +293,7 @@ class TraceParser {
     return at->second;
   }
 
+  // Records an invalid line; returns true if it is skipped.
   bool report_fault(LineFault fault, std::size_t field, std::string_view text, std::uint64_t line) {
     // A line that is too long cannot be skipped, because its end was not read.
     const bool go_on = skip_ && fault != LineFault::too_long;

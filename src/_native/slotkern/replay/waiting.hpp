@@ -149,6 +149,7 @@ class WaitingJobs {
     return key < key_[i] || (key == key_[i] && job < job_[i]);
   }
 
+  // Returns the first entry that does not precede (key, job), by binary search.
   std::size_t insertion_point(double key, JobId job) const {
     std::size_t low = 0, high = num_entries();
     while (low < high) {
