@@ -173,7 +173,7 @@ define fuzzer
 endef
 KERNELS := $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
 $(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
-	$(call fuzzer,-DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_FEW_BLOCKS=0 -DSLOTKERN_WIDE=3)
+	$(call fuzzer,-DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_KEY_INDEX_THRESHOLD=0 -DSLOTKERN_MIN_BITSET_PARTS=3)
 $(FUZZ)/%-small: tests/native/fuzz/%.cpp $(KERNELS)
 	$(call fuzzer,)
 
