@@ -65,8 +65,8 @@ struct ClassItems {
   }
 
   // Fills `items`: per class, the rows that fit beside the lightest rows of the other classes and
-  // that no row of the class dominates, by rising weight and falling value. Of equal rows the first
-  // stays.
+  // that no row of the class dominates, by rising weight and falling value. Among equal rows the
+  // first stays.
   void collect_undominated() {
     double size = std::fabs(limit);
     for (const double w : lightest) size += std::fabs(w);

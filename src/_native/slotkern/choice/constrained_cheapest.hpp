@@ -7,9 +7,9 @@
 // set found of a cost is the first by the tie-break.
 //
 // A set is also pruned if the smallest uses that may follow violate a constraint, or if the sum of
-// key + multipliers * uses exceeds its Lagrangian bound. Of items equal in key and uses the earlier
-// ones are chosen first. If all uses are integer multiples (choice/multiples.hpp), a state met
-// before at no higher cost and with no fewer items left is pruned, too. O(1) a node, plus the r
+// key + multipliers * uses exceeds its Lagrangian bound. Among items equal in key and uses the
+// earlier ones are chosen first. If all uses are integer multiples (choice/multiples.hpp), a state
+// met before at no higher cost and with no fewer items left is pruned, too. O(1) a node, plus the r
 // keys.
 #pragma once
 

@@ -68,8 +68,8 @@ class LocalSearch {
     return true;
   }
 
-  // Applies the best swap of two items for two others: pairs of single swaps, sorted by cost, of
-  // which only the kMaxPartners most expensive partners that fit are tested. Adds its units to
+  // Applies the best swap of two items for two others: pairs of single swaps, sorted by cost. For
+  // each, only the kMaxPartners most expensive partners that fit are tested. Adds its units to
   // `work`. Returns false if none improves the value.
   bool swap_two(std::int64_t& work) {
     const std::size_t stride = in_.size() * out_.size() / kMaxPairs + 1;

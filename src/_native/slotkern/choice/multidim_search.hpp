@@ -251,7 +251,7 @@ class MultidimSearch {
     }
 
     // Completes the set with all pairs from item j on whose sum fits. Returns false, without
-    // effect, if there are so many pairs that the search by weight is cheaper.
+    // effect, if there are too many pairs: then the search by weight is cheaper.
     bool add_pair(std::size_t j, double value, double weight, bool& finished) {
       const double* sums = search.sums_.data() + search.stack_.size() * kMaxSumLimits;
       const double min_sum = sums[search.below_] - ceiling[search.below_];

@@ -193,8 +193,8 @@ class MultipleChoiceKnapsack {
   }
 
   // Selects the core: the classes with more rows left than their base, by rising smallest loss.
-  // Ties go to the classes nearest to the break class of the relaxation, some of which gain and
-  // some lose.
+  // Ties go to the classes nearest to the break class of the relaxation, because some of them gain
+  // and some lose.
   void order_core() {
     order_.clear();
     nearest_.assign(problem_.count(), kInfinity);

@@ -3,7 +3,7 @@
 //
 // The bound of such a set: the weights of the new slot and of the n - 1 heaviest others. A slot
 // that cannot beat the incumbent even with the heaviest others of the whole group is never
-// inserted. Of the slots with equal start, those whose bounds do not beat the incumbent are
+// inserted. Among slots with equal start, those whose bounds do not beat the incumbent are
 // inserted first. If few others remain, each is forced into a knapsack of the live slots; if many
 // remain, all are inserted and one knapsack chooses from all live slots. O(live) a start, plus the
 // knapsacks.

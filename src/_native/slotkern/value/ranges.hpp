@@ -3,7 +3,7 @@
 //
 // Relaxation of a range: windows last at least as long as in its fastest group, cost at least as
 // much as the same prices there, use no node slower than its slowest group, and a slot's value is
-// bounded at the end of the range where it is larger (`Source::length_effect`). This holds for
+// bounded at the end of the range that makes it larger (`Source::length_effect`). This holds for
 // rounded numbers too, because rounding of sums, products and differences is monotone.
 //
 // The slot of a window that starts last meets all others while they are live for the shortest span.
