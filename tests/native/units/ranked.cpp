@@ -15,9 +15,9 @@ using namespace unit;
 namespace {
 
 // For any bucket width: parts of equal lengths, and some much shorter than the longest.
-void a_ring_follows_a_sorted_list() {
-  using slotkern::detail::Arrival, slotkern::detail::RingCalendarQueue, slotkern::detail::to_ordered_bits,
-      slotkern::detail::from_ordered_bits;
+void ring_matches_a_sorted_list() {
+  using slotkern::detail::Arrival, slotkern::detail::RingCalendarQueue,
+      slotkern::detail::to_ordered_bits, slotkern::detail::from_ordered_bits;
   static RingCalendarQueue ring;
   for (int round = 0; round < 300; ++round) {
     const double first = round % 3 == 0 ? -50 : round % 3 == 1 ? 0 : 0x1p40,
@@ -79,7 +79,7 @@ bool equal(const WindowTable& a, const WindowTable& b) {
 // Ties of prices, starts and ends, budgets just met or missed, changing prices of a node, endless
 // free slots, times so late that adding a length hardly changes them, all kinds of limits; also in
 // pools with bookings.
-void ranked_sweeps_find_what_plain_ones_do() {
+void ranked_sweeps_match_plain_ones() {
   std::size_t ranked = 0, windows = 0;
   for (int round = 0; round < 600; ++round) {
     const bool whole = below(2) != 0, changing = below(6) == 0;
@@ -159,7 +159,7 @@ void ranked_sweeps_find_what_plain_ones_do() {
 }
 
 // More parts than the sweep buffers before it writes them to the table, several times.
-void long_searches_lose_no_window() {
+void long_searches_return_all_windows() {
   std::vector<Row> rows;
   for (int node = 0; node < 90; ++node)
     rows.push_back({node, 0, 1000, 1, static_cast<double>(1 + node % 7)});
@@ -180,7 +180,7 @@ void long_searches_lose_no_window() {
 }
 
 // Times that span more than doubles resolve cannot be divided into buckets.
-void times_may_be_as_far_apart_as_numbers_are() {
+void times_may_span_the_range_of_doubles() {
   constexpr double far = std::numeric_limits<double>::max();
   std::vector<Row> rows{{0, -far, std::nextafter(-far, 0), 1e-8, 1}};  // too slow for every request
   for (std::int32_t node = 1; node < 9; ++node)
@@ -198,9 +198,9 @@ void times_may_be_as_far_apart_as_numbers_are() {
 }  // namespace
 
 int main() {
-  a_ring_follows_a_sorted_list();
-  ranked_sweeps_find_what_plain_ones_do();
-  long_searches_lose_no_window();
-  times_may_be_as_far_apart_as_numbers_are();
+  ring_matches_a_sorted_list();
+  ranked_sweeps_match_plain_ones();
+  long_searches_return_all_windows();
+  times_may_span_the_range_of_doubles();
   return report();
 }

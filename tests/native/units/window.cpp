@@ -16,7 +16,7 @@ using namespace unit;
 
 namespace {
 
-void tables_of_windows_hold_what_they_were_given() {
+void tables_return_what_was_added() {
   WindowTable table, other;
   const Part parts[] = {{4, 2, 5, 10}, {6, 3, 7, 21}};
   table.add({1, 7, 31, 12, 31}, parts, 2);
@@ -50,7 +50,7 @@ void tables_of_windows_hold_what_they_were_given() {
 }
 
 // Compares offer() and drop_expired() with a plain list.
-void smallest_of_follows_a_plain_list() {
+void top_n_matches_a_plain_list() {
   for (int round = 0; round < 80; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
     const bool reserve = below(4) != 0, ties = below(2) == 0;
@@ -97,10 +97,11 @@ void smallest_of_follows_a_plain_list() {
 
 // Compares the bitset with a plain list of all live slots: nodes of one price, two consecutive
 // slots per node.
-void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, double volume) {
+void check_bitset_against_a_plain_list(TopNLiveBitset& kept, const PreparedSlots& prepared,
+                                       double volume) {
   const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
   kept.set_slots(prepared, volume);
-  kept.reset(n, below(3) ? below(10) : TopNLiveBitset::spare(n));
+  kept.reset(n, below(3) ? below(10) : TopNLiveBitset::extra_capacity(n));
   std::vector<char> offered(prepared.slots.size(), 0), alive(prepared.slots.size(), 1);
   const auto keep = [&](std::size_t row) { return alive[row] != 0; };
   const auto key = [&](std::size_t row) { return volume * prepared.slots[row].rate; };
@@ -156,7 +157,7 @@ void kept_are_the_cheapest(TopNLiveBitset& kept, const PreparedSlots& prepared, 
 
 // The bitset is for wide windows among few nodes, and never for the lowest cost; tests may force
 // it.
-void ranks_pay_where_they_are_faster() {
+void bitset_is_used_only_if_faster() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
   PreparedSlots prepared;
@@ -172,7 +173,7 @@ void ranks_pay_where_they_are_faster() {
 #endif
 }
 
-void ranks_keep_the_cheapest() {
+void bitset_keeps_the_cheapest() {
   TopNLiveBitset kept;
   std::size_t told = 0;
   for (int round = 0; round < 400; ++round) {
@@ -198,14 +199,14 @@ void ranks_keep_the_cheapest() {
     CHECK(prepared.one_price);
     const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
     told += prepared.rate_order().order_determines_cost(volume);
-    kept_are_the_cheapest(kept, prepared, volume);
+    check_bitset_against_a_plain_list(kept, prepared, volume);
   }
   CHECK(told > 100 && told < 350);
 }
 
 // Compares offers, removals, taken windows and a compacted overflow with a plain list; ties by
 // node.
-void a_front_follows_a_plain_list() {
+void top_n_remnants_matches_a_plain_list() {
   using slotkern::detail::TopNRemnants;
   for (int round = 0; round < 120; ++round) {
     const std::size_t n = 1 + below(round % 5 == 0 ? 60 : 10), members = 400;
@@ -246,7 +247,7 @@ void a_front_follows_a_plain_list() {
 }
 
 // The calendar queue returns entries in sorted order, for any width of its buckets.
-void a_calendar_follows_a_sorted_list() {
+void calendar_queue_matches_a_sorted_list() {
   using slotkern::detail::CalendarQueue, slotkern::detail::PendingRemnant;
   static CalendarQueue calendar;
   for (int round = 0; round < 200; ++round) {
@@ -282,7 +283,7 @@ void a_calendar_follows_a_sorted_list() {
 
 // Compares TopNLive with a plain list: while nothing below the cutoff is missing, a rescan restores
 // discarded slots, and the sums are bounds at any time.
-void what_is_kept_follows_a_plain_list() {
+void top_n_live_matches_a_plain_list() {
   for (int round = 0; round < 120; ++round) {
     const std::size_t n = 1 + below(round % 3 == 0 ? 120 : 8), spare = 1 + below(20), members = 500;
     const bool ties = below(2) == 0;
@@ -376,7 +377,7 @@ void a_tie_beyond_the_cheapest_nodes_counts() {
 
 // Many requests in chunks, with any number of threads: each has the same window as alone, and the
 // first invalid request is reported.
-void many_are_as_one_by_one() {
+void many_requests_match_single_requests() {
   std::vector<Row> rows;
   for (int node = 0; node < 40; ++node) {
     const double begin = static_cast<double>(below(9));
@@ -424,7 +425,7 @@ void many_are_as_one_by_one() {
 }
 
 // A start that no rounded difference reaches counts if the rounded sum is within the deadline.
-void a_deadline_is_met_by_the_sum_alone() {
+void the_rounded_sum_decides_the_deadline() {
   int beyond = 0;
   for (int k = 0; k < 200; ++k) {
     // An odd number of half ulps: both the difference and the sum are ties.
@@ -451,7 +452,7 @@ void a_deadline_is_met_by_the_sum_alone() {
 // The first slot is treated as every other: with an unusable slot before it, all searches find the
 // same. It is fast and expensive, so that sweeps first keep many cheaper slots and return to it in
 // a rescan.
-void a_slot_that_serves_nobody_changes_nothing() {
+void an_unusable_slot_changes_no_answer() {
   int found = 0;
   for (int round = 0; round < 40; ++round) {
     std::vector<Row> rows;
@@ -504,7 +505,7 @@ void a_slot_that_serves_nobody_changes_nothing() {
 
 // Of 41 slots at the first start the sweep keeps the cheapest; after these expire, a rescan
 // restores the first slot for two that start late.
-void what_fell_out_comes_back() {
+void a_rescan_restores_discarded_slots() {
   std::vector<Row> rows{{0, 0, 1000, 1, 2}};
   for (int node = 1; node <= 40; ++node) rows.push_back({node, 0, 10, 1, 1});
   rows.push_back({41, 20, 1000, 1, 0.1});
@@ -522,7 +523,7 @@ void what_fell_out_comes_back() {
 
 // The search continues for any number of nodes that may give a better window: two slow nodes are
 // free at once, a hundred fast ones later.
-void many_nodes_that_are_faster_are_waited_for() {
+void a_search_waits_for_many_faster_nodes() {
   std::vector<Row> rows{{0, 0, 2000, 1, 1}, {1, 0, 2000, 1, 1}};
   for (int k = 0; k < 12; ++k)
     for (int node = 2; node < 102; ++node)
@@ -538,7 +539,7 @@ void many_nodes_that_are_faster_are_waited_for() {
 
 // If memory runs out at any allocation of a search, the next search still finds the same as a first
 // one: no partial state stays in the thread's scratch.
-void no_memory_leaves_nothing_behind() {
+void bad_alloc_leaves_no_partial_state() {
   std::vector<Row> dear, cheap;
   for (int node = 0; node < 60; ++node) {
     const double performance = static_cast<double>(1 + node % 6);
@@ -578,20 +579,20 @@ void no_memory_leaves_nothing_behind() {
 }  // namespace
 
 int main() {
-  tables_of_windows_hold_what_they_were_given();
-  smallest_of_follows_a_plain_list();
-  ranks_pay_where_they_are_faster();
-  ranks_keep_the_cheapest();
-  a_front_follows_a_plain_list();
-  a_calendar_follows_a_sorted_list();
-  what_is_kept_follows_a_plain_list();
+  tables_return_what_was_added();
+  top_n_matches_a_plain_list();
+  bitset_is_used_only_if_faster();
+  bitset_keeps_the_cheapest();
+  top_n_remnants_matches_a_plain_list();
+  calendar_queue_matches_a_sorted_list();
+  top_n_live_matches_a_plain_list();
   a_finish_within_an_ulp_is_a_tie();
   a_tie_beyond_the_cheapest_nodes_counts();
-  many_are_as_one_by_one();
-  a_deadline_is_met_by_the_sum_alone();
-  a_slot_that_serves_nobody_changes_nothing();
-  what_fell_out_comes_back();
-  many_nodes_that_are_faster_are_waited_for();
-  no_memory_leaves_nothing_behind();
+  many_requests_match_single_requests();
+  the_rounded_sum_decides_the_deadline();
+  an_unusable_slot_changes_no_answer();
+  a_rescan_restores_discarded_slots();
+  a_search_waits_for_many_faster_nodes();
+  bad_alloc_leaves_no_partial_state();
   return report();
 }

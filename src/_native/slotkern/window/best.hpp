@@ -393,7 +393,7 @@ bool find_best_square(const PreparedSlots& prepared, const Query& query, Workspa
       goal.best.group = bound.group;
       price_rise = (goal.best.nth_key - bound.nth) / bound.rise;
     }
-    if (Criterion::SquareRules::first_group && goal.best.found) break;
+    if (Criterion::SquareRules::stops_at_first_group && goal.best.found) break;
   }
   if (!goal.best.found) return false;
   select_square_window<Criterion>(prepared, query, goal.best, work, found);

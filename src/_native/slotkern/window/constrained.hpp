@@ -229,7 +229,7 @@ class ConstrainedSearch {
       }
       if (sweep(shape_of(bound), goal)) goal.best.group = bound.group;
       if (failed != Proof::kNone) return false;
-      if (Criterion::SquareRules::first_group && goal.best.found) break;
+      if (Criterion::SquareRules::stops_at_first_group && goal.best.found) break;
     }
     if (!goal.best.found) return false;
     return select_square_window(goal.best);

@@ -24,7 +24,7 @@ struct RaggedDefaults {
   static bool is_part_allowed(const Best&, double, double) { return true; }
 };
 struct SquareDefaults {
-  static constexpr bool first_group = false;  // the first group with a window wins
+  static constexpr bool stops_at_first_group = false;  // the first group with a window wins
   static constexpr bool best_group_only = false;  // other groups are not searched for ties
   static bool is_span_allowed(const Best&, double) { return true; }
 };
@@ -86,7 +86,7 @@ struct Runtime : CriterionDefaults {
   };
   struct SquareRules : SquareDefaults {
     using Goal = EarliestStart;
-    static constexpr bool first_group = true, best_group_only = true;
+    static constexpr bool stops_at_first_group = true, best_group_only = true;
   };
   static double value(double, double runtime, double) { return runtime; }
 };

@@ -71,7 +71,7 @@ concept CriterionPolicy = requires(const Best& best, double x) {
   { C::value_is_cost } -> std::convertible_to<bool>;
   { C::earliest } -> std::convertible_to<bool>;
   { C::RaggedRules::is_part_allowed(best, x, x) } -> std::same_as<bool>;
-  { C::SquareRules::first_group } -> std::convertible_to<bool>;
+  { C::SquareRules::stops_at_first_group } -> std::convertible_to<bool>;
   { C::SquareRules::best_group_only } -> std::convertible_to<bool>;
   { C::SquareRules::is_span_allowed(best, x) } -> std::same_as<bool>;
   { C::value(x, x, x) } -> std::same_as<double>;

@@ -120,15 +120,15 @@ bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, cons
 }
 
 // One pass over the slots. Slots of one start are evaluated once, after the last of them, or slot
-// by slot for goals with `evaluate_per_slot`. `TopNLive` is TopNLive, or TopNLiveBitset if that is
+// by slot for goals with `evaluate_per_slot`. `LiveSet` is TopNLive, or TopNLiveBitset if that is
 // faster.
-template <class Shape, class Goal, class TopNLive>
+template <class Shape, class Goal, class LiveSet>
 class Sweep {
  public:
   // `least_others`: lower bound on the index keys of any n - 1 live slots together.
   // `initial_cutoff`: slots with this key or a higher one are skipped until a window may need one.
   Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
-        Goal& goal, Workspace& work, TopNLive& live_set, double initial_cutoff = kInfinity)
+        Goal& goal, Workspace& work, LiveSet& live_set, double initial_cutoff = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(live_set), n_(static_cast<std::size_t>(query.n)),
         dictionary_(Shape::screen(prepared).dictionary()),
@@ -336,11 +336,11 @@ class Sweep {
   double least_others_;
   Goal& goal_;
   Workspace& work_;
-  TopNLive& top_;
+  LiveSet& top_;
   const std::size_t n_;
   const KeyDictionary& dictionary_;
   const bool dictionary_coded_;
-  std::size_t extra_capacity_ = TopNLive::spare(n_);
+  std::size_t extra_capacity_ = LiveSet::extra_capacity(n_);
   const double shortest_;
   Thresholds thresholds_;
   float max_key_ = 0;  // max_key_by_ceiling() for the current ceiling

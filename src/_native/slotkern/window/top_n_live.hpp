@@ -1,6 +1,6 @@
 // Keeps the cheapest slots of a sweep: the n that a window would take, and some extra.
 //
-//   array_:  [0 .. size_) sorted by key, at most n + spare | [size_ .. end_) pending, unsorted
+//   array_:  [0 .. size_) sorted by key, up to capacity_ | [size_ .. end_) pending, unsorted
 //
 // `cutoff`: the smallest key that may have been discarded; only reset() raises it. Slots with a
 // higher key are not kept and need not be read. Slots expire without notice: an expired one among
@@ -25,7 +25,7 @@ inline constexpr std::size_t kNoRow = ~std::size_t{0};
 
 class TopNLive {
  public:
-  static std::size_t spare(std::size_t n) { return std::max<std::size_t>(4, n / 2); }
+  static std::size_t extra_capacity(std::size_t n) { return std::max<std::size_t>(4, n / 2); }
 
   // Keys from `cutoff` on are discarded from the beginning.
   void reset(std::size_t n, std::size_t spare, double cutoff = kInfinity) {

@@ -35,7 +35,7 @@ class TopNLiveBitset {
            prepared.nodes.size() <= kMaxNodesPerPart * n;
 #endif
   }
-  static std::size_t spare(std::size_t n) { return n / 2 + 64; }
+  static std::size_t extra_capacity(std::size_t n) { return n / 2 + 64; }
 
   // Sets the slots to keep and the volume of the request.
   void set_slots(const PreparedSlots& prepared, double volume) {
