@@ -41,7 +41,7 @@ struct ExecutionAnswer {
 // Executes the jobs of one batch in `free`, by one of the three run_ functions.
 class Execution {
  public:
-  // `shares`: for each job the used share of its reserved time, in [0, 1].
+  // `shares`: for each job the used share of its reserved time, in (0, 1].
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),

@@ -137,7 +137,7 @@ class DirectPlacement {
     start_or_mark(node, now);
   }
 
-  // Returns the node of the BestFit rule, the lowest of equal ones; kNone if none can start the job.
+  // Returns the node of the BestFit rule, the lowest of equals; kNone if none can start the job.
   NodeId best_fit(JobId job) const {
     NodeId best = kNone;
     std::int32_t least = 0;
