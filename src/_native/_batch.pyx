@@ -1,4 +1,4 @@
-"""The door of batches: check, drop the GIL, call one C++ function, wrap the result."""
+"""Binding of batches: validate, release the GIL, call the kernel, wrap the result."""
 
 import numpy as np
 
@@ -87,16 +87,16 @@ cdef dict BACKFILL = {"none": <int>Backfill.none, "conservative": <int>Backfill.
 
 
 cdef class Jobs:
-    """Requests as the kernels read them, over slots prepared for one batch.
+    """The requests of a batch, compiled for the kernels, and its prepared slots.
 
-    `criteria`: of the alternatives of each; None where none are looked for.
+    `criteria`: the criterion of the alternatives of each job; None: no alternatives.
     """
 
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
     cdef tuple requests, criteria
-    cdef list kept  # requests that queries point at, beside these
-    cdef list names  # of the requests, or None where none has one
+    cdef list kept  # further requests that queries point to
+    cdef list names  # names of the requests, or None if no request has one
 
     def __init__(self, slots, requests, criteria):
         cdef Request request, bound
@@ -128,21 +128,21 @@ cdef class Jobs:
 
     @property
     def has_unbounded_slot(self):
-        """Whether any slot has no end."""
+        """True if a slot has an infinite end."""
         return has_unbounded_slot(self.pool.prepared)
 
     @property
     def slots(self):
-        """The slots as they are now."""
+        """The current slots, as an array."""
         return self.pool.slots
 
     @property
     def prepared(self):
-        """The same, prepared for searches."""
+        """The current slots, prepared for searches."""
         return self.pool
 
     cdef object origin_of(self, CWindowTable& windows):
-        """Rows of the free slots become rows of the array they come from."""
+        """Replace rows of the free slots by rows of the array that these come from."""
         cdef size_t k
         cdef int64_t[::1] rows
         if self.pool.origin is None:
@@ -162,9 +162,9 @@ cdef object failure(Status status, Jobs jobs, dict details=None):
 
 cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs,
                           const vector[int64_t]* owner):
-    """The windows, with the names of their jobs and the clock and machine of the slots.
+    """Return the windows with the names of their jobs and the clock and machine of the slots.
 
-    The job of each is told by `owner`, or it is one of each job in order.
+    `owner`: the job of each window; NULL: window i is that of job i.
     """
     cdef WindowTable table = WindowTable.__new__(WindowTable)
     table.windows.found.swap(windows.found)
@@ -179,7 +179,7 @@ cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs 
 
 
 cdef const void* column_of(cnp.ndarray values, int kind, str name) except NULL:
-    """The values of a column of one kind, without a copy."""
+    """Return the data of a contiguous column of this numpy type; raise TypeError if it is not."""
     if (cnp.PyArray_TYPE(values) != kind or cnp.PyArray_NDIM(values) != 1
             or not cnp.PyArray_ISCARRAY_RO(values)):
         kinds = {cnp.NPY_INT64: "int64", cnp.NPY_DOUBLE: "float64"}
@@ -189,7 +189,7 @@ cdef const void* column_of(cnp.ndarray values, int kind, str name) except NULL:
 
 
 cdef const int64_t* rows_of(cnp.ndarray rows, WindowTable table) except NULL:
-    """Rows of the table, or -1, as a kernel reads them."""
+    """Return the data of a column of rows of the table (negative: none); raise IndexError."""
     cdef const int64_t* row = <const int64_t*>column_of(rows, cnp.NPY_INT64, "rows")
     cdef Py_ssize_t i
     for i in range(cnp.PyArray_DIM(rows, 0)):
@@ -199,7 +199,7 @@ cdef const int64_t* rows_of(cnp.ndarray rows, WindowTable table) except NULL:
 
 
 def picked(WindowTable found not None, cnp.ndarray rows not None, list names=None):
-    """The windows in these rows, of requests of these names; none where a row is -1."""
+    """Return the windows in these rows, with these names; a negative row gives no window."""
     cdef WindowTable some = WindowTable.__new__(WindowTable)
     cdef const int64_t* row = rows_of(rows, found)
     cdef Py_ssize_t i
@@ -214,7 +214,7 @@ def picked(WindowTable found not None, cnp.ndarray rows not None, list names=Non
 
 
 cdef Measure measure_of(object what, list kept) except *:
-    """A name of MEASURES, or one value a slot."""
+    """Return the measure of a name in MEASURES, or of an array with one value for each slot."""
     cdef Measure measure
     measure.values = NULL
     if isinstance(what, str):
@@ -227,7 +227,7 @@ cdef Measure measure_of(object what, list kept) except *:
 
 
 cdef object array_of(int kind, const void* values, size_t size):
-    """An array of this type of numpy with a copy of the values."""
+    """Return an array of this numpy type with a copy of the values."""
     cdef cnp.npy_intp length = size
     cdef cnp.ndarray out = cnp.PyArray_SimpleNew(1, &length, kind)
     if size:
@@ -263,10 +263,10 @@ cdef BatchRules rules_of(dict rules, list kept) except *:
 
 
 def schedule(Jobs jobs not None, dict rules, str backfill):
-    """Schedule jobs that stand in order of priority.
+    """Schedule jobs that are sorted by priority.
 
-    Returns the alternatives, the job of each, the one chosen for each job (-1: none), the
-    reasons, and a row for each sub-batch.
+    Returns the alternatives, the job of each, the alternative chosen for each job (-1: none),
+    the reasons, and one row for each sub-batch.
     """
     kept = []
     cdef BatchRules policy = rules_of(rules, kept)
@@ -300,7 +300,7 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
 
 
 def first_not_share(cnp.ndarray values not None):
-    """The place of the first of float64 that is not within (0, 1], or -1."""
+    """Return the index of the first float64 value outside (0, 1], or -1."""
     cdef const double* value = <const double*>column_of(values, cnp.NPY_DOUBLE, "shares")
     cdef Py_ssize_t i
     for i in range(cnp.PyArray_DIM(values, 0)):
@@ -313,9 +313,10 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
             cnp.ndarray planned not None, size_t fixed, cnp.ndarray shares not None):
     """Execute a plan of jobs in order of priority.
 
-    `planned` (int64) tells each job's row of `alternatives`, or -1, `shares` (float64) what it
-    uses of it; the first `fixed` jobs do not move. Returns the windows, the first promised
-    starts, the reasons, and how many parts ended and reservations moved.
+    `planned` (int64): each job's row of `alternatives`, or -1. `shares` (float64): the used
+    share of its reserved time. The first `fixed` jobs do not move. Returns the windows, the
+    starts of the first reservations, the reasons, and the numbers of parts that ended and of
+    reservations that moved.
     """
     cdef ShapeKind form = shape_of(shape)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
@@ -343,7 +344,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
 
 
 def bound(Jobs jobs not None, dict rules):
-    """The Lagrange bound of the jobs' target within the limit."""
+    """Return the Lagrangian bound of the jobs' target within the limit."""
     kept = []
     cdef BatchRules policy = rules_of(rules, kept)
     cdef double found = 0

@@ -1,4 +1,4 @@
-"""The door of communities: simulations, and the protocol core for other drivers."""
+"""Binding of communities: simulations, and the protocol core for other drivers."""
 
 from collections import namedtuple
 
@@ -205,10 +205,10 @@ cdef extern from *:
 KINDS = ("request", "accept_request", "assign_request", "inform", "accept_inform",
          "assign_inform", "receipt", "revoke")
 
-#: What an agent asks its driver for, by number.
+#: The actions that an agent requests from its driver, by number.
 ASKED = ("send", "discover", "decide", "resend", "came", "left", "given", "suspended", "resumed")
 
-#: What may have become of a job, by number.
+#: The final states of a job, by number.
 FATES = ("pending", "done", "no node", "no offer", "stranded")
 
 PLACING = {"home": <int>PlacementPolicy.home, "most-free": <int>PlacementPolicy.most_free,
@@ -221,13 +221,13 @@ BACKFILLING = {"none": <int>Backfill.none, "easy": <int>Backfill.easy,
                "first-fit": <int>Backfill.first_fit,
                "conservative": <int>Backfill.conservative}
 
-#: A message as it travels. `negotiation` and `promise` are tickets: pairs of integers.
+#: A message. `negotiation` and `promise` are tickets: pairs (index, generation) of integers.
 Message = namedtuple("Message", ("kind", "sender", "receiver", "job", "hop", "place",
                                  "contacted", "negotiation", "promise", "times"))
 
 
 cdef int fill(cnp.ndarray to, const void* source) except -1:
-    """Copy so many bytes as the array holds; memcpy wants two addresses even for nothing."""
+    """Fill the array from `source`; memcpy requires valid addresses even for 0 bytes."""
     if to.size:
         memcpy(cnp.PyArray_DATA(to), source, to.nbytes)
     return 0
@@ -265,34 +265,34 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const uint32_t[::1] to=None, dict rules=None, dict settings=None,
              const int64_t[::1] row=None, const uint8_t[:, ::1] willing=None,
              size_t function=0):
-    """Simulate jobs that are sorted by submission; everything must have been checked.
+    """Simulate jobs that are sorted by submission; all arguments must be valid.
 
     Parameters
     ----------
     submit, run, estimate, width, home, label : ndarray
-        One entry a job; times at speed 1, the label that its node must have, or -1.
+        One entry for each job: times at speed 1; label that its node must have, or -1.
     processors, speed, node_label, present : ndarray
-        One entry a node.
+        One entry for each node.
     change_time, change_node, change_joins : ndarray
         Nodes that join or leave, by time.
     backfill, shortest_first : str, bool
         The local schedulers: a key of BACKFILLING, and the order of their queues.
     placing : str, optional
-        A key of PLACING: without a protocol, where
+        A key of PLACING: a simulation without a protocol. None: a community.
     decision : float
-        is what the centre takes for a job, in seconds. Else a community, with
+        Without a protocol: seconds for each decision of the central scheduler.
     drawn : int
-        so many neighbours drawn anew each time, or 0: everybody, or the graph of
+        Size of the random sample of neighbours; 0: all nodes, or the graph if given.
     first, to : ndarray, optional
-        whose node i has the neighbours ``to[first[i]:first[i + 1]]``, and
+        Graph: node i has the neighbours ``to[first[i]:first[i + 1]]``.
     rules, settings : dict
-        every field of the C++ structs of these names;
+        All fields of the C++ structs ``Rules`` and ``Settings``.
     row : ndarray of int64, optional
-        the row of each job at the caller's, where preferences are given:
+        The caller's row of each job; needed for preferences.
     willing : ndarray of uint8, shape (jobs, nodes), optional
-        whether a node would run a job, by the caller's rows, or
+        Preferences: nonzero if the node is willing to run the job, by the caller's rows.
     function : int
-        the address of an ``int64 (double now, int64 row, int64 node)`` that says so.
+        Preferences: address of an ``int64 (double now, int64 row, int64 node)``; 0: none.
 
     Returns
     -------
@@ -390,29 +390,29 @@ cdef object as_message(const CMessage& message):
 
 
 cdef class Agent:
-    """One node of a community: the protocol core, which knows neither clock nor network.
+    """The agent of one node: the protocol core, without a clock or a network of its own.
 
-    Every method returns what is to be done, in order: tuples of a word of `ASKED` and
+    Every method returns the actions to carry out, in order: tuples that begin with one of `ASKED`:
 
-    - ``("send", message)``: a `Message`; it may be lost, doubled, late;
+    - ``("send", message)``: a `Message`; delivery may fail, be late, or be repeated;
     - ``("discover", ticket)``: call `contact` with neighbours of this node;
-    - ``("decide", ticket)``: call `decide` when the answers can be there;
+    - ``("decide", ticket)``: call `decide` when answers can have arrived;
     - ``("resend", ticket)``: call `resend` after a while;
-    - ``("came", job, hop, entered)``: the job waits here now, the last of the queue;
-    - ``("left", job)``: it is taken out of the queue, on its way to another node;
-    - ``("given", job, hop)``: that node has confirmed that it has the job;
-    - ``("suspended", job, ticket)``: nobody offers to run it; `retry` tries again;
-    - ``("resumed", job)``: it is tried again, or somebody offers after all.
+    - ``("came", job, hop, entered)``: the job was appended to the queue;
+    - ``("left", job)``: the job was removed from the queue, to be handed over;
+    - ``("given", job, hop)``: the receiver has confirmed the job;
+    - ``("suspended", job, ticket)``: no node offers to run it; `retry` starts a new round;
+    - ``("resumed", job)``: a suspended job is retried, or was offered a node late.
 
     Parameters
     ----------
     node : int
-        Its number.
+        The number of the node.
     processors, speed, label : int, float, int
     seed : int
-        Of the lots that it draws.
+        Seed of its random choices.
     first_serial : int
-        Larger than every serial of an earlier life of this node.
+        Greater than every serial that this node used before a restart.
     omega, varpi, mu, whole_node, most_informed, promise_life
         As in `slotkern.Community`.
     """
@@ -462,26 +462,26 @@ cdef class Agent:
         return 0
 
     def describe(self, uint32_t job, int32_t processors, double estimate, int32_t label=-1):
-        """Make a job known, before it is first spoken of; numbers should be dense."""
+        """Describe a job, before its first use; job numbers should be dense."""
         if processors < 1 or not 0 < estimate < INFINITY:
             raise ValueError(f"job {job} needs processors and an estimate, "
                              f"got {processors}, {estimate}")
         self.it.get().describe(job, processors, estimate, label)
 
     def submit(self, uint32_t job):
-        """A user of this node hands in a job (Algorithm 1)."""
+        """Accept a new job from a user of this node (Algorithm 1)."""
         self.known(job)
         self.it.get().submit(job)
         return self.done()
 
     def contact(self, ticket, neighbours):
-        """The neighbours that a discovery has found."""
+        """Contact the neighbours that a discovery has found."""
         cdef vector[uint32_t] nodes = neighbours
         self.it.get().contact(ticket_of(ticket), nodes)
         return self.done()
 
     def receive(self, message, double now):
-        """A message has come (Algorithms 2 and 5, RECEIPT, REVOKE)."""
+        """Process a message (Algorithms 2 and 5, RECEIPT, REVOKE)."""
         cdef CMessage told
         told.kind = <MessageKind><int>KINDS.index(message.kind)
         told.from_, told.to, told.job = message.sender, message.receiver, message.job
@@ -494,41 +494,41 @@ cdef class Agent:
         return self.done()
 
     def decide(self, ticket):
-        """The answers are there (Algorithm 3)."""
+        """Choose among the offers (Algorithm 3)."""
         self.it.get().decide(ticket_of(ticket))
         return self.done()
 
     def reschedule(self, double now):
-        """Offer the jobs that have waited long to others (Algorithm 4)."""
+        """Offer the jobs that have waited longest to other nodes (Algorithm 4)."""
         self.it.get().reschedule(now)
         return self.done()
 
     def resend(self, ticket):
-        """Send an ASSIGN once more that has not been answered."""
+        """Resend an ASSIGN that was not answered."""
         self.it.get().resend(ticket_of(ticket))
         return self.done()
 
     def retry(self, ticket):
-        """Try a suspended job once more."""
+        """Retry a suspended job in a new round."""
         self.it.get().retry(ticket_of(ticket))
         return self.done()
 
     def leave(self):
-        """Take no more jobs, and offer those that wait here to others."""
+        """Leave: accept no jobs, and offer the waiting jobs to other nodes."""
         self.it.get().leave()
         return self.done()
 
     def join(self):
-        """Take jobs again."""
+        """Return: accept jobs again."""
         self.it.get().join()
         return self.done()
 
     def know(self, uint32_t job, uint32_t hop):
-        """This node had the job once, with this hop: after a restart."""
+        """Restore, after a restart, the last hop of a job that was ever here."""
         self.it.get().agent().record_hop(job, hop)
 
     def hold(self, uint32_t job, uint32_t hop, double entered):
-        """A job waited here before a restart."""
+        """Restore a job that waited here before a restart."""
         cdef QueuedJob waiting
         waiting.job, waiting.hop, waiting.entered = job, hop, entered
         self.known(job)
@@ -536,26 +536,26 @@ cdef class Agent:
         return self.done()
 
     def hand_over(self, uint32_t job, uint32_t hop, uint32_t to):
-        """A job was on its way to another node before a restart."""
+        """Restore a hand-over to another node that a restart interrupted."""
         self.known(job)
         self.it.get().hand_over(job, hop, to)
         return self.done()
 
     def start(self, uint32_t job):
-        """A waiting job starts; returns whether it waited here."""
+        """Start a waiting job; return False if it does not wait here."""
         return bool(self.it.get().start(job))
 
     def ended(self, double waited):
-        """A job has ended that had waited here so long."""
+        """Record the queueing time, in seconds, of a job that has ended."""
         self.it.get().agent().queue().record_wait(waited)
 
     def expire(self, double now):
-        """Forget promises that were never revoked."""
+        """Release the promises whose life has ended."""
         self.it.get().agent().expire(now)
 
     @property
     def waiting(self):
-        """Jobs, hops and times of coming, in the order of the queue."""
+        """Jobs, hops and times of arrival, in the order of the queue."""
         cdef LocalQueue* queue = &self.it.get().agent().queue()
         cdef size_t i
         return [(queue[0][i].job, queue[0][i].hop, queue[0][i].entered)
@@ -563,25 +563,25 @@ cdef class Agent:
 
     @property
     def queue_load(self):
-        """Processors * estimates of the waiting jobs."""
+        """The sum of processors * estimate over the waiting jobs."""
         return self.it.get().agent().queue().load()
 
     @property
     def shadow_load(self):
-        """The load of the promises, each by its probability (Definition 2)."""
+        """The load of the promises, weighted by their probability (Definition 2)."""
         return self.it.get().agent().shadow_load()
 
     @property
     def promises(self):
-        """How many are open."""
+        """The number of open promises."""
         return self.it.get().agent().promises()
 
     @property
     def negotiations(self):
-        """How many are open."""
+        """The number of open negotiations."""
         return self.it.get().agent().negotiations()
 
     @property
     def present(self):
-        """Whether it takes jobs."""
+        """True if the node accepts jobs."""
         return self.it.get().agent().present()

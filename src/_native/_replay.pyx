@@ -1,4 +1,4 @@
-"""The door of replays: checked columns go in, starts and processors come out."""
+"""Binding of replays: takes validated columns, returns starts and processors."""
 
 import numpy as np
 
@@ -90,8 +90,8 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
     KeyFunction user_keys "slotkern::replay::UserPriority::keys"
 
     cdef cppclass CppReplay "slotkern::replay::Replay":
-        CppReplay(const JobColumns&, const Machine&, Backfill, const QueueOrder&, Usage*, const int32_t*,
-                  cbool, const Chain&) except +
+        CppReplay(const JobColumns&, const Machine&, Backfill, const QueueOrder&, Usage*,
+                  const int32_t*, cbool, const Chain&) except +
         cbool run(size_t) except +
         const vector[uint32_t]& row_of()
         const vector[double]& start()
@@ -118,21 +118,21 @@ cdef extern from *:
         double, double, double, double, const int32_t*, const JobColumns&, double, size_t, double,
         double) except +
 
-#: The backfilling that the kernel knows, by name.
+#: The kinds of backfilling, by name.
 BACKFILLING = {"none": <int>Backfill.none, "easy": <int>Backfill.easy,
                "first-fit": <int>Backfill.first_fit,
                "conservative": <int>Backfill.conservative}
 
-#: What a user's priority is compiled to; the name of its capsule.
+#: The signature of a compiled priority function, and the name of its capsule.
 PRIORITY_SIGNATURE = "int32(float64,float64,float64,int64,int64,float64*)"
 
-# So many events between two looks at the signals: some hundred microseconds, and with
-# thousands of waiting jobs a tenth of a second.
+# Time steps between two polls for signals: a few hundred microseconds, or a tenth of a second
+# with thousands of waiting jobs.
 cdef size_t EVENTS = 512
 
 
 cdef int fill(cnp.ndarray to, const void* source) except -1:
-    """Copy so many bytes as the array holds; memcpy wants two addresses even for nothing."""
+    """Fill the array from `source`; memcpy requires valid addresses even for 0 bytes."""
     if to.size:
         memcpy(cnp.PyArray_DATA(to), source, to.nbytes)
     return 0
@@ -145,25 +145,25 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
            const int32_t[::1] blocked_width not None, str backfill not None, *,
            const int32_t[::1] user=None, const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
            const int32_t[::1] before=None, const double[::1] think=None, progress=None):
-    """Replay jobs that are sorted by submission; everything must have been checked.
+    """Replay jobs that are sorted by submission; all arguments must be valid.
 
     Parameters
     ----------
     submit, run, estimate, width : ndarray
-        One entry a job.
+        One entry for each job.
     user : ndarray of int32, optional
-        Likewise; from 0, and needed for what asks for users.
+        The user of each job, from 0; needed for priorities that depend on users.
     key : ndarray of float64, optional
-        The smallest comes first; by default the order of submission.
+        Queue order: the smallest key first; by default the order of submission.
     multifactor : tuple, optional
-        Weights of age, size and share, the longest wait, the half life, users.
+        The weights of age, size and share, longest wait, half-life, and number of users.
     function : capsule, optional
-        A priority of the user's own, compiled.
+        A compiled priority function.
     before, think : ndarray of int32, of float64, optional
-        The row that each row waits for, or -1, without circles; and the seconds from its end
-        to the submission.
+        The row that each row depends on, or -1 (acyclic), and the seconds from the end of
+        that job to the submission.
     progress : callable, optional
-        Called now and then with the number of jobs submitted.
+        Called at intervals with the number of submitted jobs.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     first, count : ndarray of int64
         The spans of processors of each job, then of each blocked span.
     spans : ndarray of int32, shape (spans, 2)
-        First processor and how many.
+        First processor and number of processors.
     most_waiting : int
     """
     cdef JobColumns jobs

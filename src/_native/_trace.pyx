@@ -1,4 +1,4 @@
-"""The door of the trace reader: lines of a trace go in by chunks, rows come out."""
+"""Binding of the trace parser: takes a trace in chunks, returns rows."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
 
 
 def row_lines(cnp.ndarray rows not None):
-    """Contiguous rows, whose fields are 8 bytes each, as the lines of a trace."""
+    """Return contiguous rows, whose fields have 8 bytes each, as the lines of a trace."""
     dtype = rows.dtype
     cdef string form = "".join(dtype[name].kind for name in dtype.names).encode()
     cdef string text
@@ -63,25 +63,25 @@ def row_lines(cnp.ndarray rows not None):
 
 
 class LineError(ValueError):
-    """What is wrong with a line of a trace, without the name of the file."""
+    """An invalid line of a trace; the message does not name the file."""
 
 
 @cython.final
 cdef class TraceParser:
-    """Reads the lines of a trace into rows of `dtype`, whose fields are 8 bytes each.
+    """Parses the lines of a trace into rows of `dtype`, whose fields have 8 bytes each.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        The fields of a line: i8, f8, or, for the names in `words`, i8 codes of words.
+        The fields of a line: i8, f8, or, for the names in `words`, i8 dictionary codes.
     words : collection of str
         The fields that hold words.
     comment : str
         One character.
     skip : bool
-        Whether bad lines are counted instead of refused.
+        True: invalid lines are counted. False: an invalid line raises LineError.
     further : bool
-        Whether lines may have more fields than `dtype`, as many as the header names.
+        True: lines may have fields beyond `dtype`, as many as the header names.
     """
 
     cdef Parser* parser
@@ -98,7 +98,7 @@ cdef class TraceParser:
         del self.parser
 
     def feed(self, const unsigned char[::1] chunk not None):
-        """Read on; a line may go on in the next chunk."""
+        """Parse the next chunk; it may end within a line."""
         cdef cbool good
         cdef size_t size = chunk.shape[0]
         if size == 0:
@@ -110,30 +110,30 @@ cdef class TraceParser:
             raise self.line_error(self.parser.bad_lines()[0])
 
     def finish(self):
-        """Read the last line, and return the rows as a structured array."""
+        """Parse the last line and return all rows as a structured array."""
         cdef cbool good
         with nogil:
             good = self.parser.finish()
         if not good:
             raise self.line_error(self.parser.bad_lines()[0])
         rows = np.empty(self.parser.rows(), self.dtype)
-        if len(rows):  # memcpy wants two addresses even for nothing
+        if len(rows):  # memcpy requires valid addresses even for 0 bytes
             memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
         return rows
 
     def line_of(self, size_t row):
-        """The line of a row."""
+        """Return the line number of a row."""
         return self.parser.line_of(row)
 
     @property
     def comments(self):
-        """All lines of comment, as they stand."""
-        # Not copied: it may be large, and a copy that fails here would end the process.
+        """All comment lines, verbatim."""
+        # Not copied to a std::string: it may be large, and bad_alloc here would end the process.
         cdef const char* text = self.parser.comments().data()
         return text[:self.parser.comments().size()].decode("latin-1")
 
     def further(self):
-        """The codes and the words of each further field, as pairs."""
+        """Return the codes and the words of each further field, as pairs."""
         cdef size_t count = self.parser.extra(), k, i
         cdef const vector[int64_t]* codes = &self.parser.extra_codes()
         table = np.empty((self.parser.rows(), count), np.int64)
@@ -149,17 +149,17 @@ cdef class TraceParser:
 
     @property
     def names(self):
-        """The names of the fields, where the first line has names instead of numbers."""
+        """The field names, if the first line has names instead of numbers."""
         return self.parser.names().decode("latin-1").split()
 
     @property
     def skipped(self):
-        """How many lines were skipped."""
+        """The number of skipped lines."""
         return self.parser.skipped()
 
     @property
     def remarks(self):
-        """What is wrong with the first few lines that were skipped."""
+        """Messages for the first few skipped lines."""
         return tuple(str(self.line_error(bad)) for bad in self.parser.bad_lines())
 
     @property
@@ -178,7 +178,7 @@ cdef class TraceParser:
         return found
 
     cdef object line_error(self, const BadLine& bad):
-        """The one place where what is wrong becomes words."""
+        """Return the error for a line."""
         names = self.dtype.names
         if bad.fault == LineFault.too_long:
             reason = f"more than {kMaxLineLength:,} characters"
