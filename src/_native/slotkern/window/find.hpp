@@ -20,11 +20,14 @@
 
 namespace slotkern {
 
+// Returns the scratch memory of the calling thread.
 inline Workspace& workspace() {
   static thread_local Workspace work;
   return work;
 }
 
+// The answer to one query. `found` and `parts` (n of them, in scratch memory of the thread) are
+// valid if the status is ok.
 struct Answer {
   Status status = Status::none;
   Found found;
@@ -47,8 +50,10 @@ struct Answer {
   }
 };
 
+// Checks the slots and prepares them for searches: of both shapes if `all`, else of `shape` with n
+// parts. Returns the first fault.
 inline Fault prepare_slots(PreparedSlots& prepared, const SlotView& view, bool all, ShapeKind shape,
-                        std::size_t n) noexcept {
+                           std::size_t n) noexcept {
   Fault fault;
   const Status status = guarded([&] {
     static thread_local CheckScratch scratch;
@@ -59,6 +64,7 @@ inline Fault prepare_slots(PreparedSlots& prepared, const SlotView& view, bool a
   return fault;
 }
 
+// Checks the slots; returns the first fault.
 inline Fault check(const SlotView& view) noexcept {
   Fault fault;
   const Status status = guarded([&] {
@@ -82,6 +88,7 @@ Answer run_search(const Query& query, Search search) noexcept {
   return answer;
 }
 
+// Finds the best window of a query by criterion number `criterion` (window/criteria.hpp).
 inline Answer find_window(const PreparedSlots& prepared, const Query& query, int criterion,
                    ShapeKind shape) noexcept {
   return run_search(query, [&](Workspace& work, Found& found) {
@@ -120,6 +127,7 @@ class OrderedMerger {
     return chunk;
   }
 
+  // Hands in the table of chunk c, and merges all tables that are complete up to a gap.
   void submit(std::size_t c, Chunk chunk) {
     const std::lock_guard lock(mutex_);
     waiting_[c] = std::move(chunk);
@@ -145,11 +153,11 @@ class OrderedMerger {
 // called once per thread and returns its function Answer(query).
 template <class Make>
 Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>& queries,
-                    ShapeKind shape, unsigned threads, WindowTable& out, std::size_t& failed_query,
-                    Make make) noexcept {
+                         ShapeKind shape, unsigned threads, WindowTable& out,
+                         std::size_t& failed_query, Make make) noexcept {
   return guarded([&] {
     constexpr std::size_t chunk = 64, most = 1 << 20;  // reserve memory for at most this many parts
-    // first: interrupts before it are handled at the end
+    // Called first, because interrupts before it are only handled at the end.
     if (queries.size() > chunk) enable_interrupts();
     out.clear();
     std::size_t parts = 0;
@@ -207,9 +215,10 @@ Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>
   });
 }
 
+// Finds the best window of each query by one criterion, with up to `threads` threads.
 inline Status find_windows(const PreparedSlots& prepared, const std::vector<Query>& queries,
-                        int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
-                        std::size_t& failed_query) noexcept {
+                           int criterion, ShapeKind shape, unsigned threads, WindowTable& out,
+                           std::size_t& failed_query) noexcept {
   return find_windows_with(prepared, queries, shape, threads, out, failed_query, [&] {
     return [&](const Query& query) { return find_window(prepared, query, criterion, shape); };
   });

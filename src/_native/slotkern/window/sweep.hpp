@@ -197,6 +197,7 @@ class Sweep {
     return dictionary_coded_ ? dictionary_.code_of(key) <= most : key <= most;
   }
 
+  // Returns true if the slot can hold a part of a better window from t on.
   bool is_candidate(const Slot& slot, std::size_t row, double t) const {
     const double length = shape_.length(slot);
     return t + length <= query_.limit(slot) && query_.admits(slot, row) &&
@@ -245,6 +246,7 @@ class Sweep {
     return restart_at_ == 0;
   }
 
+  // Stores the current step in goal.best, and its entries in the workspace if they are the window.
   void record(double total) {
     Best& best = goal_.best;
     best.longest = 0;
@@ -302,6 +304,7 @@ class Sweep {
     return std::min(goal_.max_probed_key,
                     max_index_key(shape_.to_index_units(goal_.ceiling()), least_others_));
   }
+  // The largest index key that the live set would keep.
   float max_key_by_cutoff() const {
     const float most = max_index_key(shape_.index_key_of(top_.cutoff()), 0);
     if (!dictionary_coded_ || top_.cutoff_row() == kNoRow) return most;
