@@ -15,7 +15,7 @@ BRIEF_RUNS   ?= 20000
 BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
-TARGETS := search within alternatives pool pool-small choose values replay withdraw
+TARGETS := search constrained alternatives pool pool-small choose values replay withdraw
 BINDINGS := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 

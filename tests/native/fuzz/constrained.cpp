@@ -3,7 +3,7 @@
 
 namespace {
 
-fuzz::Tally tally{"within"};
+fuzz::Tally tally{"constrained"};
 
 struct Answered {
   int criterion;
