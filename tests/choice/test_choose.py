@@ -34,7 +34,7 @@ def exhaustive(cost, value, n, budget):
 
 
 def instance(kind, m, n, rng, *, integers):
-    """Costs up to 1000, values of that kind, a budget that binds."""
+    """Costs up to 1000, values of the given kind, and a binding budget."""
     cost = rng.uniform(1, 1000, m)
     value = {
         "uncorrelated": rng.uniform(1, 1000, m),
@@ -69,7 +69,7 @@ def by_highs(cost, value, n, budget, gap=0.0):
 
 
 def check(choice, cost, value, n, budget):
-    """What every answer must be, optimal or not."""
+    """Check the properties of every answer, optimal or not."""
     assert choice.rows.dtype == np.int64
     assert len(choice.rows) == n
     assert (np.diff(choice.rows) > 0).all()
@@ -78,8 +78,8 @@ def check(choice, cost, value, n, budget):
     assert choice.bound >= choice.value
 
 
-# Few different numbers, so that ties, equal sums and exactly met budgets are common;
-# tenths, whose sums depend on the order in which they are added.
+# Few distinct numbers, so that ties, equal sums and exactly met budgets are common;
+# tenths, whose sums depend on the order of summation.
 numbers = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 1.1, 2.0, 3.0, 5.0])
 
 
@@ -161,8 +161,8 @@ def test_table_and_search_agree(kind):
                 assert choice.value == answers[0].value == choice.bound
 
 
-def test_no_item_is_decided_too_early():
-    # Seeds where an item is worth all but a tenth of what deciding it would take.
+def test_no_item_is_fixed_too_early():
+    # Seeds for which an item reaches nine tenths of the loss that would fix it.
     for seed in (52001, *range(2000)):
         rng = np.random.default_rng(seed)
         m, n = int(rng.integers(20, 60)), int(rng.integers(2, 8))
@@ -197,7 +197,7 @@ def test_real_values_are_not_below_highs(kind):
     for m, n in [(40, 4), (70, 7)]:
         for _ in range(8):
             cost, value, budget = instance(kind, m, n, rng, integers=False)
-            # HiGHS keeps a budget within 1e-6
+            # HiGHS satisfies a budget up to 1e-6
             spent, best = by_highs(cost, value, n, budget - 1e-6, 1e-7)
             assert spent <= budget
             choice = sk.choose(cost, value, n, budget)
@@ -209,8 +209,8 @@ def test_real_values_are_not_below_highs(kind):
 
 
 @pytest.mark.parametrize("kind", ["strongly", "inversely", "subset-sum"])
-def test_subset_sums_within_a_gap(kind):
-    # Any set of n items is worth its cost and a constant: the budget is the bound.
+def test_subset_sums_with_a_gap(kind):
+    # The value of n items is their cost plus a constant: the budget gives the bound.
     rng = np.random.default_rng(300 + KINDS.index(kind))
     for m, n in [(100, 10), (400, 20)]:
         for _ in range(8):
@@ -256,7 +256,7 @@ def test_each_cardinality(method, integers):
                 assert choice.value == pytest.approx(alone.value, rel=1e-12)
 
 
-def test_no_order_of_the_sum_decides():
+def test_budget_test_is_independent_of_summation_order():
     # 0.1 + 0.2 + 0.3 is 0.6000000000000001 in this order, 0.6 in the other
     cost, value = [0.3, 0.2, 0.1, 0.0], [1.0, 1.0, 1.0, 0.0]
     assert (0.1 + 0.2) + 0.3 > 0.6
@@ -274,7 +274,7 @@ def test_many_items_and_many_to_choose():
     assert choice.value > 0.5 * 3_000 * 1000
 
 
-def test_gap_and_work_are_kept():
+def test_gap_and_work_limits_are_respected():
     rng = np.random.default_rng(8)
     cost = rng.uniform(1, 1000, 60)
     cut = sk.choose(cost, cost, 6, 2500.5, max_work=5000)

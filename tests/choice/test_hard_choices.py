@@ -1,4 +1,4 @@
-"""Choices where sums round, cancel or overflow, against every choice there is."""
+"""Choices whose sums round, cancel or overflow, against exhaustive search."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ SPOILED = [
 @pytest.mark.parametrize(
     "case",
     [
-        # the budget is an ulp below a sum of integers
+        # the budget is one ulp below a sum of integers
         Items([716, 558, 635], [716, 558, 635], 2, 1350.9999999999998),
         # nothing costs a huge item, which can never be chosen
         Items([2.0**53, 0.0], [1.0, 1.0], 2, 0.0),
         Items([2.0**53, 0.0], [1.0, 1.0], 1, 0.0),
-        # multipliers of the budget that overflow
+        # multipliers that overflow
         Items([1e-300, 1.0, 2e-300], [1e290, 2.0, 1e280], 2, 1.0),
         Items([5e-324, 0.0, 1e-323], [1e200, 1.0, 2e200], 1, 5e-324),
         Items([1.0, 2.0], [1e12, -1e12], 2, 3.0),
@@ -57,7 +57,7 @@ def test_named_choices(case):
     assert check_items(case) == (case.budget > 0 or case.n == 1)
 
 
-def test_an_item_that_cannot_be_chosen_spoils_no_other_sum():
+def test_unaffordable_items_do_not_affect_rounding():
     cost, value = SPOILED
     each = sk.choose_each(cost, value, 16, 26.0)
     without = sk.choose_each(cost[1:], value[1:], 16, 26.0)
@@ -70,9 +70,9 @@ def test_an_item_that_cannot_be_chosen_spoils_no_other_sum():
             assert (choice.rows == other.rows + 1).all()
 
 
-def test_sets_over_the_budget_by_rounding_hide_no_others():
-    # Tenths: many sets have one sum but for the rounding of plain sums. In the core
-    # lists a set that seems to break the budget must not push out one that keeps it.
+def test_sets_over_the_budget_by_rounding_dominate_no_others():
+    # Tenths: many sets have equal sums up to the rounding of plain sums. In the dynamic
+    # program a set over the budget must not dominate one within it.
     rng = np.random.default_rng(4)
     m, n = 22, 6
     sets = np.array(list(itertools.combinations(range(m), n)))

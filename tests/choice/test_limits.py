@@ -1,4 +1,4 @@
-"""A choice under several limits: exhaustive search, HiGHS, limits just met."""
+"""Choices under several limits: exhaustive search, HiGHS, limits met exactly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slotkern._choice import MOST_LIMITS
 
 
 def keeps(rows, cost, budget, limits):
-    """Whether a set is within the budget and every limit, as the docstring says."""
+    """Return True if a set satisfies the budget and all limits, as documented."""
     return met(exact(float(cost[row]) for row in rows), budget) and all(
         met(math.fsum(float(weights[row]) for row in rows), amount, side == ">=")
         for weights, side, amount in limits
@@ -59,7 +59,7 @@ odd = st.sampled_from(
 
 @st.composite
 def problems(draw):
-    """Few items, one to three limits met exactly or an ulp off by some set."""
+    """Few items; one to three limits that a set meets exactly or misses by an ulp."""
     m = draw(st.integers(1, 9))
     n = draw(st.integers(1, m))
     numbers = draw(st.sampled_from([few, tenths, odd]))
@@ -137,10 +137,10 @@ def test_a_limit_that_does_not_bind_changes_nothing():
     assert within.value == plain.value
     assert within.proven
     exact = sk.choose(cost, value, 6, 2500, limits=[(cost, "<=", 1e6)], gap=0)
-    assert exact.value == exact.bound == plain.value  # sums of integers leave no room
+    assert exact.value == exact.bound == plain.value  # sums of integers are exact
 
 
-def test_one_weight_beyond_all_bounds_spoils_nothing():
+def test_one_huge_weight_does_not_affect_others():
     disk = [1e200, 0.1, 0.2, 0.3, 0.4]
     limits = [(disk, ">=", 0.5), (disk, "<=", 0.7)]
     choice = sk.choose([1, 1, 1, 1, 1], [9, 1, 2, 3, 4], 2, 10, limits=limits)
@@ -150,7 +150,7 @@ def test_one_weight_beyond_all_bounds_spoils_nothing():
     assert choice.rows.tolist() == [0, 4]
 
 
-def test_work_that_ends_leaves_a_bound():
+def test_a_work_limit_leaves_a_valid_bound():
     rng = np.random.default_rng(5)
     weights = np.floor(rng.uniform(1, 10000, (3, 70)))
     value = weights.mean(0)
@@ -163,7 +163,7 @@ def test_work_that_ends_leaves_a_bound():
     assert again == short
 
 
-def test_what_no_items_can_keep_is_none():
+def test_infeasible_limits_give_none():
     assert sk.choose([1, 2, 3], [1, 2, 3], 2, 9, limits=[([1, 1, 1], ">=", 3)]) is None
     opposite = [([1, 2, 4], "<=", 4), ([1, 2, 4], ">=", 4)]
     assert sk.choose([1, 2, 3], [1, 2, 3], 2, 9, limits=opposite) is None
@@ -192,17 +192,17 @@ def test_what_no_items_can_keep_is_none():
         ),
     ],
 )
-def test_limits_that_are_none(limits, kind, words):
+def test_invalid_limits_are_refused(limits, kind, words):
     with pytest.raises(kind, match=words):
         sk.choose([1, 2, 3], [1, 2, 3], 2, 5, limits=limits)
 
 
-def test_the_table_knows_no_limits():
+def test_the_table_does_not_support_limits():
     with pytest.raises(ValueError, match="method 'table' knows no limits"):
         sk.choose([1, 2], [1, 2], 1, 5, method="table", limits=[([1, 2], "<=", 1)])
 
 
-def test_a_choice_that_was_not_decided_is_no_none():
+def test_an_undecided_choice_raises_an_error():
     rng = np.random.default_rng(4)
     weight = rng.integers(10**8, 10**9, 60)
     rows = rng.permutation(60)[:20]
@@ -210,6 +210,6 @@ def test_a_choice_that_was_not_decided_is_no_none():
     limits = [(weight, "<=", amount), (weight, ">=", amount)]  # `rows` meet both
     with pytest.raises(sk.UndecidedError, match="within max_work = 0 units"):
         sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=limits, max_work=0)
-    # What no choice can meet is proven without any work.
+    # Infeasibility is proven without any work.
     least = [(weight, "<=", 1)]
     assert sk.choose(np.zeros(60), rng.random(60), 20, 0, limits=least) is None

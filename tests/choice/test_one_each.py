@@ -1,4 +1,4 @@
-"""One row of each class under a limit: exhaustive search, HiGHS, the paper's grid."""
+"""The multiple-choice knapsack: exhaustive search, HiGHS, the paper's grid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ordered_sum(values, rows):
 
 
 def exhaustive(value, weight, first, limit, maximize):
-    """The best value within the limit, or None."""
+    """The best value under the limit, or None."""
     best = None
     better = max if maximize else min
     for rows in itertools.product(*map(range, first[:-1], first[1:])):
@@ -48,13 +48,13 @@ def exhaustive(value, weight, first, limit, maximize):
 
 
 def noise(value, first):
-    """How far sums of the values may be rounded."""
+    """The largest rounding error of sums of the values."""
     sizes = [np.abs(value[i:j]).max() for i, j in itertools.pairwise(first)]
     return 8 * (len(first) + 1) * 2.0**-52 * sum(sizes)
 
 
 def check(found, value, weight, first, limit, maximize, gap=0.0):
-    """What every answer must be, optimal or not."""
+    """Check the properties of every answer, optimal or not."""
     assert found.rows.dtype == np.int64
     assert len(found.rows) == len(first) - 1
     for k, row in enumerate(found.rows):
@@ -93,7 +93,7 @@ def cases(draw):
     return value, weight, first, limit
 
 
-# Weights that vanish beside a larger one, but decide where that one is cancelled.
+# Weights that vanish beside a larger one, but decide if that one cancels.
 CANCELLED = (
     [0.0, -4.0, 3.0, 1.0],
     [-5e-324, 1e-300, 1e-310, 5e-324],
@@ -138,7 +138,7 @@ def test_equals_exhaustive_search(case, maximize, max_work, gap):
 
 
 @given(cases(), st.booleans())
-def test_the_curve_is_what_each_limit_gives(case, maximize):
+def test_the_trade_off_equals_the_choice_at_each_limit(case, maximize):
     value, weight, first, limit = case
     curve = sk.trade_off(value, weight, first, maximize=maximize)
     assert curve.complete
@@ -151,7 +151,7 @@ def test_the_curve_is_what_each_limit_gives(case, maximize):
 
 
 def instance(kind, jobs, size, rng):
-    """Times and costs of alternatives of that kind, and the limit of eq. (5)."""
+    """Times and costs of alternatives of the given kind, and the limit of eq. (5)."""
     first = np.arange(jobs + 1) * size
     work = np.repeat(rng.uniform(400, 2000, jobs), size)
     power = rng.uniform(2, 10, jobs * size)
@@ -194,7 +194,7 @@ def test_equals_highs(kind, jobs, size, count):
         found = sk.choose_one_each(value, weight, first, limit)
         check(found, value, weight, first, limit, False)
         assert found.proven
-        # HiGHS may break its limit by 1e-6 and so be a little better
+        # HiGHS may exceed its limit by 1e-6 and so be slightly better
         theirs = by_highs(value, weight, first, limit)
         assert found.value <= theirs + 1e-9 * abs(theirs)
         assert found.value == pytest.approx(theirs, rel=1e-6)
@@ -209,12 +209,12 @@ def test_no_worse_than_the_grid_of_the_paper(kind):
         found = sk.choose_one_each(value, weight, first, limit)
         assert met(exact_sum(weight, rows), limit)
         assert found.value <= ordered_sum(value, rows) * (1 + ROUNDING)
-        if kind == "integers":  # a step a unit: the grid is exact
+        if kind == "integers":  # one grid step per unit: the grid is exact
             exact = grid_choice(value, weight, first, limit, int(limit), False)
             assert ordered_sum(value, exact) == found.value
 
 
-def test_sums_that_follow_their_weights_end_within_the_gap():
+def test_values_close_to_weights_reach_the_gap():
     rng = np.random.default_rng(9)
     time = np.repeat(rng.uniform(400, 2000, 1000), 50) / rng.uniform(2, 10, 50_000)
     first = np.arange(1001) * 50
@@ -225,7 +225,7 @@ def test_sums_that_follow_their_weights_end_within_the_gap():
     assert found.value >= limit * (1 - 1e-9)
 
 
-def test_work_ends_the_search_with_a_bound():
+def test_a_work_limit_leaves_a_valid_bound():
     rng = np.random.default_rng(1)
     value, weight, first, limit = instance("traded", 60, 20, rng)
     best = sk.choose_one_each(value, weight, first, limit)
@@ -236,7 +236,7 @@ def test_work_ends_the_search_with_a_bound():
     assert early.bound <= best.value <= early.value
 
 
-def test_rows_that_no_answer_can_hold_do_not_disturb():
+def test_infeasible_rows_do_not_affect_rounding():
     found = sk.choose_one_each(
         [1.0, 2.0, 5.0, -1e308], [1.0, 1.0, 0.0, 1e308], [0, 2, 4], 10
     )
@@ -273,7 +273,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_whole_values_that_differ_by_one(sign):
+def test_integer_values_that_differ_by_one(sign):
     value = np.array([20_000_000, 10_000_001, 20_000_000, 10_000_000])
     found = sk.choose_one_each(
         sign * value, value, [0, 2, 4], 30_000_001, maximize=sign > 0
@@ -283,7 +283,7 @@ def test_whole_values_that_differ_by_one(sign):
     assert found.value == found.bound == sign * 30_000_001
 
 
-def test_a_batch_reaches_its_bound_in_whole_numbers():
+def test_a_batch_of_integers_reaches_its_bound():
     value = [20_000_000, 10_000_001, 20_000_000, 10_000_000]
     slots = sk.make_slots(
         node=range(4), start=0, end=10, performance=1, price=1, gb=value
@@ -298,7 +298,7 @@ def test_a_batch_reaches_its_bound_in_whole_numbers():
 
 
 @pytest.mark.parametrize("power", range(7, 16))
-def test_whole_values_are_compared_exactly(power):
+def test_integer_values_are_compared_exactly(power):
     # Sums a few steps apart beside large numbers, exact while they are below 2**53.
     rng = np.random.default_rng(power)
     classes, rows = 3, 3
@@ -337,7 +337,7 @@ def test_other_arguments_are_checked():
         sk.trade_off([1], [1], [0, 1], points=10**9)
 
 
-def test_a_curve_too_long_to_list_is_sampled():
+def test_a_long_trade_off_is_sampled():
     rng = np.random.default_rng(4)
     value, weight, first, _ = instance("traded", 60, 12, rng)
     curve = sk.trade_off(value, weight, first, max_work=1000, points=20)

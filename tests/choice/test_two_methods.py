@@ -18,7 +18,7 @@ UNCOUNTED = 1
 
 
 def instance(kind, m, n, top, free, seed, part=0.5):
-    """Whole costs up to `top`, some of them 0, values of that kind, and a budget."""
+    """Integer costs up to `top`, some of them 0, values of a kind, and a budget."""
     rng = np.random.default_rng([KINDS.index(kind), m, n, top, free, seed])
     cost = rng.integers(1, top + 1, m)
     offset = top // 10 + 1
@@ -44,7 +44,7 @@ def worked(problem, **options):
 
 
 def without_end():
-    """45 of 150 whole costs, value = cost - 500: a table of 8 million columns."""
+    """45 of 150 integer costs, value = cost - 500: a table of 8 million columns."""
     rng = np.random.default_rng(0)
     cost = rng.integers(1, 5000, 150)
     value = np.maximum(1, cost - 500)
@@ -71,7 +71,7 @@ def test_sums_close_to_a_wide_budget_are_proven(options):
 
 
 @pytest.mark.parametrize("kind", ["uncorrelated", "weakly"])
-def test_free_items_beside_many_dear_ones(kind):
+def test_free_items_beside_many_expensive_ones(kind):
     problem = instance(kind, 700, 60, 5000, 700, 1)
     search, least = worked(problem, method="search")
     choice, work = worked(problem)
@@ -117,7 +117,7 @@ def test_the_default_takes_little_more_work_than_the_better_method():
         instance("subset-sum", 209, 40, 60, 247, 3),
     ],
 )
-def test_the_search_leaves_the_table_the_work_that_it_needs(problem):
+def test_the_search_reserves_the_work_of_the_table(problem):
     table, work = worked(problem, method="table")
     choice, _ = worked(problem, max_work=work)
     assert choice.proven
@@ -134,7 +134,7 @@ def test_the_search_leaves_the_table_the_work_that_it_needs(problem):
     st.integers(0, 60),
     st.sampled_from([1, 10**7, 10**11, 10**14]),
 )
-def test_all_methods_give_one_optimum_of_whole_numbers(rows, n, budget, size):
+def test_all_methods_find_the_same_integer_optimum(rows, n, budget, size):
     cost = [a for a, _, _ in rows]
     value = [b * size + c for _, b, c in rows]
     answers = [

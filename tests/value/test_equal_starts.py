@@ -1,4 +1,4 @@
-"""Values of slots that begin together, Lite, and the starts that were compared."""
+"""Searches by value with equal starts, Lite, and the starts that a proof covers."""
 
 import pickle
 
@@ -15,7 +15,7 @@ few = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 1.1, 2.0])
 
 @st.composite
 def machines(draw):
-    """Slots of which many begin together, and a budget that some set meets exactly."""
+    """Slots with many equal starts, and a budget that some set meets exactly."""
     m = draw(st.integers(2, 9))
     column = st.lists(few, min_size=m, max_size=m)
     slots = sk.make_slots(
@@ -38,7 +38,7 @@ def machines(draw):
 
 
 @given(machines(), st.sampled_from(["q", "minimum", "leftover", "processor_time"]))
-def test_the_best_value_is_found_however_many_begin_together(case, criterion):
+def test_equal_starts_match_exhaustive_search(case, criterion):
     slots, request, shape = case
     windows = list(oracle.all_windows(slots, shape, **request))
     job = sk.Request(request.pop("nodes"), request.pop("volume"), **request)
@@ -136,7 +136,7 @@ def by_steps(slots, n, volume, budget, criterion):
 
 
 @given(machines(), st.sampled_from(["q", "dependable", "coordinated"]))
-def test_lite_is_the_cheapest_of_each_step(case, criterion):
+def test_lite_equals_its_definition(case, criterion):
     slots, request, _ = case
     n, budget = request["nodes"], request["budget"]
     job = sk.Request(n, 3, budget=budget)
@@ -149,11 +149,11 @@ def test_lite_is_the_cheapest_of_each_step(case, criterion):
         assert not found.proven
 
 
-def test_lite_values_no_set_twice():
+def test_lite_evaluates_no_set_twice():
     slots, _, _ = idle(400)
     slots["start"] = np.sort(np.arange(400) % 40)
     slots["end"] = 100
-    slots["price"][8:] += 10  # dearer than the first eight
+    slots["price"][8:] += 10  # more expensive than the first eight
     found = sk.find_window(slots, sk.Request(8, 1), "q", method="lite")
     assert found.effort["steps"] <= 2
 

@@ -1,4 +1,4 @@
-"""Windows by value where prices and values round, cancel or are huge."""
+"""Windows by value whose prices and values round, cancel or are huge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_source_equals_exhaustive_search(pick, more, options):
     check_search(searches(pick, more), **options)
 
 
-def test_every_named_value_is_tested_typed_and_told_of():
+def test_every_named_value_is_tested_typed_and_documented():
     named = [source[0] for source in SOURCES if isinstance(source[0], str)]
     assert set(named) == {"q", *NAMED_VALUES}
     assert {*get_args(sk.typing.BuiltIn), *NAMED_VALUES} == set(known_criteria())
@@ -57,7 +57,7 @@ def test_an_infinite_end_leaves_over_no_number():
 )
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 def test_values_that_follow_costs(nodes, budget, max_work, shape):
-    # No multiplier tells such slots apart; the search may end by its work.
+    # No multiplier separates these slots; the search may reach its work limit.
     slots = sk.generate_environment("square", seed=1).slots
     request = sk.Request(nodes, 800, budget=budget)
     work = max_work and int(max_work)
@@ -84,7 +84,8 @@ def three(prices, **fields):
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("budget", [0.0, 5e-324, 1e-310])
 def test_budgets_beside_nothing(shape, budget):
-    # With short parts all prices up to 1e-312 cost nothing: 1e12 doubles to walk by.
+    # With short parts all prices up to 1e-312 cost 0: a linear scan would visit 1e12
+    # doubles.
     slots = three([0.0, 1e-313, 1.0], q=[1.0, 2.0, 9.0])
     window = sk.find_window(
         slots, sk.Request(1, 1e-12, budget=budget), "q", shape=shape
@@ -96,7 +97,7 @@ def test_budgets_beside_nothing(shape, budget):
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("criterion", ["q", *NAMED_VALUES])
 @pytest.mark.parametrize("max_price", [np.inf, 5.0])
-def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
+def test_one_huge_price_does_not_affect_the_search(shape, criterion, max_price):
     for dear in (1e308, 1e300, 2.0**53):
         slots = three([1.0, 2.0, dear], q=[1.0, 2.0, 3.0])
         request = sk.Request(2, 4.0, max_price=max_price)
@@ -113,7 +114,7 @@ def test_one_huge_price_spoils_no_search(shape, criterion, max_price):
 @pytest.mark.parametrize("budget", [np.inf, 1e308, 8.1e300])
 @pytest.mark.parametrize("price", [5e299, 1e300])
 def test_windows_beyond_any_money_but_finite_are_found(shape, criterion, budget, price):
-    # The others of a window alone cost more than 1e300, and that is no limit.
+    # The other parts of a window alone cost more than 1e300, which is allowed.
     slots = three([price, price, price], q=[1.0, 2.0, 3.0])
     request = sk.Request(3, 2.0, budget=budget)
     window = sk.find_window(slots, request, criterion, shape=shape)
@@ -149,7 +150,7 @@ def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("scale", [1e-3, 1e-100, 1e-300])
 def test_no_search_depends_on_those_before_it(shape, scale):
-    # The multiplier of a search of tiny prices, times the dearest budget, is infinite.
+    # The multiplier of a search with tiny prices times the largest budget is inf.
     tiny = sk.make_slots(
         node=np.arange(4),
         start=0.0,
@@ -171,7 +172,7 @@ def test_no_search_depends_on_those_before_it(shape, scale):
 
 @pytest.mark.parametrize("criterion", ["q", "processor_time", "dependable", "cost"])
 @pytest.mark.parametrize("price", [0.0, 1.0])
-def test_a_group_that_takes_for_ever_is_none(criterion, price):
+def test_a_group_of_infinite_length_has_no_window(criterion, price):
     slots = sk.make_slots(
         node=[0, 1], start=0, end=1e300, performance=[1e9, 1e-3], price=price, q=[1, 2]
     )

@@ -83,7 +83,7 @@ def of_a_field_alike(slot, length):
     ("function", "fixed"),
     [(in_a_branch, False), (in_a_loop, True), (of_a_field_alike, True)],
 )
-def test_what_looks_at_the_length_is_known(function, fixed):
+def test_use_of_the_length_is_detected(function, fixed):
     assert sk.criterion(function).fixed is fixed
     assert not sk.criterion(uses_start=True)(lambda slot, start, length: 1.0).fixed
 
@@ -180,7 +180,7 @@ def test_a_limit_takes_capsules_of_its_own_kind_alone(name):
 
 
 @pytest.mark.parametrize("real", [False, True])
-def test_a_function_is_asked_once_a_slot_and_group(real):
+def test_a_function_is_called_once_a_slot_and_group(real):
     asked: dict[tuple[int, float], int] = {}
 
     @ctypes.CFUNCTYPE(

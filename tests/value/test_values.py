@@ -1,4 +1,4 @@
-"""Windows by any additive criterion: against every window there is, and the table."""
+"""Windows by any additive criterion: exhaustive search, and the table."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def short_enough(slots, request):
 def test_placement_equals_exhaustive_search(case: Case):
     case = with_ends(case)
     proper = case.request.get("proper")
-    if proper is not None:  # windows start where slots that may take part start
+    if proper is not None:  # windows start at starts of slots that may be part of them
         case = Case(case.slots[proper].copy(), {**case.request, "proper": None})
     case.request.pop("proper", None)
     usable = (case.slots["performance"] >= case.request.get("min_performance", 0)) & (
@@ -161,7 +161,7 @@ def test_placement_anywhere_equals_exhaustive_search(case: Case):
         usable &= proper
     usable &= short_enough(case.slots, wanted)
     slots = case.slots[usable].copy()
-    # The best start is rounded, and whether t + d is in time is, each by half an ulp.
+    # The best start, and the test of t + d, are each rounded by half an ulp.
     times = np.abs([slots["start"], slots["end"]]).max(initial=0)
     rounding = 2 * np.spacing(times)
     for shape in SHAPES:
@@ -249,7 +249,7 @@ def test_published_table_equals_exact_for_integer_costs(shape):
 
 
 def small_integers(rng, m=14):
-    """Slots whose costs are whole numbers: the published table loses nothing."""
+    """Slots with integer costs: the published table is exact."""
     performance = rng.choice([1.0, 2.0, 4.0], m)
     start = rng.integers(0, 20, m)
     return sk.make_slots(
@@ -277,8 +277,8 @@ def test_group_spans_and_lite_are_the_published_ones(criterion):
             assert (mine is None) == (theirs is None)
             if mine is None:
                 continue
-            # The exact search also starts windows where a slot starts that is outside
-            # the group or too short for it; Lite's steps are the paper's.
+            # The exact search also starts windows at slots outside the group or too
+            # short for it; Lite uses the steps of the paper.
             ahead = mine.value - theirs.value
             ahead = -ahead if criterion == "coordinated" else ahead
             assert ahead >= -1e-9
@@ -314,7 +314,7 @@ def used(slot, start, length):
 def test_a_window_takes_its_own_time_among_many_slow_nodes(
     criterion, distance, scale, longer_is_better
 ):
-    # With the time of the slow slots fast sets would come closer to the next task.
+    # With the length of the slow slots, fast sets would come closer to the next task.
     rng = np.random.default_rng(3)
     sign, looser = np.sign(scale), 0
     for _ in range(60):
@@ -343,8 +343,8 @@ def test_a_window_takes_its_own_time_among_many_slow_nodes(
     assert (looser > 5) == longer_is_better
 
 
-def test_a_bad_slot_allows_others_its_time():
-    # Node 2 can never win, but while it is free node 0 may take the time it would.
+def test_a_slow_slot_permits_others_its_length():
+    # Node 2 can never win, but while it is free node 0 may use its length.
     slots = sk.make_slots(
         node=[0, 1, 2],
         start=[11, 5, 4],
@@ -359,8 +359,8 @@ def test_a_bad_slot_allows_others_its_time():
         assert (window.start, window.value) == (start, value)
 
 
-def test_lite_is_worth_what_it_says():
-    # The n cheapest of a group may all be faster than the group: their own time counts.
+def test_lite_reports_the_value_of_its_window():
+    # The n cheapest of a group may all be faster than it: their own length counts.
     for cycle in range(3):
         slots = environment(cycle)
         for criterion, pick in (
@@ -420,7 +420,7 @@ def test_any_start_is_the_best_of_a_fine_grid():
             assert sign * moved.value <= sign * anywhere.value + 1e-9
 
 
-def test_lite_takes_the_cheapest_of_some_step():
+def test_lite_selects_the_cheapest_of_some_step():
     slots = environment(1)
     lite = sk.find_window(slots, PAPER, "q", method="lite")
     starts, values = sk.step_values(slots, PAPER, "q", method="lite")
@@ -460,7 +460,7 @@ def test_bad_values_and_options():
         sk.find_window(endless, PAPER, "dependable")
 
 
-def test_work_limit_is_kept_and_told():
+def test_work_limit_is_respected_and_reported():
     slots = environment(0, real=True)
     exact = sk.find_window(slots, PAPER, "q")
     cut = sk.find_window(slots, PAPER, "q", max_work=1)

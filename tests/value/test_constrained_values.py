@@ -1,4 +1,4 @@
-"""Sums of values within limits on other sums, against every window there is."""
+"""Searches by value under limits on other sums, against exhaustive search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def windows_within(case, shape, limits):
 
 
 def judged(case, table, asked, limits, shape, criterion, function, sign):
-    """One search against the best total of all windows within the limits."""
+    """Compare one search with the best total of all windows under the limits."""
     windows = windows_within(case, shape, limits)
     totals = [
         sign * total(function, window, case.slots, shape, case.request)
@@ -51,7 +51,7 @@ def test_columns_and_lengths(limits_of, data):
     few = st.sampled_from([0.0, 1.0, 2.0, -1.0, 0.1, 0.3, 5.0])
     size = len(case.slots)
     column = np.array(data.draw(st.lists(few, min_size=size, max_size=size)), float)
-    # What is live later may be of whole values alone.
+    # The slots that are live later may have integer values only.
     later = data.draw(st.integers(0, size))
     column[later:] = np.floor(column[later:])
 
@@ -72,7 +72,7 @@ def test_columns_and_lengths(limits_of, data):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("later", [0.0, 1.0])
-def test_whole_values_after_others_beat_them_by_less_than_1(shape, later):
+def test_integer_values_may_win_by_less_than_1(shape, later):
     slots = sk.make_slots(
         node=[0, 1, 2, 3, 4],
         start=[0, 0, 6, 6, 6],
@@ -81,7 +81,7 @@ def test_whole_values_after_others_beat_them_by_less_than_1(shape, later):
         price=[2, 1, 1, 1, 2],
         worth=[later, later + 0.1, later, later, later],
     )
-    # Only a part of price 2 beside one of price 1 keeps both.
+    # Only parts of prices 2 and 1 together satisfy both limits.
     asked = sk.Request(2, 1, limits=["sum(price) >= 3", "sum(price) <= 3"])
     window = sk.find_window(slots, asked, sk.minimize("worth"), shape=shape)
     assert window.proven
@@ -131,7 +131,7 @@ def energy(slot, length):
     return slot.power * length
 
 
-def test_functions_say_the_same_as_words():
+def test_functions_equal_expressions():
     pytest.importorskip("numba")
     slots = sk.make_slots(
         node=range(6),
