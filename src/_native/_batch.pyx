@@ -73,7 +73,7 @@ cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
         const int64_t*, size_t, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
-REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits")
+REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
 SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
                   ("proven", "?")])
 cdef object NO_SLICES = np.empty(0, SLICE)

@@ -6,7 +6,8 @@ from libc.stdint cimport uint8_t
 
 from slotkern._windows cimport WindowTable, gathered
 
-REASONS = ("booked", "nodes", "budget", "time", "volume", "limit", "limits")  # as of batches
+# The reasons of batches, in the same order.
+REASONS = ("booked", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
 
 
 cdef class Bookings(WindowTable):
@@ -27,7 +28,8 @@ cdef class Bookings(WindowTable):
         0 booked; 1 nodes: there are not as many nodes of this performance; 2 budget: it
         fits, but not for its money; 3 time: as many proper slots are never free together;
         4 volume: so small that the clock does not move; 6 limits: it fits, but not within
-        its limits on sums.
+        its limits on sums; 7 undecided: the search under limits spent its work, so that a
+        window may exist (`SlotPool.find` with a larger ``max_work`` decides it).
     reasons : list of str
         The same in words.
     parts : structured array

@@ -241,5 +241,5 @@ cdef tuple slots_of(table, spans):
 
 cdef int check_status(Status status) except -1:
     if status != Status.ok:
-        raise error_of(status, "change the pool")
+        raise error_of(status, "change the pool", {"part": "a slot"})
     return 0

@@ -15,7 +15,7 @@ from slotkern._request cimport Request, lasting, search_error, shape_of
 from slotkern._windows cimport Window, WindowTable, wrap
 
 from slotkern.checks import integer
-from slotkern.errors import NoWindowError
+from slotkern.errors import NoWindowError, UndecidedError
 
 cnp.import_array()
 
@@ -224,8 +224,8 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     Raises
     ------
     ValueError, TypeError
-        As `find_window`, at the first request that is wrong, or undecided within `max_work`;
-        then nothing is returned.
+        As `find_window`, at the first request that is wrong, or undecided within `max_work`
+        (`UndecidedError`, which names it); then nothing is returned.
 
     Notes
     -----
@@ -251,10 +251,9 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
             slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
-        return named(WindowTable.of([
-            find_window(slots, request, criterion, shape=shape, method=method, **options)
-            for request in asked
-        ], shape=shape), asked, terms)
+        return named(WindowTable.of(each_window(
+            slots, asked, criterion, dict(shape=shape, method=method, **options)),
+            shape=shape), asked, terms)
     if options:
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
     cdef int64_t work = min(options.get("max_work") or kLimitsWork, 2**62)
@@ -268,7 +267,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef bint changed = pool.changed
     if changed and not all([lasting(each) for each in asked]):
         return named(WindowTable.of(
-            [find_window(slots, each, criterion, shape=shape) for each in asked],
+            each_window(slots, asked, criterion, dict(shape=shape, **options)),
             criterion=criterion, shape=shape), asked, terms)
     cdef vector[Query] queries
     queries.reserve(len(asked))
@@ -284,11 +283,29 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     out.criterion, out.shape = criterion, shape
     cdef size_t wrong = 0
     cdef Status status = pool.search_all(queries, INDEX[criterion], form, crew, out.windows, wrong)
+    if status == Status.undecided:
+        raise undecided_at(wrong, asked[wrong], search_error(status, queries[wrong]))
     if status != Status.ok:
         raise search_error(status, queries[wrong]) if asked else error_of(status, "search")
     if not changed and pool.changed and not all([lasting(each) for each in asked]):
-        return find_windows(slots, asked, criterion, shape=shape, threads=threads)  # as above
+        return find_windows(slots, asked, criterion, shape=shape, threads=threads, **options)
     return named(out, asked, terms)
+
+
+cdef list each_window(slots, list requests, criterion, dict options):
+    """find_window for each request; an undecided one is named by its place."""
+    cdef list windows = []
+    for request in requests:
+        try:
+            windows.append(find_window(slots, request, criterion, **options))
+        except UndecidedError as error:
+            raise undecided_at(len(windows), request, error) from None
+    return windows
+
+
+cdef object undecided_at(Py_ssize_t i, Request request, error):
+    name = "" if request.name is None else f" ({request.name!r})"
+    return UndecidedError(f"requests[{i}]{name}: {error}")
 
 
 cdef WindowTable named(WindowTable table, list requests, object terms):

@@ -25,6 +25,7 @@ from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.checks import integer
 from slotkern.criteria import Minimize, minimize
+from slotkern.errors import UndecidedError
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Method, Shape, Slots
@@ -77,6 +78,9 @@ def find_alternatives(
         when neither the deadline nor a limit bounds the number of windows, for more
         than 4,000,000 parts, and for square windows of slots with so many performances
         that their live slots fill 256 MB.
+    UndecidedError
+        If a search under limits spent `max_work` before it found a window, so that
+        there may be more alternatives than were found.
 
     Notes
     -----
@@ -145,10 +149,19 @@ def _best_and_cut(
             if len(windows) == limit:
                 break
             pool.book(window)
-            window = find_window(pool, request, criterion, **options)
+            try:
+                window = find_window(pool, request, criterion, **options)
+            except UndecidedError as error:
+                raise _undecided_after(len(windows), error) from None
             if window is not None and (len(windows) + 1) * len(window) > MOST_PARTS:
                 raise too_many(len(window))
     return gather(windows, request.nodes, name, shape, searched)
+
+
+def _undecided_after(count: int, error: UndecidedError) -> UndecidedError:
+    found = "one alternative" if count == 1 else f"{count:,} alternatives"
+    hint = f"limit={count} returns what was found before"
+    return UndecidedError(f"after {found}: {error}; {hint}")
 
 
 def _arrays_as_fields(

@@ -51,7 +51,7 @@ def choose(
         its own value.
     max_work : int, optional
         Stop after about this many units of work: a unit is a node of the search, a
-        state of the dynamic program or 64 cells of the table. Work is counted, not
+        state of the dynamic program or 48 cells of the table. Work is counted, not
         timed, so the answer is the same on every machine. Method "table" takes the work
         that its table needs.
     memory_limit : float, optional

@@ -50,6 +50,12 @@ _OTHER_LIMITS = {
 }
 
 
+_UNDECIDED = (
+    "It is not decided whether a window fits: the search spent its work "
+    "(find_window with a larger max_work, or slotkern find --max-work, may decide it)."
+)
+
+
 @dataclass(frozen=True)
 class Explanation(Shown):
     """Why a request has no window, or what limits the one it has.
@@ -107,6 +113,13 @@ class Explanation(Shown):
         Of the slots: with one, times are told as dates.
     asked : Request or None
         The request as it was said; `request` has the numbers of the clock.
+    undecided : bool
+        Whether the search for the request itself, under limits on sums, spent its work.
+        Then `fits` is False, but a window may exist: `find_window` with a larger
+        ``max_work`` may decide it.
+    complete : bool
+        Whether all searches were decided. If not, the changes given help, but smaller
+        ones may help too, and others that are not given.
     """
 
     fits: bool
@@ -130,6 +143,8 @@ class Explanation(Shown):
     shape: str
     clock: Clock | None = field(default=None, repr=False)
     asked: Request | None = field(default=None, repr=False)
+    undecided: bool = False
+    complete: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the request as plain numbers, ready for JSON."""
@@ -223,8 +238,13 @@ class Explanation(Shown):
             "it fits " + ", or ".join(either)
             if either
             else "no change of one limit alone makes it fit"
+            if self.complete
+            else "no change of one limit alone is known to make it fit"
         )
-        return "\n".join(["No window fits.", *lines])
+        if not self.complete:
+            lines.append("some searches spent their work: smaller changes may help too")
+        heading = _UNDECIDED if self.undecided else "No window fits."
+        return "\n".join([heading, *lines])
 
     def _qualified(self) -> str:
         """How many nodes are fast enough, and pass the filter and the price limit."""
@@ -428,10 +448,14 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     with np.errstate(over="ignore"):  # a length may be infinite
         long = good & (starts + request.length(table["performance"]) <= ends)
 
+    undecided = 0  # searches that spent their work
+
     def find(criterion: BuiltIn, **changes: Any) -> Window | None:
+        nonlocal undecided
         try:
             return find_window(pool, request.replace(**changes), criterion, shape=shape)
         except UndecidedError:  # no change is proposed that is not known to help
+            undecided += 1
             return None
 
     def blamed(k: int) -> float | None:
@@ -447,10 +471,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         def alone(limits: tuple[Limit, ...]) -> Window | None:
             return find("first", limits=limits, budget=np.inf)
 
-        limit = request.limits[k]
+        limit, before = request.limits[k], undecided
         if alone((limit,)) is not None:
             return None
-        return _nearest_amount(limit, alone, pool, request)
+        amount = _nearest_amount(limit, alone, pool, request)
+        return amount if undecided == before else None
 
     def of_each(amount: Callable[[int], float | None]) -> dict[int, float]:
         asked = range(len(request.limits) if window is None else 0)
@@ -472,6 +497,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         return find("first", nodes=nodes) is not None
 
     window = find("first")
+    is_undecided = undecided > 0
     cheapest = find("cost", budget=np.inf)
     in_time = find("finish", deadline=np.inf)
     soonest = shortest = None
@@ -489,7 +515,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         most_nodes = next(filter(fits, reversed(numbers)), 0)
     free = Request(request.nodes, request.volume)
     lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
-    return Explanation(
+    found = Explanation(
         fits=window is not None,
         nodes_total=len(np.unique(table["node"])),
         nodes_fast=len(np.unique(table["node"][fast])),
@@ -519,4 +545,6 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         shape=shape,
         clock=getattr(slots, "clock", None),
         asked=asked,
+        undecided=is_undecided,
     )
+    return found if undecided == 0 else replace(found, complete=False)

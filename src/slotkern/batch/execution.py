@@ -34,6 +34,9 @@ class Run(NamedTuple):
     processor_time: float
 
 
+UNDECIDED = REASONS.index("undecided")
+
+
 @dataclass(frozen=True, eq=False)
 class Execution(Drawn):
     """What came of a schedule when jobs ended early.
@@ -189,6 +192,8 @@ def execute(
     if order is not None:
         place = np.argsort(order)
         windows, promised, reason = windows[place], promised[place], reason[place]
+    # A job that was undecided in the plan may not be searched for again.
+    reason[(reason != 0) & (schedule.reason == UNDECIDED)] = UNDECIDED
     return Execution(
         schedule=schedule,
         windows=windows,

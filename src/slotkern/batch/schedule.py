@@ -51,7 +51,9 @@ class Schedule(Drawn):
         0 scheduled; 1 nodes: there are not as many nodes of this performance; 2 budget:
         it would fit, but not for its money; 3 time: as many proper slots are never free
         together; 4 volume: so small that the clock does not move; 5 limit: the
-        organization's limit leaves nothing for it.
+        organization's limit leaves nothing for it; 6 limits: it would fit, but not
+        within its limits on sums; 7 undecided: its search under limits spent its work,
+        so that a window may exist.
     slices : structured array
         Of each sub-batch's choice: limit, value, bound, expense, proven.
     target, under : str

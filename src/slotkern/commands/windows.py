@@ -421,6 +421,7 @@ def alternatives(
     shape: Shape = "square",
     method: Method = "exact",
     most: Annotated[int | None, typer.Option(help="No more windows than this.")] = None,
+    max_work: MaxWork = None,
     pareto: Annotated[
         str | None,
         typer.Option(
@@ -444,6 +445,8 @@ def alternatives(
         raise ValueError(f"--most must be at least 1, got {most}")
     free, table = read_free(slots)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    if max_work is not None:
+        how["max_work"] = max_work
     found = sk.find_alternatives(free, request, limit=most, **how)
     if pareto is not None:
         names: Any = (name.strip() for name in pareto.split(","))

@@ -193,6 +193,36 @@ void schedule_reports_reasons() {
   CHECK(static_cast<Reason>(reasons[0]) == Reason::time);
 }
 
+// The work does not suffice to prove that no set meets the amount.
+void an_undecided_search_is_not_called_limits() {
+  std::vector<Row> rows;
+  std::vector<double> uses;
+  double use = 0.3;
+  for (int node = 0; node < 40; ++node) {
+    rows.push_back({node, 0, 10, 1, 1});
+    uses.push_back(use = 3.9 * use * (1 - use));
+  }
+  PreparedSlots prepared;
+  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
+  SlotPool pool;
+  pool.open(prepared, std::vector<double>(40, 1), nullptr);
+  const SumConstraints limits{{{.amount = 4.5 + 1e-9, .at_least = false, .weight = uses.data()},
+                           {.amount = 4.5, .at_least = true, .weight = uses.data()}},
+                          40};
+  std::vector<Query> queries{ask(8, 4, 100), ask(50, 4, 100), ask(2, 4, 100)};
+  queries[0].limits = queries[1].limits = &limits;
+  queries[0].max_work = queries[1].max_work = 10;
+  WindowTable table;
+  std::vector<std::uint8_t> reasons;
+  const int start = criterion_index("start");
+  CHECK(schedule(pool, prepared, queries, start, ShapeKind::ragged, table, reasons) == Status::ok);
+  const std::vector<Reason> expected{Reason::undecided, Reason::nodes, Reason::booked};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(static_cast<Reason>(reasons[i]) == expected[i]);
+  CHECK(find_window(pool, queries[0], start, ShapeKind::ragged).status == Status::undecided);
+  CHECK(find_window(pool, queries[1], start, ShapeKind::ragged).status == Status::none);
+}
+
 // Callers of the C interface may pass anything: each single mistake is refused.
 void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
@@ -508,6 +538,7 @@ int main() {
   added_slots_keep_other_bounds();
   book_all_is_atomic();
   schedule_reports_reasons();
+  an_undecided_search_is_not_called_limits();
   invalid_requests_are_refused();
   omitted_request_fields_mean_no_limit();
   changes_are_atomic_when_memory_runs_out();

@@ -173,10 +173,11 @@ class Batch {
       const BatchJob& job = (*jobs_)[j];
       Found found;
       const Status status = free.pool.find(job.query, earliest, rules_->shape, work, found);
-      if (status != Status::ok) {
+      if (detail::found_nothing(status)) {
         record_failure(free, j, status, work);
         continue;
       }
+      if (status != Status::ok) return status;
       out_->chosen[j] = static_cast<std::int64_t>(out_->alternatives.size());
       add_alternative(j, found, work.parts.data(), work.parts.size());
       if (j + 1 == jobs_->size()) break;  // no job follows: nothing to book
@@ -209,10 +210,8 @@ class Batch {
 
   // Records why the job has no window in the free time of `left`.
   void record_failure(BatchPool& left, std::size_t job, Status status, Workspace& work) {
-    const Reason reason = status == Status::volume_too_small
-                              ? Reason::volume
-                              : detail::rejection_reason(left.pool, left.slots, (*jobs_)[job].query,
-                                                         rules_->shape, work);
+    const Reason reason = detail::rejection_reason(status, left.pool, left.slots,
+                                                   (*jobs_)[job].query, rules_->shape, work);
     out_->reasons[job] = static_cast<std::uint8_t>(reason);
   }
 
@@ -241,11 +240,11 @@ class Batch {
         const Status status = round == 0 ? left.pool.find(job.query, job.criterion, rules_->shape,
                                                           work, found)
                                          : find_next_alternative(left.pool, job, work, found);
-        if (status == Status::no_memory || status == Status::internal) return status;
-        if (status != Status::ok) {
+        if (detail::found_nothing(status)) {
           if (round == 0) record_failure(left, j, status, work);
           continue;
         }
+        if (status != Status::ok) return status;
         if (84 * out_->alternatives.size() + sizeof(Part) * out_->alternatives.parts.size() >
             rules_->max_bytes)
           return Status::too_many;

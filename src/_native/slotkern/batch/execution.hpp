@@ -138,8 +138,10 @@ class Execution {
       const JobWindow& window = windows_[j];
       if (window.state == JobState::waiting || window.state == JobState::out) {
         out.windows.add_none();
+        const Status status = window.undecided ? Status::undecided : Status::none;
         out.reasons.push_back(static_cast<std::uint8_t>(
-            detail::rejection_reason(free_.pool, free_.slots, jobs_[j].query, shape_, work)));
+            detail::rejection_reason(status, free_.pool, free_.slots, jobs_[j].query, shape_,
+                                     work)));
       } else {
         out.windows.add(window.found, window.parts.data(), window.parts.size());
         out.reasons.push_back(0);
@@ -153,6 +155,7 @@ class Execution {
   // The state and the window of a job; the window is valid if reserved or started.
   struct JobWindow {
     JobState state = JobState::waiting;
+    bool undecided = false;  // a search for this job spent its work: a window may exist
     Found found;
     std::vector<Part> parts;
   };
@@ -233,14 +236,13 @@ class Execution {
     watchlist_.mark_checked(job);
   }
 
-  // Searches for a window that starts within `starts`; returns none if there is none, and an error
-  // only for want of memory or an internal fault.
+  // Searches for a window that starts within `starts`; returns none if none was found, and
+  // records it if that is not proven.
   Status search_window(std::size_t job, const ReleaseWatchlist::StartRange& starts, Found& found) {
     const Status status = free_.pool.find_in_range(starts.first, starts.last, jobs_[job].query,
                                                    earliest_, shape_, workspace(), found);
-    return status == Status::no_memory || status == Status::internal ? status
-           : status == Status::ok                                   ? Status::ok
-                                                                    : Status::none;
+    if (status == Status::undecided) windows_[job].undecided = true;
+    return detail::found_nothing(status) ? Status::none : status;
   }
 
   Status book_found(std::size_t job, const Found& found) {

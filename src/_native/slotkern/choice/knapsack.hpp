@@ -15,7 +15,7 @@
 //
 // choice/knapsack_incumbent.hpp compares values and tests budgets. Work is counted, not timed, so
 // that results are reproducible. One unit takes about 10 ns: a node of the branch and bound, a
-// state of the dynamic program, 64 cells of the table, a quarter of a swap of two items, or 32
+// state of the dynamic program, 48 cells of the table, a quarter of a swap of two items, or 32
 // swaps of one.
 #pragma once
 
@@ -331,7 +331,8 @@ class Knapsack : public KnapsackIncumbent {
       poll();
       for (int round = 0; round < kMaxPairRounds && is_open(); ++round) {
         run_one_swaps();
-        if (!is_open() || !run_two_swaps()) break;
+        if (!is_open() || work + local_search_.two_swap_work() > until) break;
+        if (!run_two_swaps()) break;
       }
       if (!is_open()) return;
       local_search_.start_from(chosen);

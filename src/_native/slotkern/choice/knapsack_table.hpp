@@ -75,7 +75,7 @@ inline void update_row(double* into, const double* from, double value, std::size
 class KnapsackTable {
  public:
   static constexpr double kLongCells = 1e7;  // more cells take longer than a few milliseconds
-  static constexpr double kCellsPerUnit = 64;  // cells that take as long as one search state
+  static constexpr double kCellsPerUnit = 48;  // cells that take as long as one search state
 
   static double cells(double items, double n, double width) { return items * n * width; }
 

@@ -68,11 +68,16 @@ class LocalSearch {
     return true;
   }
 
+  // Work of one call of swap_two().
+  std::int64_t two_swap_work() const {
+    return 4 * static_cast<std::int64_t>(in_.size() * out_.size() / pair_stride()) + 1;
+  }
+
   // Applies the best swap of two items for two others: pairs of single swaps, sorted by cost. For
   // each, only the kMaxPartners most expensive partners that fit are tested. Adds its units to
   // `work`. Returns false if none improves the value.
   bool swap_two(std::int64_t& work) {
-    const std::size_t stride = in_.size() * out_.size() / kMaxPairs + 1;
+    const std::size_t stride = pair_stride();
     swaps_.clear();
     for (std::size_t a = 0; a < in_.size(); ++a)
       for (std::size_t b = a % stride; b < out_.size(); b += stride)
@@ -120,6 +125,9 @@ class LocalSearch {
     double cost, value;
     std::size_t from, to;  // positions in in_ and out_
   };
+
+  // swap_two() tries one in pair_stride() pairs of an item inside and an item outside.
+  std::size_t pair_stride() const { return in_.size() * out_.size() / kMaxPairs + 1; }
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 

@@ -22,14 +22,24 @@ enum class Reason : std::uint8_t {
   time,        // never enough suitable slots free at one time
   volume,      // so small that a part would not advance the clock
   limits = 6,  // a window exists, but not under the sum limits (5: batch/batch.hpp)
+  undecided = 7,  // the search under limits spent Query::max_work: a window may exist
 };
 
 inline constexpr std::size_t kManyRequests = 16;  // from here on a call can be interrupted
 
 namespace detail {
 
-inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
-                               ShapeKind shape, Workspace& work) {
+// True if a search ended without a window and without an error.
+inline bool found_nothing(Status status) {
+  return status == Status::none || status == Status::undecided ||
+         status == Status::volume_too_small;
+}
+
+// Returns the reason for a search that returned `status` instead of a window.
+inline Reason rejection_reason(Status status, SlotPool& pool, const PreparedSlots& prepared,
+                               const Query& query, ShapeKind shape, Workspace& work) {
+  if (status == Status::volume_too_small) return Reason::volume;
+  if (status == Status::undecided) return Reason::undecided;
   std::int64_t fast = 0;
   for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
     if (prepared.nodes[k].performance < query.min_performance) break;
@@ -45,8 +55,8 @@ inline Reason rejection_reason(SlotPool& pool, const PreparedSlots& prepared, co
   }
   if (query.budget == kInfinity) return Reason::time;
   freer.budget = kInfinity;
-  const Status status = pool.find(freer, earliest, shape, work, found);
-  return status == Status::ok ? Reason::budget : Reason::time;
+  return pool.find(freer, earliest, shape, work, found) == Status::ok ? Reason::budget
+                                                                      : Reason::time;
 }
 
 // Reserves memory for the windows of the remaining requests, up to 65536 parts.
@@ -193,12 +203,10 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
           out.drop_last();
           return booked == Status::not_free ? Status::internal : booked;
         }
-      } else if (status == Status::volume_too_small) {
-        reason = Reason::volume;
-      } else if (status != Status::none) {
+      } else if (!detail::found_nothing(status)) {
         return status;
       } else {
-        reason = detail::rejection_reason(pool, prepared, query, shape, work);
+        reason = detail::rejection_reason(status, pool, prepared, query, shape, work);
       }
       if (reason != Reason::booked) out.add_none();
       reasons.push_back(static_cast<std::uint8_t>(reason));

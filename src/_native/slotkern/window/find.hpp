@@ -41,12 +41,11 @@ struct Answer {
   void record(Status result, const Query& query, const Workspace& work) {
     status = result;
     parts = work.parts.data();
-    if (!query.limits) return;
+    if (!query.limits || status == Status::none) return;  // then no proof need have been made
     proven = work.proof.proven;
     bound = work.proof.bound;
     failed = work.proof.failed;
     this->work = work.proof.work;
-    if (status == Status::none && !proven) status = Status::undecided;
   }
 };
 

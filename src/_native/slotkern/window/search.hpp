@@ -91,7 +91,7 @@ SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared,
     work.proof.proven = search.proven(any, found.value);
     work.proof.bound = any ? std::min(search.bound(), found.value) : search.bound();
     work.proof.work = search.work();
-    if (!any) return Status::none;
+    if (!any) return work.proof.proven ? Status::none : Status::undecided;
     return Status::ok;
   });
 }
@@ -100,8 +100,9 @@ SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared,
 
 }  // namespace detail
 
-// Returns ok with the window in `found` and work.parts, or none. The caller has checked the volume
-// and converted a maximum runtime to a minimum performance. `least`: lower bound on the value.
+// Returns ok with the window in `found` and work.parts, or none; under limits on sums also
+// undecided or limit_failed. The caller has checked the volume and converted a maximum runtime to a
+// minimum performance. `least`: lower bound on the value.
 inline Status search_validated(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {

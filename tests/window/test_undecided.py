@@ -1,0 +1,137 @@
+"""A search under limits that spends its work is never reported as "no window"."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import slotkern as sk
+from slotkern.commands.main import app
+
+AMOUNT = "2.5000001 <= sum(gb) <= 2.50000010001"
+
+
+def crowd() -> np.ndarray:
+    """Nodes with far more sets of 11 than a search can count."""
+    rng = np.random.default_rng(1)
+    return sk.make_slots(
+        node=np.arange(70),
+        start=0,
+        end=np.where(np.arange(70) < 40, 12, 100),
+        performance=1,
+        price=1,
+        gb=rng.random(70),
+    )
+
+
+EASY = sk.Request(2, 10, name="easy")
+HARD = sk.Request(11, 10, limits=AMOUNT, deadline=30, name="hard")
+
+
+def test_a_stream_of_jobs_goes_on_and_keeps_its_bookings():
+    pool = sk.SlotPool(crowd())
+    done = pool.schedule([EASY, HARD, EASY.replace(nodes=80), EASY])
+    assert done.reasons == ["booked", "undecided", "nodes", "booked"]
+    assert [window is None for window in done] == [False, True, True, False]
+    again = sk.SlotPool(crowd())
+    again.schedule([EASY, EASY.replace(nodes=80), EASY])
+    assert (pool.slots == again.slots).all()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [sk.CSS, sk.Backfilling("conservative"), sk.Backfilling("easy")],
+)
+def test_a_batch_and_its_execution(policy):
+    schedule = sk.schedule_batch(crowd(), [HARD, EASY], policy, limit=1e9)
+    assert schedule.reasons == ["undecided", "scheduled"]
+    run = schedule.execute(lengths=[1.0, 0.5])
+    assert run.reason.tolist() == [7, 0]
+
+
+def test_alternatives_say_how_many_were_found_before():
+    slots = crowd()
+    with pytest.raises(sk.UndecidedError, match=r"^nothing was found within max_work"):
+        sk.find_alternatives(slots, HARD, max_work=10)
+    cheap = np.arange(len(slots)) < 11
+    slots["price"][cheap] = 0.1
+    slots["gb"][cheap] = 2.5000001 / 11 + 1e-13
+    found = sk.find_alternatives(slots, HARD, limit=1, max_work=10)
+    assert found[0].nodes == tuple(range(11))
+    for criterion in ("first", "cost"):
+        with pytest.raises(
+            sk.UndecidedError, match=r"^after one alternative: .*; limit=1 returns"
+        ):
+            sk.find_alternatives(slots, HARD, criterion, max_work=10)
+
+
+def test_many_requests_name_the_one_that_is_not_decided():
+    for slots in (crowd(), sk.SlotPool(crowd())):
+        for criterion in ("start", "gb"):
+            with pytest.raises(sk.UndecidedError, match=r"^requests\[1\] \('hard'\): "):
+                sk.find_windows(slots, [EASY, HARD, EASY], criterion, max_work=10)
+
+
+def test_a_request_after_an_undecided_one_is_not_undecided():
+    slots = crowd()
+    with pytest.raises(sk.UndecidedError):
+        sk.find_window(slots, HARD, "start", max_work=10)
+    many = HARD.replace(nodes=71)
+    assert sk.find_window(slots, many, "start", max_work=10) is None
+
+
+def test_explain_says_that_it_is_not_decided(monkeypatch):
+    from slotkern import explanation
+
+    def little(*args: Any, **options: Any) -> Any:
+        return sk.find_window(*args, max_work=10, **options)
+
+    monkeypatch.setattr(explanation, "find_window", little)
+    why = sk.explain(crowd(), HARD)
+    assert (why.undecided, why.complete, why.fits) == (True, False, False)
+    assert not why.beyond
+    assert str(why).startswith("It is not decided whether a window fits")
+    assert "No window" not in str(why)
+    assert "is known to make it fit" in str(why) or "it fits " in str(why)
+    sure = sk.explain(crowd(), EASY)
+    assert (sure.undecided, sure.complete) == (False, True)
+
+
+def run(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def free(tmp_path: Path) -> Path:
+    sk.write_slots(tmp_path / "free.csv", crowd())
+    return tmp_path / "free.csv"
+
+
+def test_commands_that_search_for_one_job(free):
+    job = ("--nodes", 11, "--volume", 10, "--deadline", 30, "--limit", AMOUNT)
+    for command in ("find", "alternatives"):
+        done = run(command, free, *job, "--max-work", 10)
+        assert done.exit_code == 2, done.output
+        assert "not proven that nothing fits" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["schedule", "batch"])
+def test_commands_that_schedule(free, tmp_path, command):
+    jobs = tmp_path / "jobs.csv"
+    with jobs.open("w", newline="") as out:
+        csv.writer(out).writerows(
+            [
+                ["name", "nodes", "volume", "deadline", "limits"],
+                ["hard", 11, 10, 30, AMOUNT],
+                ["easy", 2, 10, 30, ""],
+            ]
+        )
+    done = run(command, free, jobs)
+    assert done.exit_code == 0, done.output
+    assert "undecided" in done.stdout
