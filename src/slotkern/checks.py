@@ -10,18 +10,25 @@ import math
 import operator
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 __all__ = [
     "Source",
+    "hint_keywords",
     "integer",
+    "meant",
     "number",
     "of_column",
     "one_of",
     "row_of",
     "shown",
+    "unknown_keyword",
     "visible",
 ]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 #: What turns the direction of the text around it.
 _TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
@@ -129,13 +136,85 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     Traceback (most recent call last):
         ...
     ValueError: shape must be one of square, ragged; got 'round'
+    >>> one_of("shape", "raged", ("square", "ragged"))
+    Traceback (most recent call last):
+        ...
+    ValueError: shape must be one of square, ragged; got 'raged'; did you mean 'ragged'?
     """
     words = tuple(known)
     if not isinstance(value, str) or value not in words:
         raise ValueError(
             f"{name} must be one of {', '.join(words)}; got {shown(value)}"
+            f"{meant(value, words)}"
         )
     return value
+
+
+def meant(name: Any, known: Iterable[str]) -> str:
+    """Return a question that ends an error about an unknown name.
+
+    Parameters
+    ----------
+    name : object
+        The unknown name.
+    known : iterable of str
+        The names that are allowed.
+
+    Returns
+    -------
+    str
+        ``"; did you mean 'x'?"`` for the most similar known name; empty if none is
+        similar. Upper and lower case do not count.
+
+    Examples
+    --------
+    >>> meant("Budgt", ["nodes", "budget"]), meant("size", ["nodes", "budget"])
+    ("; did you mean 'budget'?", '')
+    """
+    if not isinstance(name, str):
+        return ""
+    from difflib import get_close_matches
+
+    alike = {key.casefold(): key for key in known}
+    found = get_close_matches(name.casefold()[:100], alike, n=1, cutoff=0.7)
+    return f"; did you mean {alike[found[0]]!r}?" if found else ""
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the error of a keyword argument that a function does not have.
+
+    Examples
+    --------
+    >>> unknown_keyword("find", "budgt", ["nodes", "budget"]).args[0]
+    "find() got an unexpected keyword argument 'budgt'; did you mean 'budget'?"
+    """
+    return TypeError(
+        f"{function}() got an unexpected keyword argument {name!r}{meant(name, known)}"
+    )
+
+
+def hint_keywords(
+    function: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Return the function with an error that proposes the keyword that may be meant.
+
+    For functions without ``**options``; nothing is looked at before a call fails.
+    """
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            code = function.__code__
+            known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            for name in kwargs:
+                if name not in known:
+                    title = function.__qualname__
+                    raise unknown_keyword(title, name, known) from None
+            raise
+
+    return call
 
 
 def shown(value: Any) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from slotkern import _choice
 from slotkern._choice import Choice
+from slotkern.checks import hint_keywords
 
 __all__ = ["Choice", "choose", "choose_each"]
 
@@ -18,6 +19,7 @@ SumLimit = tuple[ArrayLike, Literal["<=", ">="], float]
 MEMORY_LIMIT = 256 * 2**20
 
 
+@hint_keywords
 def choose(
     cost: ArrayLike,
     value: ArrayLike,
@@ -120,6 +122,7 @@ def choose(
     return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
 
 
+@hint_keywords
 def choose_each(
     cost: ArrayLike,
     value: ArrayLike,

@@ -22,7 +22,7 @@ from slotkern._value import (
     capsule_signature,
     part_values,
 )
-from slotkern.checks import shown
+from slotkern.checks import meant, shown, visible
 from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
@@ -98,7 +98,7 @@ class Criterion:
         return getattr(self.function, "__name__", "criterion")
 
     def __repr__(self) -> str:
-        return f"criterion({self.name})"
+        return visible(f"criterion({self.name})")
 
     def __call__(self, *arguments: Any) -> float:
         """The plain Python function, for trying it out."""
@@ -373,6 +373,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
         raise ValueError(
             f"criterion must be one of {', '.join(known)}, or a numeric field "
             f"({', '.join(numeric)}), or minimize(field); got {shown(criterion)}"
+            f"{meant(criterion, (*known, *numeric))}"
         )
     if isinstance(criterion, Criterion):
         return Valuation(

@@ -15,6 +15,7 @@ from slotkern._core import PreparedSlots, filter_rows, in_numbers, prepared
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
+from slotkern.checks import hint_keywords, visible
 from slotkern.errors import UndecidedError
 from slotkern.hostlists import abridge
 from slotkern.limits import Limit, uses_of
@@ -190,7 +191,8 @@ class Explanation(Shown):
         lines = [
             self._qualified(),
             *(
-                f"no slot passes the filter: {name} is one of {', '.join(words)}"
+                f"no slot passes the filter: {visible(name)} is one of "
+                + visible(", ".join(words))
                 for name, words in self.words.items()
             ),
             f"{self.slots_long} of {self.slots_total} slots can hold a part of "
@@ -395,6 +397,7 @@ def _words_of(
     return found
 
 
+@hint_keywords
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
     """Say why nothing fits a request, or what limits what does.
 

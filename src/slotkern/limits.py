@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import number, one_of, shown
+from slotkern.checks import meant, number, one_of, shown
 
 __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 
@@ -230,6 +230,7 @@ def _column(slots: NDArray[Any], name: str, of: str) -> NDArray[np.float64]:
     if name not in names:
         raise ValueError(
             f"limit on sum({of}): no column {name!r}; there are {', '.join(names)}"
+            f"{meant(name, names)}"
         )
     column = slots[name]
     if column.dtype.kind not in "biuf" or column.ndim != 1:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _choice
 from slotkern._choice import OneEach
+from slotkern.checks import hint_keywords
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
 
@@ -18,6 +19,7 @@ __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 MOST_POINTS = 100_000
 
 
+@hint_keywords
 def choose_one_each(
     value: ArrayLike,
     weight: ArrayLike,
@@ -116,6 +118,7 @@ class TradeOff(Shown):
         return Table("TradeOff", columns, len(self), facts={"complete": self.complete})
 
 
+@hint_keywords
 def trade_off(
     value: ArrayLike,
     weight: ArrayLike,

@@ -17,7 +17,7 @@ from slotkern._core import (
 from slotkern._find import CRITERIA, find_builtin
 from slotkern._request import Request
 from slotkern._windows import Window, window_of
-from slotkern.checks import integer, number, one_of
+from slotkern.checks import hint_keywords, integer, number, one_of
 
 if TYPE_CHECKING:
     from slotkern.typing import (
@@ -87,6 +87,7 @@ class SearchOptions:
             integer("max_work", self.max_work, 0)
 
 
+@hint_keywords
 def step_values(
     slots: Slots,
     request: Request,
@@ -300,3 +301,33 @@ def _find_published(
         value,
         found.length,
     )
+
+
+#: The order of a window's state: see `Window.__reduce__`.
+_STATE = (
+    *("start", "finish", "runtime", "cost", "processor_time", "value", "bound"),
+    *("proven", "criterion", "shape", "parts", "name", "terms", "proven_over"),
+)
+
+
+def restated(
+    window: Window, rows: NDArray[np.int64] | None = None, **changes: Any
+) -> Window:
+    """Return a window of some slots as one of the array that these slots come from.
+
+    Parameters
+    ----------
+    window : Window
+    rows : ndarray of int64, optional
+        The row of the array for each of the slots; None if they are that array.
+    **changes
+        Other attributes of the result: value, bound, proven, criterion, name.
+    """
+    restore, values = cast("tuple[Any, tuple[Any, ...]]", window.__reduce__())
+    state = dict(zip(_STATE, values, strict=True)) | changes
+    if rows is not None:
+        state["parts"] = tuple(
+            (int(rows[row]), *others) for row, *others in state["parts"]
+        )
+    found: Window = restore(*state.values())
+    return found

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import meant
 from slotkern.hostlists import expand, is_hostlist
 
 __all__ = ["compile_where", "evaluate"]
@@ -330,7 +331,10 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
     for side, beside in ((left, right), (right, left)):
         if _is_bare_text(side, beside, columns):
             name = ast.unparse(side)
-            raise _Fault(side, f"no column {name!r}; put text in quotes: {name!r}")
+            hint = meant(name, columns.all_names())
+            raise _Fault(
+                side, f"no column {name!r}; put text in quotes: {name!r}{hint}"
+            )
     a, b = _value(left, columns), _value(right, columns)
     if _kind(a) != _kind(b):
         one, other = ast.unparse(left), ast.unparse(right)
@@ -435,6 +439,11 @@ class _Columns:
     def has(self, name: str) -> bool:
         return name in (self._slots.dtype.names or ()) or self._is_name(name)
 
+    def all_names(self) -> tuple[str, ...]:
+        """Return the names that an expression may use."""
+        names = self._slots.dtype.names or ()
+        return names if self._machine is None or "name" in names else ("name", *names)
+
     def get(self, node: ast.expr, name: str) -> NDArray[Any]:
         if name not in self._ready:
             if self._is_name(name):
@@ -468,7 +477,8 @@ def _ready(
     names = slots.dtype.names or ()
     if name not in names:
         there = names if machine is None or "name" in names else ("name", *names)
-        raise _Fault(node, f"no column {name!r}; there are {', '.join(there)}")
+        hint = meant(name, there)
+        raise _Fault(node, f"no column {name!r}; there are {', '.join(there)}{hint}")
     column = slots[name]
     if column.dtype.kind == "S":
         try:

@@ -228,3 +228,17 @@ def test_pictures_show_what_they_say(tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").stat().st_size > 1000
     with pytest.raises(ValueError, match="needs a run"):
         plot_communities({})
+
+
+def test_jobs_that_name_a_preceding_job_are_counted_in_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = np.full(3, -1, sk.SWF)
+    rows["job"], rows["submit"] = [1, 2, 3], [0, 5, 9]
+    rows["run_time"], rows["allocated"], rows["partition"] = 10, 1, 1
+    sk.community_from_trace(sk.Trace(rows))
+    assert "preceding" not in caplog.text
+    rows["preceding"] = [-1, 1, 2]
+    jobs = sk.community_from_trace(sk.Trace(rows)).jobs
+    assert "2 of 3 jobs name a preceding job (field 17)" in caplog.text
+    assert jobs["submit"].tolist() == [0, 5, 9]

@@ -19,10 +19,11 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
-from slotkern.checks import integer, number, shown
+from slotkern.checks import hint_keywords, integer, number, shown
 from slotkern.limits import Limit
 from slotkern.machine.clock import Clock, is_number
 from slotkern.notes import log
+from slotkern.search import restated
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 from slotkern.typing import Slots
@@ -97,6 +98,7 @@ class Cycles(Drawn):
         return f"Cycles({len(self.schedules)} cycles, {done} of {len(self.cycle)} jobs)"
 
 
+@hint_keywords
 def run_cycles(
     slots: Slots,
     requests: Any,
@@ -241,7 +243,7 @@ def run_cycles(
             policy(c) if callable(policy) else policy,
             **(options(c) if options is not None else {}),
         )
-        windows = [_in_rows(window, rows) for window in schedule if window is not None]
+        windows = [restated(window, rows) for window in schedule if window is not None]
         for window in windows:
             pool.book(window, owner)
         done = ready[schedule.scheduled]
@@ -425,15 +427,3 @@ def _of_rows(
             for limit in request.limits
         ],
     )
-
-
-def _in_rows(window: Window, rows: NDArray[np.int64] | None) -> Window:
-    """Return a window of some free slots as one of the rows that they come from."""
-    if rows is None:
-        return window
-    whole = window.to_dict()
-    for part in whole["slots"]:
-        part["row"] = int(rows[part["row"]])
-    moved = Window.from_dict(whole)
-    moved.terms = window.terms
-    return moved

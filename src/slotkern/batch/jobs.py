@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
 from slotkern._request import Request
-from slotkern.checks import row_of
+from slotkern.checks import meant, row_of
 from slotkern.files.whole import AnyPath
 from slotkern.machine.frames import called
 from slotkern.machine.jobs import (
@@ -90,7 +90,7 @@ class Batch:
             if criterion not in CRITERIA:
                 raise ValueError(
                     f"criteria[{i}] must be one of {', '.join(CRITERIA)}; got "
-                    f"{criterion!r}"
+                    f"{criterion!r}{meant(criterion, CRITERIA)}"
                 )
         object.__setattr__(self, "requests", jobs)
         object.__setattr__(self, "names", tuple(names))
@@ -199,7 +199,7 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     if "arrival" not in table:
         raise ValueError(
             f"{name} has no column 'arrival', the time at which each job arrives; it "
-            f"has {', '.join(table) or 'none'}"
+            f"has {', '.join(table) or 'none'}{meant('arrival', table)}"
         )
     rows = _rows_in_order(table, name, (*OWN, *FLOW))
     arrivals, shares = [], []
@@ -233,6 +233,7 @@ def _rows_in_order(
             raise ValueError(
                 f"{name}, {row_of(name, i)}, column 'criterion': must be one of "
                 f"{', '.join(CRITERIA)}; got {criterion!r}"
+                f"{meant(criterion, CRITERIA)}"
             )
     order = sorted(range(len(rows)), key=lambda i: rows[i].pop("order", i))
     return [(i, rows[i]) for i in order]

@@ -19,6 +19,7 @@ from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import Policy
+from slotkern.checks import visible
 from slotkern.one_each import TradeOff, trade_off
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
@@ -111,7 +112,7 @@ class Schedule(Drawn):
         return self.windows[index]
 
     def __repr__(self) -> str:
-        return (
+        return visible(
             f"Schedule({int(self.scheduled.sum())} of {len(self)} jobs, "
             f"{len(self.alternatives)} alternatives, {self.policy})"
         )

@@ -16,7 +16,7 @@ from slotkern._request import Request
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
-from slotkern.checks import integer, number, one_of, shown
+from slotkern.checks import hint_keywords, integer, number, one_of, shown
 from slotkern.notes import log
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ WORK = 1 << 24
 ROOM = 1 << 30
 
 
+@hint_keywords
 def schedule_batch(
     slots: NDArray[np.void] | PreparedSlots,
     requests: Any,

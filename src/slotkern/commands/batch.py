@@ -20,7 +20,7 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.tables import DATED, column, some_of, told_of
+from slotkern.commands.tables import DATED, add_times, column, some_of, told_of
 from slotkern.commands.terminal import plain, progress, show
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
@@ -159,16 +159,19 @@ def summary(schedule: Schedule) -> str:
     """The totals of a schedule, and how good it is, in two lines."""
     totals = schedule.totals()
     names = ("cost", "processor_time")
+    clock: Any = (schedule.windows.terms or (None,))[0]
     sums = "   ".join(
-        f"{name.replace('_', ' ')} {column([totals[name]])[0]}" for name in names
+        f"{name.replace('_', ' ')} {told_of(name, [totals[name]], clock)[0]}"
+        for name in names
     )
     done = int(schedule.scheduled.sum())
     text = f"{done} of {len(schedule)} jobs scheduled   {sums}"
     value, bound = schedule.value, schedule.bound
     if done and np.isfinite(bound) and value:
+        figures = [told_of(schedule.target, [x], clock)[0] for x in (value, bound)]
         text += (
-            f"\n{schedule.target.replace('_', ' ')} {column([value])[0]}: no schedule "
-            f"of these jobs has it better than {column([bound])[0]}, "
+            f"\n{schedule.target.replace('_', ' ')} {figures[0]}: no schedule "
+            f"of these jobs has it better than {figures[1]}, "
             f"{abs(value - bound) / abs(value):.1%} away"
         )
     return text
@@ -182,14 +185,12 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         "alternatives": column(schedule.count),
     }
     windows = schedule.windows
-    names = {"start": windows.start, "finish": windows.finish, "cost": windows.cost}
+    times = {"start": windows.start, "finish": windows.finish}
     if seed is not None:
         run = schedule.execute(seed=seed)
-        names |= {"real start": run.start, "real finish": run.finish}
-    clock: Any = windows.terms[0] if windows.terms else None
-    for name, values in names.items():
-        dated = clock is not None and name != "cost"
-        columns[name] = clock.text(values).tolist() if dated else column(values)
+        times |= {"real start": run.start, "real finish": run.finish}
+    add_times(table, columns, times, windows.terms[0] if windows.terms else None)
+    columns["cost"] = column(windows.cost)
     columns["nodes"] = [
         "" if window is None else some_of(window.names or window.nodes)
         for window in schedule

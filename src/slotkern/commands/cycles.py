@@ -27,7 +27,7 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.tables import column, some_of
+from slotkern.commands.tables import add_times, column, some_of, told_of
 from slotkern.commands.terminal import plain, show, write
 from slotkern.commands.words import SHAPES, among
 from slotkern.extras import extra
@@ -292,16 +292,10 @@ def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
     columns: dict[str, list[str]] = {"job": names}
     number = flow.cycle.astype(float)
     columns["cycle"] = column(np.where(number < 0, np.nan, number))
-    for title, values in (("start", flow.start), ("finish", flow.finish)):
-        columns[title] = (
-            column(values) if clock is None else clock.text(values).tolist()
-        )
-    columns["wait"] = column(flow.wait)
-    if clock is not None:
-        columns["wait"] = [
-            "" if wait != wait else str(clock.timedelta(wait))
-            for wait in flow.wait.tolist()
-        ]
+    table = Table(box=SIMPLE_HEAD)
+    times = {"start": flow.start, "finish": flow.finish}
+    add_times(table, columns, times, clock)
+    columns["wait"] = told_of("runtime", flow.wait, clock)
     windows = _windows(flow, len(names))
     columns["nodes"] = [
         "" if window is None else some_of(window.names or window.nodes)
@@ -309,7 +303,6 @@ def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
     ]
     if (flow.cycle < 0).any():
         columns["why not"] = _reasons(flow, len(names))
-    table = Table(box=SIMPLE_HEAD)
     for title in columns:
         left = title in ("job", "nodes", "why not")
         table.add_column(plain(title), justify="left" if left else "right")

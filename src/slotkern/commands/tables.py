@@ -50,6 +50,8 @@ DATED = ("start", "finish", *SPANS)
 
 #: The fraction of a second in the text of a date.
 _FRACTION = re.compile(r"\.[0-9]+(?=[+-])")
+#: The text of a date: day, minute, second and offset from UTC.
+_DATE = re.compile(r"([0-9-]+)T([0-9]+:[0-9]+)(:[0-9.]+)([+-][0-9:]+|)")
 #: Clock units whose dates are printed without fractions of seconds.
 LONG_UNITS = ("s", "min", "h", "d")
 #: Beyond this many extra columns of the slots, none is shown.
@@ -174,6 +176,46 @@ def dates_of(values: Any, clock: Any) -> npt.NDArray[np.str_]:
         second = clock.duration("1s")
         times = np.rint(times / second) * second
     return clock.text(times)  # type: ignore[no-any-return]
+
+
+def add_times(
+    table: Table, columns: dict[str, list[str]], times: Mapping[str, Any], clock: Any
+) -> None:
+    """Add columns of times of a clock to those of a table, as short as they can be.
+
+    A date is written as ``2026-12-01 01:16``: seconds only if some time has any, and
+    the offset from UTC only if it changes among them; else the table's caption has it.
+
+    Parameters
+    ----------
+    table : Table
+    columns : dict of heading to cells
+        Gets a column for each of the times.
+    times : mapping of heading to array of float
+    clock : Clock or None
+        None for numbers, which are written as such.
+    """
+    if clock is None:
+        columns |= {name: column(values) for name, values in times.items()}
+        return
+    dates = {name: dates_of(values, clock).tolist() for name, values in times.items()}
+    pairs = [_DATE.fullmatch(text) for texts in dates.values() for text in texts]
+    found = [pair.groups() for pair in pairs if pair]
+    offsets = {offset for _, _, _, offset in found}
+    seconds = any(second != ":00" for _, _, second, _ in found)
+
+    def short(text: str) -> str:
+        match = _DATE.fullmatch(text)
+        if match is None:
+            return text
+        day, minute, second, offset = match.groups()
+        told = f"{day} {minute}" + (second if seconds else "")
+        return told + (offset if len(offsets) > 1 else "")
+
+    columns |= {name: list(map(short, texts)) for name, texts in dates.items()}
+    if len(offsets) == 1:
+        zone = f"{clock.zone}, " if clock.zone else ""
+        table.caption = f"times in {zone}UTC{offsets.pop()}"
 
 
 def span_of(length: float, clock: Any) -> str:

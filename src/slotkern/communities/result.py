@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._community import FATES
+from slotkern.checks import visible
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 
@@ -75,7 +76,9 @@ class CommunityRun(Drawn):
 
     def __repr__(self) -> str:
         done = len(self.completed)
-        return f"CommunityRun({self.name}, {done:,} of {len(self):,} jobs completed)"
+        return visible(
+            f"CommunityRun({self.name}, {done:,} of {len(self):,} jobs completed)"
+        )
 
     @property
     def completed(self) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _community
-from slotkern.checks import integer, number, one_of
+from slotkern.checks import hint_keywords, integer, number, one_of
 from slotkern.communities.result import COMMUNITY_RESULT, CommunityRun
 from slotkern.communities.scenarios import (
     Centralized,
@@ -32,6 +32,7 @@ LOCAL = {
 }
 
 
+@hint_keywords
 def simulate_community(
     jobs: Any,
     grid: Any,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, number, one_of, shown
+from slotkern.checks import hint_keywords, integer, number, one_of, shown
 from slotkern.notes import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
@@ -88,6 +88,7 @@ class Law:
 PRESETS = {"casa": Law(), "light": Law(length=0.6), "heavy": Law(length=2.0)}
 
 
+@hint_keywords
 def generate_community(
     preset: str = "casa",
     *,
@@ -221,6 +222,7 @@ def _lengths(
     return whole
 
 
+@hint_keywords
 def community_from_trace(
     trace: Trace,
     *,
@@ -265,6 +267,12 @@ def community_from_trace(
     ValueError, TypeError
         Naming the argument; for a trace without jobs, or without the field.
 
+    Notes
+    -----
+    Every job is submitted at its recorded time. A community has no job dependencies:
+    preceding jobs and think times (fields 17 and 18) do not delay a submission, as they
+    do in `replay`, and a warning counts the jobs that name a preceding job.
+
     Examples
     --------
     >>> import numpy as np, slotkern as sk
@@ -293,6 +301,7 @@ def community_from_trace(
     if not len(rows):
         raise ValueError("trace: no job has a submission, a run time and processors")
     rows = rows[np.argsort(rows["submit"], kind="stable")]
+    _warn_of_chains(trace, rows)
     home, processors = _homes(trace, rows, homes)
     grid = np.zeros(len(processors), COMMUNITY_NODE)
     grid["processors"], grid["speed"] = processors, 1
@@ -307,6 +316,20 @@ def community_from_trace(
     flow["home"] = home
     flow["label"] = rng.random(len(flow)) < share
     return CommunityWorkload(flow, grid)
+
+
+def _warn_of_chains(trace: Trace, rows: NDArray[Any]) -> None:
+    """Warn of jobs that name a preceding job, which a community does not wait for."""
+    if "preceding" not in (rows.dtype.names or ()):
+        return
+    if chained := int((rows["preceding"] > 0).sum()):
+        log.warning(
+            "%s: %d of %d jobs name a preceding job (field 17); a community does not "
+            "wait for its end, but submits them at their recorded times",
+            trace.source,
+            chained,
+            len(rows),
+        )
 
 
 def _homes(

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, one_of
+from slotkern.checks import hint_keywords, integer, one_of
 from slotkern.environment.laws import Load, Price, Uniform, law_of
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
@@ -108,6 +108,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+@hint_keywords
 def generate_environment(
     preset: str = "aep",
     *,

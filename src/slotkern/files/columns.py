@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer
+from slotkern.checks import integer, meant
 from slotkern.slots import SLOT
 
 FIELDS = tuple(SLOT.names or ())
@@ -96,7 +96,8 @@ def column_names(names: Iterable[Any]) -> list[str]:
         if name not in found:
             there = ", ".join(found)
             there = there if len(there) <= 200 else there[:200] + "..."
-            raise Fault(f"no column {name!r}; there are {there}")
+            hint = meant(name, found)
+            raise Fault(f"no column {name!r}; there are {there}{hint}")
     return found
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import hint_keywords
 from slotkern.extras import extra
 from slotkern.slots import SlotError, make_slots, validate_slots
 
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 
+@hint_keywords
 def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
     """Return the slots of a file.
 
@@ -103,6 +105,7 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
         raise fault.error(str(path), partial(form.place, data)) from None
 
 
+@hint_keywords
 def write_slots(path: AnyPath, slots: Any) -> None:
     """Write slots to a file, whole or not at all.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from slotkern._core import PreparedSlots, in_numbers, prepared
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
-from slotkern.checks import integer, number, one_of
+from slotkern.checks import hint_keywords, integer, number, one_of, visible
 from slotkern.fronts.goals import Goal, goal_of
-from slotkern.fronts.search import FrontSearch, Point, Points
+from slotkern.fronts.search import FrontSearch, Points
+from slotkern.search import restated
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Front", "pareto"]
 
 
+@hint_keywords
 def pareto(
     slots: Slots,
     request: Request,
@@ -145,7 +147,15 @@ def _front(
     losses = [(point.first, point.second) for point in points.points]
     values = np.array(losses, np.float64).reshape(-1, 2) * scales
     windows = [
-        _restated(point, value, name, origin, request.name)
+        restated(
+            point.window,
+            origin,
+            value=value,
+            bound=value if point.proven else math.nan,
+            proven=point.proven,
+            criterion=name,
+            name=request.name,
+        )
         for point, value in zip(points.points, values[:, 0].tolist(), strict=True)
     ]
     nothing = (math.nan, math.nan)
@@ -158,23 +168,6 @@ def _front(
         np.array([point.proven for point in points.points], bool),
         between,
     )
-
-
-def _restated(
-    point: Point,
-    value: float,
-    criterion: str,
-    origin: NDArray[np.int64] | None,
-    name: str | None,
-) -> Window:
-    """The window as one of a front, with the rows that its pool began with."""
-    restore, state = cast("tuple[Any, tuple[Any, ...]]", point.window.__reduce__())
-    times, shape, parts, terms = state[:5], state[9], state[10], state[12]
-    if origin is not None:
-        parts = tuple((int(origin[row]), *others) for row, *others in parts)
-    known = (value, value if point.proven else math.nan, point.proven)
-    window: Window = restore(*times, *known, criterion, shape, parts, name, terms)
-    return window
 
 
 class Front(Drawn):
@@ -253,7 +246,7 @@ class Front(Drawn):
         whole = "complete" if self.complete else f"{gaps} of {len(self) - 1} gaps open"
         if not self.complete and not gaps:
             whole = f"{int((~self.proven).sum())} points not proven"
-        return f"Front({size} by {by}, {whole})"
+        return visible(f"Front({size} by {by}, {whole})")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python numbers and text, ready for JSON.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
-from slotkern.checks import row_of, shown
+from slotkern.checks import meant, row_of, shown
 from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
@@ -78,7 +78,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
         if title not in (*COLUMNS, *more):
             raise ValueError(
                 f"{name}: unknown column {title!r}; jobs have "
-                f"{', '.join((*COLUMNS, *more))}"
+                f"{', '.join((*COLUMNS, *more))}{meant(title, (*COLUMNS, *more))}"
             )
     if "nodes" not in columns:
         there = ", ".join(columns) or "none"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from difflib import get_close_matches
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import Source, integer, number, of_column, row_of, shown
+from slotkern.checks import (
+    Source,
+    hint_keywords,
+    integer,
+    meant,
+    number,
+    of_column,
+    row_of,
+    shown,
+    visible,
+)
 from slotkern.files.whole import AnyPath
 from slotkern.hostlists import count, expand, is_hostlist, quoted
 from slotkern.notes import log
@@ -91,6 +100,7 @@ class Machine(Shown):
     price: NDArray[np.float64]
     columns: dict[str, NDArray[Any]]
 
+    @hint_keywords
     def __init__(
         self, table: Any, *, name: str = "name", processors: str | int | None = None
     ) -> None:
@@ -99,6 +109,7 @@ class Machine(Shown):
         if name not in given:
             raise ValueError(
                 f"{what} has no column {name!r}; it has {', '.join(given) or 'none'}"
+                f"{meant(name, given)}"
             )
         names, rows = _names(given.pop(name), what)
         columns: dict[str, NDArray[Any]] = {}
@@ -205,7 +216,7 @@ class Machine(Shown):
     def __repr__(self) -> str:
         known = ", ".join(["performance", "price", *self.columns])
         nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
-        return f"Machine({nodes}: {known})"
+        return visible(f"Machine({nodes}: {known})")
 
     def _shown(self) -> Table:
         """One row a node."""
@@ -314,9 +325,8 @@ class Machine(Shown):
 
 def _meant(name: str, columns: dict[str, Any]) -> str:
     """Ask for the column that may be meant by a name that is none; else list all."""
-    alike = {key.casefold(): key for key in columns}
-    if found := get_close_matches(name, alike, n=1, cutoff=0.75):
-        return f"; did you mean {alike[found[0]]!r}?"
+    if question := meant(name, columns):
+        return question
     return f"; it has {', '.join(columns)} beside the names" if columns else ""
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import number, of_column, row_of, shown
+from slotkern.checks import hint_keywords, meant, number, of_column, row_of, shown
 from slotkern.notes import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
@@ -20,6 +20,10 @@ from .moments import Moments
 from .nodes import Machine, numbers_of
 
 __all__ = ["FreeSlots", "free_slots", "gaps"]
+
+
+#: Of a busy span; further columns of the user's stand behind these.
+BUSY = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")])
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,11 +38,16 @@ class FreeSlots(Drawn):
     machine : Machine
     clock : Clock or None
         What the times mean; None where they were given as numbers alone.
+    busy : structured array
+        The busy spans within the horizon, cut to it: node, start, end, and the further
+        columns of the table that was given. Pages and pictures colour and label spans
+        by ``reason`` and ``owner``.
     """
 
     slots: NDArray[Any]
     machine: Machine
     clock: Clock | None
+    busy: NDArray[Any] = field(default_factory=lambda: np.empty(0, BUSY))
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -53,6 +62,7 @@ class FreeSlots(Drawn):
         return f"FreeSlots({len(self):,} slots of {len(self.machine):,} nodes{when})"
 
 
+@hint_keywords
 def free_slots(
     machine: Machine,
     busy: Any = None,
@@ -73,7 +83,8 @@ def free_slots(
         As `Machine` takes them, with the columns ``node`` (names, hostlists such as
         ``n[001-004]``, or ids), ``start`` and ``end``: in any order, overlapping or
         not, beyond the horizon or not. A missing end (or ``Unknown``, as sacct writes
-        it) is busy for ever. Other columns are not looked at.
+        it) is busy for ever. Other columns are kept in `FreeSlots.busy`; pages and
+        pictures colour busy spans by ``reason`` and name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end). The number inf is no end.
     clock : Clock, optional
@@ -130,7 +141,9 @@ def free_slots(
     last = _time(clock, end, "end")
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    node, begins, ends, _ = _spans(machine, busy, clock, dated, called(busy, "busy"))
+    what = called(busy, "busy")
+    node, begins, ends, rows = _spans(machine, busy, clock, dated, what)
+    spans = _busy(busy, what, node, begins, ends, rows, first, last)
     outside = int(((ends <= first) | (begins >= last)).sum())
     for count, what in (
         (outside, "lie outside the horizon"),
@@ -151,7 +164,52 @@ def free_slots(
         price=price,
         **{name: column[node] for name, column in machine.columns.items()},
     )
-    return FreeSlots(slots, machine, clock)
+    return FreeSlots(slots, machine, clock, spans)
+
+
+def _busy(
+    table: Any,
+    what: str,
+    node: NDArray[Any],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    first: float,
+    last: float,
+) -> NDArray[Any]:
+    """Return the busy spans within the horizon with the further columns of a table."""
+    within = np.flatnonzero((start < end) & (start < last) & (end > first))
+    columns = {} if table is None else columns_of(table, what)
+    further: dict[str, NDArray[Any]] = {}
+    for name, values in columns.items():
+        if name not in (BUSY.names or ()):
+            plain = values.values if isinstance(values, Moments) else np.asarray(values)
+            further[name] = plain[rows[within]] if plain.ndim else plain
+    kinds = [(name, values.dtype) for name, values in further.items()]
+    found = np.empty(len(within), [*BUSY.descr, *kinds])
+    found["node"] = node[within]
+    found["start"] = start[within].clip(min=first)
+    found["end"] = end[within].clip(max=last)
+    for name, values in further.items():
+        found[name] = values
+    return found
+
+
+def why_busy(free: FreeSlots) -> tuple[NDArray[Any], list[str], list[str]]:
+    """Return the busy spans whose reason or owner is known, their reasons and owners.
+
+    The reason is the owner if the table has no reason; an unknown owner is empty.
+    """
+    texts = [
+        free.busy[name].astype(np.str_).tolist()
+        if name in (free.busy.dtype.names or ())
+        else [""] * len(free.busy)
+        for name in ("reason", "owner")
+    ]
+    pairs = [(reason or owner, owner) for reason, owner in zip(*texts, strict=True)]
+    there = np.flatnonzero([bool(reason) for reason, _ in pairs])
+    reasons = [pairs[row][0] for row in there.tolist()]
+    return free.busy[there], reasons, [pairs[row][1] for row in there.tolist()]
 
 
 def _time(clock: Clock | None, value: Any, name: str) -> float:
@@ -186,7 +244,9 @@ def _spans(
     for name in ("node", "start", "end"):
         if name not in columns:
             there = ", ".join(columns) or "none"
-            raise ValueError(f"{what} has no column {name!r}; it has {there}")
+            raise ValueError(
+                f"{what} has no column {name!r}; it has {there}{meant(name, columns)}"
+            )
     columns["end"] = _known_ends(columns["end"], dated)
     rows = max(
         (len(c[0]) if isinstance(c, Moments) else len(c))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from slotkern.batch.schedule import Schedule
 from slotkern.communities.result import CommunityRun
 from slotkern.environment.generate import TASK, Environment
 from slotkern.fronts import Front
-from slotkern.machine.spans import FreeSlots
+from slotkern.machine.spans import FreeSlots, why_busy
 from slotkern.plotting.batch import plot_cycles, plot_schedule
 from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
@@ -66,6 +67,18 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
     return plot_gantt(thing, windows, **options)
 
 
+def _free(thing: FreeSlots, windows: Any = None, **options: Any) -> Figure:
+    """The free slots; busy spans of a known reason in a colour for each reason."""
+    if windows is None:
+        spans, reasons, _ = why_busy(thing)
+        windows = {}
+        for reason in dict.fromkeys(reasons):
+            mine = spans[np.array(reasons) == reason]
+            start, finish = mine["start"].min(), mine["end"].max()
+            windows[reason] = SimpleNamespace(slots=mine, start=start, finish=finish)
+    return plot_gantt(thing, windows or None, **options)
+
+
 def _environment(thing: Environment, windows: Any = None, **options: Any) -> Figure:
     given: dict[str, Any] = {"tasks": thing.tasks, "horizon": thing.horizon}
     return plot_gantt(thing, windows, **given | options)
@@ -89,7 +102,8 @@ _PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Front, plot_front),
     ((Window, WindowTable), _windows),
     (SlotPool, _pool),
-    ((PreparedSlots, FreeSlots, TraceSlots), plot_gantt),
+    (FreeSlots, _free),
+    ((PreparedSlots, TraceSlots), plot_gantt),
     (Environment, _environment),
     (Schedule, plot_schedule),
     (Execution, _execution),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import one_of
+from slotkern.checks import hint_keywords, one_of
 from slotkern.extras import extra
 from slotkern.plotting.layout import (
     GUIDED,
@@ -74,6 +74,7 @@ class Look(NamedTuple):
     hatch: str = ""
 
 
+@hint_keywords
 def plot_gantt(
     slots: Any,
     windows: Windows | None = None,

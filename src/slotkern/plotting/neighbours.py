@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from slotkern.checks import hint_keywords
 from slotkern.extras import extra
 from slotkern.plotting.layout import WindowLike, Windows, named_windows, with_spans
 from slotkern.plotting.style import (
@@ -38,6 +39,7 @@ __all__ = ["plot_neighbours"]
 ROW, REST, WIDTH = 0.46, 1.15, 9.0
 
 
+@hint_keywords
 def plot_neighbours(
     slots: Any,
     windows: Windows,

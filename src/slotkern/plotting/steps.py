@@ -10,6 +10,7 @@ import numpy as np
 from slotkern._core import prepared
 from slotkern._find import find_window
 from slotkern._request import Request
+from slotkern.checks import hint_keywords
 from slotkern.plotting.style import as_written, checked_path, new_figure, save_figure
 from slotkern.plotting.times import Times, spread, terms_of
 from slotkern.search import step_values
@@ -25,6 +26,7 @@ __all__ = ["plot_steps"]
 LINE, CHOSEN = "#4c78a8", "#d62728"
 
 
+@hint_keywords
 def plot_steps(
     slots: Slots,
     request: Request,

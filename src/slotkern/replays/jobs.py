@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, number, one_of
+from slotkern.checks import hint_keywords, integer, number, one_of
 from slotkern.machine.frames import columns_of
 from slotkern.machine.jobs import is_table
 from slotkern.notes import log
@@ -334,6 +334,7 @@ def _check_times(
         raise ValueError("jobs: an estimate is too small beside its submission")
 
 
+@hint_keywords
 def resample_weeks(
     jobs: Trace | NDArray[Any], seed: int, weeks: int | None = None
 ) -> Trace:

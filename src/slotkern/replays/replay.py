@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from slotkern import _replay
+from slotkern.checks import hint_keywords
 from slotkern.notes import log
 from slotkern.replays.cluster import Cluster, cluster_of
 from slotkern.replays.cycles import CyclePolicy, place_cycles
@@ -21,6 +22,7 @@ from slotkern.replays.windows import WindowPolicy, place_windows, pooled
 __all__ = ["replay"]
 
 
+@hint_keywords
 def replay(
     jobs: Any,
     cluster: Any = None,

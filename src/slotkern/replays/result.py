@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.checks import visible
 from slotkern.files.whole import AnyPath, open_whole
 from slotkern.replays.cluster import Cluster
 from slotkern.shown import Drawn
@@ -91,7 +92,9 @@ class Replay(Drawn):
         dropped = sum(self.dropped.values())
         left_out = f", {dropped:,} dropped" if dropped else ""
         after = f", {self.following:,} after a preceding job" if self.following else ""
-        return f"Replay({self.policy}, {len(self):,} jobs{wait}{left_out}{after})"
+        return visible(
+            f"Replay({self.policy}, {len(self):,} jobs{wait}{left_out}{after})"
+        )
 
     def nodes(self, index: int) -> NDArray[np.int32]:
         """Return the processors of a job, ascending.

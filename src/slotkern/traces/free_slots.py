@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._replay import replay
-from slotkern.checks import integer
+from slotkern.checks import hint_keywords, integer
 from slotkern.environment import Price, Uniform
 from slotkern.files.whole import AnyPath, as_path
 from slotkern.machine.clock import Clock
@@ -87,6 +87,7 @@ class TraceSlots(Drawn):
         )
 
 
+@hint_keywords
 def slots_from_trace(
     path: AnyPath,
     at: Time,

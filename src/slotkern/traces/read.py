@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._trace import LineError, TraceParser, row_lines
-from slotkern.checks import integer, one_of
+from slotkern.checks import hint_keywords, integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole, refuse_folder
 from slotkern.machine.clock import Clock
 from slotkern.notes import log
@@ -168,6 +168,7 @@ class Trace(Drawn):
         return replace(self, jobs=jobs, repairs={**self.repairs, **repairs})
 
 
+@hint_keywords
 def read_trace(
     path: AnyPath,
     *,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import integer, visible
+from slotkern.checks import hint_keywords, integer, visible
 from slotkern.files.whole import AnyPath, as_path, open_whole
 from slotkern.plotting.times import time_of
 from slotkern.viewer.packed import described, packed, text_of
@@ -45,7 +45,7 @@ class View:
         self.title, self.height, self._says, self._page = title, height, says, page
 
     def __repr__(self) -> str:
-        return f"View({self._says})"
+        return visible(f"View({self._says})")
 
     @property
     def html(self) -> str:
@@ -95,6 +95,7 @@ def checked_page(path: AnyPath) -> Path:
     return target
 
 
+@hint_keywords
 def view(
     slots: Any,
     windows: Any = None,

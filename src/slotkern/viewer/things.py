@@ -16,6 +16,7 @@ from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
 from slotkern.checks import shown
 from slotkern.environment.generate import Environment
+from slotkern.machine.spans import FreeSlots, why_busy
 from slotkern.plotting.layout import by_name, called_windows, with_spans
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
@@ -182,7 +183,28 @@ def items_of(thing: Any) -> Items:
 def own_items(thing: Any) -> Items:
     """The windows that a thing itself has, which may be none."""
     has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window)
+    if isinstance(thing, FreeSlots):
+        return _busy(thing)
     return items_of(thing) if isinstance(thing, has) else Items.none()
+
+
+def _busy(free: FreeSlots) -> Items:
+    """The busy spans whose reason or owner is known, a colour for each reason."""
+    spans, reasons, owners = why_busy(free)
+    if not len(spans):
+        return Items.none()
+    names, of = np.unique(reasons, return_inverse=True)
+    return Items(
+        "busy span",
+        [owner or reason for reason, owner in zip(reasons, owners, strict=True)],
+        spans["start"],
+        spans["end"],
+        parts_of(spans, np.arange(len(spans))),
+        np.ones(len(spans), np.bool_),
+        groups=Groups("reason", names.tolist(), of),
+        clock=free.clock,
+        machine=free.machine,
+    )
 
 
 def _windows(named: dict[str, Any]) -> Items:
