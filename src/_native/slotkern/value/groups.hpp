@@ -268,7 +268,7 @@ struct ValueGroups {
     // Slots too expensive for any window still make a step of Lite, and extend the time of a group.
     if (!options.lite && !options.group_span)
       thresholds.key = max_index_key(shape.to_index_units(query.max_cost()), least_others);
-    Shape::screen(prepared).each(
+    Shape::zone_map(prepared).each(
         prepared.order, thresholds, prepared.last_position(),
         [&](std::size_t row) { return !is_usable(shape, prepared.slots[row], row) || visit(row); });
   }

@@ -104,7 +104,7 @@ class AlternativesSweep {
                          query_.latest == kInfinity;
     pending_.reset(std::max(prepared_.first_start(), query_.earliest),
                   std::min(prepared_.latest_end, query_.deadline));
-    Shape::screen(prepared_).each(
+    Shape::zone_map(prepared_).each(
         prepared_.order, thresholds_, prepared_.last_position(), [&](std::size_t row) {
           const Slot& s = prepared_.slots[row];
           if (!query_.admits(s, row)) return true;

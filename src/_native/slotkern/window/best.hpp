@@ -90,7 +90,7 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
   Goal goal{{query.max_cost(), incumbent, least}};
   if constexpr (Criterion::earliest && !Criterion::only_up_to_step) {
     double start = 0;
-    if (Shape::screen(prepared).can_probe() &&
+    if (Shape::zone_map(prepared).can_probe() &&
         probe_earliest_start(prepared, query, shape, start, work.chosen)) {
       build_window(prepared, shape, work.chosen, n, start, found, work.parts, work.node_order);
       return true;
@@ -132,7 +132,7 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
     if (!std::is_sorted(work.chosen.begin(), work.chosen.end(), before))
       std::sort(work.chosen.begin(), work.chosen.end(), before);
   } else {
-    const bool all = cheapest_at(
+    const bool all = select_cheapest_at(
         prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best),
         best.nth_key,
         goal.least_performance(query.volume),
@@ -225,7 +225,7 @@ void try_group(const PreparedSlots& prepared, const Query& query, const Best& be
                 Found& found) {
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Square shape{bound.span, prepared.groups[bound.group].performance};
-  if (!cheapest_at(
+  if (!select_cheapest_at(
           prepared, query, shape, best.start, last_position_of<Criterion>(prepared, best), nth_key,
           0,
           [](const Slot&) { return true; }, work.chosen))
@@ -260,9 +260,9 @@ inline void collect_live_by_group(const PreparedSlots& prepared, const Query& qu
   work.live_by_group.clear();
   work.group_list_heads.assign(work.bounds.size(), Workspace::kNone);
   Thresholds thresholds = initial_thresholds(prepared, query, Square{0, least});
-  thresholds.end = std::max(thresholds.end, Square::screen(prepared).ending(start));
+  thresholds.end = std::max(thresholds.end, Square::zone_map(prepared).ending(start));
   thresholds.key = max_index_key((cost + kUnderflow) / shortest, least_others);
-  Square::screen(prepared).each(
+  Square::zone_map(prepared).each(
       prepared.order, thresholds, prepared.position_at(start), [&](std::size_t row) {
         const Slot& s = prepared.slots[row];
         const double own = query.length(s.performance);  // its shortest run time

@@ -29,7 +29,8 @@ class ConstrainedCheapestSweep {
   double bound = kInfinity;  // lower bound on undecided totals if not proven
 
   ConstrainedCheapestSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-                LowestCost& goal, ConstrainedScratch& work, std::vector<Entry>& chosen)
+                           LowestCost& goal, ConstrainedScratch& work,
+                           std::vector<Entry>& chosen)
       : prepared_(prepared), query_(query), shape_(shape), goal_(goal), w_(work),
         chosen_(chosen), filter_(work), live_(prepared, query, shape, work),
         n_(static_cast<std::size_t>(query.n)) {
@@ -105,9 +106,9 @@ class ConstrainedCheapestSweep {
 
   // After the first few, the steps of one start are merged into one step that covers all of them.
   void add_step(const ConstrainedScratch::Step& step) {
-    const std::size_t size = w_.steps.size(), initial_limit = detail::kOneByOne;
+    const std::size_t size = w_.steps.size(), num_single = detail::kOneByOne;
     const double t = start(step.index);
-    if (size <= initial_limit || start(w_.steps[size - 1 - initial_limit].index) < t) {
+    if (size <= num_single || start(w_.steps[size - 1 - num_single].index) < t) {
       w_.steps.push_back(step);
       return;
     }

@@ -31,7 +31,7 @@ concept ShapePolicy = requires(const S& shape, const Slot& slot, const Group& gr
                                const PreparedSlots& prepared, double x) {
   { S::per_part_length } -> std::convertible_to<bool>;
   { S::index_order_is_key_order } -> std::convertible_to<bool>;
-  { S::screen(prepared) } -> std::same_as<const SlotZoneMap&>;
+  { S::zone_map(prepared) } -> std::same_as<const SlotZoneMap&>;
   { shape.length(slot) } -> std::same_as<double>;
   { shape.key(slot) } -> std::same_as<double>;
   { shape.index_key(slot) } -> std::same_as<double>;

@@ -72,7 +72,7 @@ class RankedSweep {
     const std::uint32_t* const nodes = work_.ranks.node.data();
     std::size_t count = 0;
     bool prices_fixed = true, going = true;
-    Shape::screen(prepared_).each(
+    Shape::zone_map(prepared_).each(
         prepared_.order, thresholds, prepared_.last_position(), [&](std::size_t row) {
           const Slot& s = prepared_.slots[row];
           if (!query_.admits(s, row)) return true;

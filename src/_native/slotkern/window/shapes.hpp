@@ -23,7 +23,7 @@ struct Ragged {
 
   explicit Ragged(const Query& query) : volume(query.volume) {}
 
-  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
+  static const SlotZoneMap& zone_map(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return volume / performance; }
   double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const { return volume * s.rate; }
@@ -54,7 +54,7 @@ struct RaggedWithOverhead {
 
   explicit RaggedWithOverhead(const Query& asked) : query(&asked) {}
 
-  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_rate; }
+  static const SlotZoneMap& zone_map(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return query->length(performance); }
   double length(const Slot& s) const { return length_on(s.performance); }
   double key(const Slot& s) const {
@@ -92,7 +92,7 @@ struct Square {
   static constexpr bool per_part_length = false, index_order_is_key_order = true;
   double span, least;
 
-  static const SlotZoneMap& screen(const PreparedSlots& prepared) { return prepared.by_price(); }
+  static const SlotZoneMap& zone_map(const PreparedSlots& prepared) { return prepared.by_price(); }
   double length(const Slot&) const { return span; }
   double key(const Slot& s) const { return s.price; }
   double index_key(const Slot& s) const { return s.price; }
@@ -124,7 +124,7 @@ Thresholds initial_thresholds(const PreparedSlots& prepared, const Query& query,
   Thresholds thresholds;
   thresholds.capacity = round_down(shape.required_capacity() * (1 - kMargin));
   thresholds.performance = round_down(std::max(query.min_performance, shape.min_performance()));
-  thresholds.end = Shape::screen(prepared).ending(query.earliest);
+  thresholds.end = Shape::zone_map(prepared).ending(query.earliest);
   return thresholds;
 }
 

@@ -131,12 +131,12 @@ class Sweep {
         Goal& goal, Workspace& work, LiveSet& live_set, double initial_cutoff = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
         goal_(goal), work_(work), top_(live_set), n_(static_cast<std::size_t>(query.n)),
-        dictionary_(Shape::screen(prepared).dictionary()),
+        dictionary_(Shape::zone_map(prepared).dictionary()),
         dictionary_coded_(Shape::index_order_is_key_order && dictionary_.is_exact()),
         shortest_(shape.shortest(prepared)),
         thresholds_(initial_thresholds(prepared, query, shape)) {
     thresholds_.end = std::max(thresholds_.end,
-                               Shape::screen(prepared).ending(query.earliest + shortest_));
+                               Shape::zone_map(prepared).ending(query.earliest + shortest_));
     // A safe upper bound on starts of parts, in floating point; visit_slot() applies the exact
     // tests.
     const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
@@ -157,7 +157,7 @@ class Sweep {
     effort_ = last_position_ / 512;  // approximate cost of reading the zone map
     for (std::size_t from = 0; !finished_; from = restart_at_) {
       restart_at_ = 0;
-      Shape::screen(prepared_).each(
+      Shape::zone_map(prepared_).each(
           prepared_.order, thresholds_, from, last_position_,
           [&](std::size_t row, std::size_t position) { return visit_slot(row, position); });
       if (step_pending_ && !finished_ && restart_at_ == 0) evaluate_step(kAll);
@@ -280,9 +280,9 @@ class Sweep {
     Thresholds thresholds = thresholds_;
     thresholds.key = max_key_;
     thresholds.end =
-        std::max(thresholds.end, Shape::screen(prepared_).ending(t_ + shortest_));
+        std::max(thresholds.end, Shape::zone_map(prepared_).ending(t_ + shortest_));
     double cut = kInfinity;
-    Shape::screen(prepared_).each(
+    Shape::zone_map(prepared_).each(
         prepared_.order, thresholds, 0, last, [&](std::size_t row, std::size_t) {
           effort_ += 2;
           const Slot& slot = prepared_.slots[row];

@@ -30,8 +30,8 @@ class NthCandidate {
  public:
   // Slots of nodes slower than `performance` are excluded.
   NthCandidate(const PreparedSlots& prepared, const Shape& shape, double performance)
-      : prepared_(prepared), shape_(shape), screen_(Shape::screen(prepared)),
-        dictionary_coded_(Shape::index_order_is_key_order && screen_.dictionary().is_exact()) {
+      : prepared_(prepared), shape_(shape), zone_map_(Shape::zone_map(prepared)),
+        dictionary_coded_(Shape::index_order_is_key_order && zone_map_.dictionary().is_exact()) {
     if (dictionary_coded_) group_ = prepared.slowest_group_at_least(performance);
   }
 
@@ -44,7 +44,7 @@ class NthCandidate {
     node_ = slot.node, node_as_float_ = round_down(node_);
     const bool is_least = !group_ || !(key > shape_.min_index_key(*group_));
     max_smaller_key_ = is_least ? -std::numeric_limits<float>::infinity()
-                                : screen_.dictionary().predecessor_code(key);
+                                : zone_map_.dictionary().predecessor_code(key);
   }
   bool precedes(double key, const Slot& slot) const {
     return key > key_ || (has_node_test_ && key == key_ && slot.node > node_);
@@ -52,14 +52,14 @@ class NthCandidate {
   // Bit j: the j-th block from `entries` on may hold a slot that comes before the n-th entry.
   std::uint64_t blocks_to_visit(std::size_t entries) const {
     if (!has_node_test_) return ~std::uint64_t{0};
-    return screen_.blocks_with_keys(entries, max_smaller_key_) |
+    return zone_map_.blocks_with_keys(entries, max_smaller_key_) |
            detail::mask_at_most64(&prepared_.min_node_ids[entries], node_as_float_);
   }
 
  private:
   const PreparedSlots& prepared_;
   const Shape& shape_;
-  const SlotZoneMap& screen_;
+  const SlotZoneMap& zone_map_;
   const bool dictionary_coded_;
   const Group* group_ = nullptr;
   double key_ = kInfinity;
@@ -117,16 +117,16 @@ template <class Shape>
 Thresholds thresholds_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                          double t) {
   Thresholds thresholds = initial_thresholds(prepared, query, shape);
-  thresholds.end = std::max(thresholds.end, Shape::screen(prepared).ending(t));
+  thresholds.end = std::max(thresholds.end, Shape::zone_map(prepared).ending(t));
   return thresholds;
 }
 
 // Selects from the slots at positions 0..last. `nth_key` (upper bound on keys) and
 // `least_performance` (lower bound) are known from the sweep.
 template <class Shape, class Useful>
-bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape, double t,
-                 std::size_t last, double nth_key, double least_performance, Useful useful,
-                 std::vector<Entry>& chosen) {
+bool select_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                        double t, std::size_t last, double nth_key, double least_performance,
+                        Useful useful, std::vector<Entry>& chosen) {
   Thresholds thresholds = thresholds_at(prepared, query, shape, t);
   thresholds.key = max_index_key(shape.index_key_of(nth_key), 0);
   thresholds.performance =
@@ -134,7 +134,7 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
   return select_cheapest(
       prepared, query, shape, t, thresholds, useful, chosen,
       [&](const Thresholds& tightened, const NthCandidate<Shape>& nth_so_far, auto take) {
-        Shape::screen(prepared).each_of(
+        Shape::zone_map(prepared).each_of(
             prepared.order, tightened, 0, last,
             [&](std::size_t entries) { return nth_so_far.blocks_to_visit(entries); },
             [&](std::size_t row, std::size_t) { return take(row), true; });
@@ -145,19 +145,19 @@ bool cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape&
 // this does not succeed: because those slots are busy, or because the index has no keys to probe.
 template <class Shape>
 bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-                      double t, std::vector<Entry>& chosen) {
-  const SlotZoneMap& screen = Shape::screen(prepared);
+                       double t, std::vector<Entry>& chosen) {
+  const SlotZoneMap& zone_map = Shape::zone_map(prepared);
   std::size_t quota = 2 * static_cast<std::size_t>(query.n) + 4;
   const std::size_t last = prepared.last_row_position_at(t);
   bool probed = false, succeeded = false;
   // Too few found: many slots just below the required capacity cluster here; retry with four times
   // the quota.
-  for (int tries = screen.probe_budget(); tries > 0; --tries, quota *= 4) {
+  for (int tries = zone_map.probe_budget(); tries > 0; --tries, quota *= 4) {
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
     const bool all = select_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
         [&](Thresholds& lowered, const NthCandidate<Shape>&, auto take) {
-          probed = screen.probe_cheapest(
+          probed = zone_map.probe_cheapest(
               prepared.order, lowered, last, quota,
               [&](std::size_t row) {
                 prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]);
@@ -167,7 +167,7 @@ bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const 
     succeeded = all && max_index_key(shape.index_key_of(chosen.back().key), 0) <= thresholds.key;
     if (succeeded || !probed) break;
   }
-  if (probed) screen.report_probe(succeeded);
+  if (probed) zone_map.report_probe(succeeded);
   return succeeded;
 }
 
