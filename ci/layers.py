@@ -56,7 +56,7 @@ LAYERS = {
             "hostlists",
             "html_table",
             "limits",
-            "notes",
+            "logger",
             "shown",
             "shown_table",
             "typing",
@@ -143,7 +143,7 @@ EXCEPTIONS = {
     ): "find_window(required=True) raises with the explanation",
     ("_find", "search"): "find_window delegates criteria that are not built in",
     ("shown", "files.tables"): "to_pandas and to_arrow of results with a table",
-    ("shown", "plotting.each"): "the plot method of results with a picture",
+    ("shown", "plotting.dispatch"): "the plot method of results with a picture",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_moments", "machine.durations"): "durations of a request in less common units",
     (

@@ -12,25 +12,25 @@ def main() -> None:
     """Run the command line, or say in one line what has to be installed for it."""
     try:
         from slotkern.commands.main import app
-        from slotkern.commands.terminal import ready_streams
+        from slotkern.commands.terminal import prepare_streams
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRAS:
             raise
-        sys.exit(without_extras(sys.argv[1:], str(missing)))
-    ready_streams()
+        sys.exit(run_without_extras(sys.argv[1:], str(missing)))
+    prepare_streams()
     # Batch systems end a job by SIGTERM: as with Ctrl-C, no worker stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 
-def without_extras(words: list[str], missing: str) -> int:
+def run_without_extras(words: list[str], missing: str) -> int:
     """Do what needs no extra; else say in one line what has to be installed."""
-    from slotkern.commands.about import about, told
+    from slotkern.commands.about import info_lines, version_line
 
     if words not in (["--version"], ["info"]):
         print(f"slotkern: {missing}", file=sys.stderr)
         return 2
-    print(*([told()] if words == ["--version"] else about()), sep="\n")
+    print(*([version_line()] if words == ["--version"] else info_lines()), sep="\n")
     return 0
 
 

@@ -21,9 +21,9 @@ from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.columns import Fault, Room
 from .files.whole import AnyPath, as_path, hold_file, open_whole
+from .logger import log
 from .machine.closures import checked
 from .machine.saved import recalled, told
-from .notes import log
 from .slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]

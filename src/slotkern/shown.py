@@ -64,6 +64,6 @@ class Drawn(Shown):
         Arguments and options are those of the function of `slotkern` that draws it; see
         the page on notebooks.
         """
-        from slotkern.plotting.each import picture_of
+        from slotkern.plotting.dispatch import draw_result
 
-        return picture_of(self, *arguments, **options)
+        return draw_result(self, *arguments, **options)

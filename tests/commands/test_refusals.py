@@ -84,7 +84,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.delitem(sys.modules, "slotkern.plotting.picture", raising=False)
+    monkeypatch.delitem(sys.modules, "slotkern.plotting.notebook_figure", raising=False)
     result = run("find", slots_file, *JOB, "--plot", "gantt.png")
     refused(result, "matplotlib", "pip install 'slotkern[plot]'")
 

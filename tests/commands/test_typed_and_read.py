@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import slotkern as sk
 from slotkern.commands.main import app
-from slotkern.commands.terminal import fit
+from slotkern.commands.terminal import fit_to_width
 from slotkern.explanation import _money
 from slotkern.machine.durations import duration_of
 
@@ -293,13 +293,13 @@ def test_a_wide_table_fits_the_terminal() -> None:
     table = Table("node", "finish", "memory", "site", box=None, caption="the end")
     table.add_row("n1", "2026-10-24", "64", "a" * 30)
     console = Console(width=40, file=io.StringIO())
-    fit(table, console)
+    fit_to_width(table, console)
     console.print(table)
     assert [column.header for column in table.columns] == ["node", "finish", "memory"]
     assert str(table.caption).startswith("the end\nleft out")
     assert "narrow: site; a file or a pipe gets all" in str(table.caption)
     narrow = Console(width=10, file=io.StringIO())
-    fit(table, narrow)
+    fit_to_width(table, narrow)
     narrow.print(table)
     text = narrow.file.getvalue()  # type: ignore[attr-defined]
     assert [column.header for column in table.columns] == ["node", "finish"]

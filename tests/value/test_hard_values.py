@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import slotkern as sk
 import slotkern.typing
 from slotkern._value import NAMED_VALUES
-from slotkern.commands.windows import WHAT_IS_BEST
+from slotkern.commands.windows import CRITERION_HELP
 from slotkern.criteria import known_criteria
 
 pickers = st.binary(min_size=50, max_size=50).map(
@@ -39,7 +39,7 @@ def test_every_named_value_is_tested_typed_and_documented():
     page = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()
     for name, value in NAMED_VALUES.items():
         assert f'| `"{name}"` | {value.doc} |' in page
-        assert name in WHAT_IS_BEST
+        assert name in CRITERION_HELP
 
 
 def test_an_infinite_end_leaves_over_no_number():

@@ -21,8 +21,8 @@ from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import hint_keywords, integer, number, shown
 from slotkern.limits import Limit
+from slotkern.logger import log
 from slotkern.machine.clock import Clock, is_number
-from slotkern.notes import log
 from slotkern.search import restated
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table

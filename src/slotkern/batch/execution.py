@@ -13,7 +13,7 @@ from slotkern._batch import REASONS
 from slotkern._windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
 from slotkern.checks import number, one_of
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 

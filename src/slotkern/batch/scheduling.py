@@ -17,7 +17,7 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
 from slotkern.checks import hint_keywords, integer, number, one_of, shown
-from slotkern.notes import log
+from slotkern.logger import log
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape

@@ -13,18 +13,18 @@ import slotkern as sk
 from slotkern._base import clones
 from slotkern.extras import EXTRAS
 
-__all__ = ["about", "told"]
+__all__ = ["info_lines", "version_line"]
 
 
-def told() -> str:
+def version_line() -> str:
     """What `slotkern --version` says."""
     return f"slotkern {sk.__version__}"
 
 
-def about() -> list[str]:
+def info_lines() -> list[str]:
     """What `slotkern info` says, line by line."""
     lines = [
-        told(),
+        version_line(),
         f"Python {platform.python_version()} ({sys.implementation.name})",
         f"numpy {np.__version__}",
         f"{platform.system()} {platform.release()} {platform.machine()}",

@@ -10,19 +10,25 @@ import numpy as np
 from slotkern.batch import Schedule, read_batch, schedule_batch
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
+from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.results import (
     Html,
     Output,
     check_output,
     check_page,
-    dates,
+    date_columns,
     write_page,
     write_table,
 )
-from slotkern.commands.tables import DATED, add_times, column, some_of, told_of
-from slotkern.commands.terminal import plain, progress, show
-from slotkern.commands.words import SHAPES, among
+from slotkern.commands.tables import (
+    DATED,
+    abbreviate_nodes,
+    add_times,
+    format_column,
+    format_times,
+)
+from slotkern.commands.terminal import escaped_text, progress, show
 from slotkern.extras import extra
 
 with extra():
@@ -61,7 +67,7 @@ def batch(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=among(POLICY_WORDS),
+            autocompletion=complete_from(POLICY_WORDS),
             help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
             "bsf:N:K; give it again to compare.",
         ),
@@ -69,16 +75,21 @@ def batch(
     minimize: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(MEASURES),
+            autocompletion=complete_from(MEASURES),
             help="time, cost, start, finish, runtime or a column.",
         ),
     ] = None,
     maximize: Annotated[
         str | None,
-        typer.Option(autocompletion=among(MEASURES), help="The same, as large."),
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="The same, as large."
+        ),
     ] = None,
     under: Annotated[
-        str, typer.Option(autocompletion=among(MEASURES), help="What the limit is on.")
+        str,
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="What the limit is on."
+        ),
     ] = "cost",
     limit: Annotated[
         float | None, typer.Option(help="The most of it; eq. 5 by default.")
@@ -86,14 +97,14 @@ def batch(
     shape: Annotated[
         str,
         typer.Option(
-            autocompletion=among(SHAPES),
+            autocompletion=complete_from(SHAPES),
             help="ragged, or square: parts finish together.",
         ),
     ] = "ragged",
     alternatives: Annotated[
         str,
         typer.Option(
-            autocompletion=among(("amp", "alp")),
+            autocompletion=complete_from(("amp", "alp")),
             help="amp, or alp: a price for every single slot.",
         ),
     ] = "amp",
@@ -161,14 +172,14 @@ def summary(schedule: Schedule) -> str:
     names = ("cost", "processor_time")
     clock: Any = (schedule.windows.terms or (None,))[0]
     sums = "   ".join(
-        f"{name.replace('_', ' ')} {told_of(name, [totals[name]], clock)[0]}"
+        f"{name.replace('_', ' ')} {format_times(name, [totals[name]], clock)[0]}"
         for name in names
     )
     done = int(schedule.scheduled.sum())
     text = f"{done} of {len(schedule)} jobs scheduled   {sums}"
     value, bound = schedule.value, schedule.bound
     if done and np.isfinite(bound) and value:
-        figures = [told_of(schedule.target, [x], clock)[0] for x in (value, bound)]
+        figures = [format_times(schedule.target, [x], clock)[0] for x in (value, bound)]
         text += (
             f"\n{schedule.target.replace('_', ' ')} {figures[0]}: no schedule "
             f"of these jobs has it better than {figures[1]}, "
@@ -182,7 +193,7 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
     table = Table(box=SIMPLE_HEAD)
     columns: dict[str, list[str]] = {
         "job": list(schedule.batch.names),
-        "alternatives": column(schedule.count),
+        "alternatives": format_column(schedule.count),
     }
     windows = schedule.windows
     times = {"start": windows.start, "finish": windows.finish}
@@ -190,9 +201,9 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         run = schedule.execute(seed=seed)
         times |= {"real start": run.start, "real finish": run.finish}
     add_times(table, columns, times, windows.terms[0] if windows.terms else None)
-    columns["cost"] = column(windows.cost)
+    columns["cost"] = format_column(windows.cost)
     columns["nodes"] = [
-        "" if window is None else some_of(window.names or window.nodes)
+        "" if window is None else abbreviate_nodes(window.names or window.nodes)
         for window in schedule
     ]
     if not schedule.scheduled.all():
@@ -202,9 +213,9 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
         ]
     for name in columns:
         left = name in ("job", "nodes", "why not")
-        table.add_column(plain(name), justify="left" if left else "right")
+        table.add_column(escaped_text(name), justify="left" if left else "right")
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(plain, row))
+        table.add_row(*map(escaped_text, row))
     return table
 
 
@@ -231,20 +242,22 @@ def comparison(words: list[str], schedules: list[Schedule], seed: int | None) ->
     for name in rows[0]:
         table.add_column(name, justify="right")
     clock = (schedules[0].windows.terms or (None,))[0]
-    texts = [_means_told(name, [row[name] for row in rows], clock) for name in rows[0]]
+    texts = [
+        _format_means(name, [row[name] for row in rows], clock) for name in rows[0]
+    ]
     for word, *cells in zip(words, *texts, strict=True):
-        table.add_row(plain(word), *cells)
+        table.add_row(escaped_text(word), *cells)
     return table
 
 
-def _means_told(heading: str, means: list[float], clock: Any) -> list[str]:
+def _format_means(heading: str, means: list[float], clock: Any) -> list[str]:
     """Write means; of a clock as dates and durations in whole seconds."""
     alike = {"real start": "start", "real time": "processor_time"}
     name = alike.get(heading, heading.replace(" ", "_"))
     if clock is None or name not in DATED:
-        return column(means)
+        return format_column(means)
     second = 1 / clock.timedelta(1.0).total_seconds()
-    return told_of(name, np.rint(np.array(means) / second) * second, clock)
+    return format_times(name, np.rint(np.array(means) / second) * second, clock)
 
 
 def write_schedule(schedule: Schedule, path: Path) -> None:
@@ -280,5 +293,5 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
         for name in ("start", "end"):
             times = np.full(len(job), np.nan)
             times[there] = parts[name]
-            columns |= dates(clock, {name: times})
+            columns |= date_columns(clock, {name: times})
     write_table(path, columns)

@@ -10,7 +10,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.commands.flags import Application
-from slotkern.commands.terminal import show, written
+from slotkern.commands.terminal import show, stdout_console
 from slotkern.extras import extra
 
 with extra():
@@ -98,13 +98,13 @@ def scaling(
         from slotkern.commands import growth
 
         measured = growth.measure_growth(growth.AXES, cycles, seed)
-        with written(width=150) as console:
+        with stdout_console(width=150) as console:
             for one in measured:
                 console.print(growth.growth_sheet(one).to_rich())
         growth.draw_growth(measured, out / "growth.png")
         return show(str(out / "growth.png"))
     study = load_study("aep", seed=seed)
     times = measure_times(study, twins=True, cycles=cycles)
-    with written(width=150) as console:
+    with stdout_console(width=150) as console:
         print_times(times, console)
     show(*map(str, draw_times(study, times, out)))

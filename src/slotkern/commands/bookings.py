@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern.extras import extra
 
-from .pools import Force, alone, nodes_of, number_or_text, pair_of
+from .completion import format_count
+from .pools import Force, lock_for_update, number_or_text, parse_nodes, parse_span
 from .results import (
     Output,
     check_output,
@@ -24,7 +25,6 @@ from .results import (
 )
 from .tables import listing_table
 from .terminal import show
-from .words import counted
 
 with extra():
     import typer
@@ -90,11 +90,11 @@ def bookings(
     booked = sk.SlotPool.load(pool)
     some = owner is not None or nodes is not None or during is not None
     table = booked.bookings(
-        nodes=None if nodes is None else nodes_of(booked, nodes),
-        during=None if during is None else pair_of(during),
+        nodes=None if nodes is None else parse_nodes(booked, nodes),
+        during=None if during is None else parse_span(during),
     )
     if owner is not None and (table.size or nodes is during is None):
-        table = table[_of(owner, table, pool)]
+        table = table[_rows_of_owner(owner, table, pool)]
     if output is not None:
         write_table(output, listing_columns(table, booked.clock))
     if table.size:
@@ -102,7 +102,7 @@ def bookings(
     nobodys = 0 if some else int((booked.booked["owner"] == "").sum())
     if nobodys:
         have = "has" if nobodys == 1 else "have"
-        show(f"{pool}: {counted(nobodys, 'booked part')} {have} no owner")
+        show(f"{pool}: {format_count(nobodys, 'booked part')} {have} no owner")
     elif not table.size:
         show(f"{pool}: nothing {'like this ' if some else ''}is booked")
         raise typer.Exit(1)
@@ -122,12 +122,12 @@ def release(
     The pool is written in its place, whole or not at all.
     """
     target = pool if output is None else output
-    with alone(pool, [target]):
+    with lock_for_update(pool, [target]):
         booked = sk.SlotPool.load(pool)
         table = booked.bookings()
         chosen = table["owner"] == owner
         if owner not in booked.owners:
-            _of(owner, table, pool)  # raises
+            _rows_of_owner(owner, table, pool)  # raises
         if name is not None:
             chosen &= table["name"] == name
             if not chosen.any():
@@ -159,14 +159,14 @@ def reserve(
     The pool is written in its place, whole or not at all.
     """
     target = pool if output is None else output
-    with alone(pool, [target]):
+    with lock_for_update(pool, [target]):
         booked = sk.SlotPool.load(pool)
-        given = nodes_of(booked, nodes)
+        given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
         windows = booked.reserve(given, times[0], times[1], owner=owner, partly=partly)
         booked.save(target, overwrite=force)
     parts = sum(len(window) for window in windows)
-    show(f"{target}: {counted(parts, 'part')} reserved for {owner}")
+    show(f"{target}: {format_count(parts, 'part')} reserved for {owner}")
 
 
 def disable(
@@ -189,9 +189,9 @@ def disable(
     or not at all.
     """
     target = pool if output is None else output
-    with alone(pool, [target]):
+    with lock_for_update(pool, [target]):
         booked = sk.SlotPool.load(pool)
-        given = nodes_of(booked, nodes)
+        given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
         booked.disable(given, times[0], times[1], owner)
         span = (booked.now if start is None else times[0], times[1])
@@ -201,7 +201,10 @@ def disable(
         booked.save(target, overwrite=force)
     if table.size:
         show(listing_table(table))
-    show(f"{target}: {counted(len(table), 'booking')} on the nodes that are disabled")
+    show(
+        f"{target}: {format_count(len(table), 'booking')} on the nodes that "
+        "are disabled"
+    )
 
 
 def enable(
@@ -212,9 +215,9 @@ def enable(
     The pool is written in its place, whole or not at all.
     """
     target = pool if output is None else output
-    with alone(pool, [target]):
+    with lock_for_update(pool, [target]):
         booked = sk.SlotPool.load(pool)
-        booked.enable(nodes_of(booked, nodes))
+        booked.enable(parse_nodes(booked, nodes))
         booked.save(target, overwrite=force)
     show(f"{target}: {nodes} enabled")
 
@@ -231,7 +234,7 @@ def view(
     show(f"{output}: {pool.name}")
 
 
-def _of(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:
+def _rows_of_owner(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:
     """Which bookings are an owner's: one at least."""
     mine: NDArray[np.bool_] = table["owner"] == owner
     if not mine.any():

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from slotkern.checks import integer
+from slotkern.commands.completion import complete_from, format_count
 from slotkern.commands.results import PICTURES, check_folder
-from slotkern.commands.tables import column, metrics_table
+from slotkern.commands.tables import format_column, metrics_table
 from slotkern.commands.terminal import progress, show
-from slotkern.commands.words import among, counted
 from slotkern.communities.result import CommunityRun, compare_communities
 from slotkern.communities.scenarios import (
     SCENARIOS,
@@ -40,7 +40,7 @@ with extra():
 __all__ = ["community", "register"]
 
 #: The metrics that the table shows, their headings and what they are multiplied by.
-SHOWN = {
+SHOWN_METRICS = {
     "completion": ("completed %", 100.0),
     "response": ("response", 1.0),
     "waiting": ("waiting", 1.0),
@@ -73,13 +73,14 @@ def community(
     scenario: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=among((*SCENARIOS, "cen:", "dec:")), help=SCENARIO_HELP
+            autocompletion=complete_from((*SCENARIOS, "cen:", "dec:")),
+            help=SCENARIO_HELP,
         ),
     ] = None,
     preset: Annotated[
         str,
         typer.Option(
-            autocompletion=among(PRESETS),
+            autocompletion=complete_from(PRESETS),
             help=f"The generated workload: {', '.join(PRESETS)}.",
         ),
     ] = "casa",
@@ -90,7 +91,7 @@ def community(
     homes: Annotated[
         str,
         typer.Option(
-            autocompletion=among(("partition", "origin_site", "user")),
+            autocompletion=complete_from(("partition", "origin_site", "user")),
             help="Of a trace: partition, origin_site, user, or a number.",
         ),
     ] = "partition",
@@ -168,8 +169,10 @@ def community(
             file = folder / f"flow-{name.replace(':', '-')}.png"
             plot_flow(run, title=name, path=file)
     one = next(iter(first.values()))
-    heading = f"{counted(len(one), 'job')} on {counted(len(one.nodes), 'node')}, "
-    heading += counted(seeds, "seed")
+    heading = (
+        f"{format_count(len(one), 'job')} on {format_count(len(one.nodes), 'node')}, "
+    )
+    heading += format_count(seeds, "seed")
     show(heading + ". Times in seconds.", _table(found, common), *_failed(failures))
 
 
@@ -207,16 +210,16 @@ def _table(
 ) -> Table:
     """One column a scenario, so that all figures stand within a page."""
     rows = {}
-    for metric, (heading, scale) in SHOWN.items():
+    for metric, (heading, scale) in SHOWN_METRICS.items():
         values = [[each[metric] for each in runs] for runs in found.values()]
-        rows[heading] = column([scale * float(np.mean(each)) for each in values])
+        rows[heading] = format_column([scale * float(np.mean(each)) for each in values])
         if metric == "waiting":
-            rows["waiting +-"] = column([_error(each) for each in values])
-            rows["waiting, median"] = column(
+            rows["waiting +-"] = format_column([_error(each) for each in values])
+            rows["waiting, median"] = format_column(
                 [float(np.median(each)) for each in values]
             )
             shared = [float(np.mean(each)) for each in common.values()]
-            rows["waiting, of all's jobs"] = column(shared)
+            rows["waiting, of all's jobs"] = format_column(shared)
     cells = zip(*rows.values(), strict=True)
     return metrics_table("", rows, dict(zip(found, cells, strict=True)))
 

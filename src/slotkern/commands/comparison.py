@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import slotkern as sk
 from slotkern.checks import one_of
+from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
-from slotkern.commands.results import Output, dates, write_table
+from slotkern.commands.results import Output, date_columns, write_table
 from slotkern.commands.tables import TOTALS, comparison_table
 from slotkern.commands.terminal import progress, show
 from slotkern.commands.windows import (
@@ -16,7 +17,6 @@ from slotkern.commands.windows import (
     check_results,
     with_request,
 )
-from slotkern.commands.words import SHAPES, among
 from slotkern.criteria import known_criteria
 from slotkern.extras import extra
 from slotkern.search import METHODS
@@ -39,7 +39,7 @@ def compare(
     criterion: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=among(known_criteria()),
+            autocompletion=complete_from(known_criteria()),
             help="By what; more than once. By default those that need no column: "
             f"{', '.join(sk.CRITERIA)}, processor_time.",
         ),
@@ -47,13 +47,14 @@ def compare(
     shape: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=among(SHAPES), help="ragged or square; by default both."
+            autocompletion=complete_from(SHAPES),
+            help="ragged or square; by default both.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            autocompletion=among(METHODS),
+            autocompletion=complete_from(METHODS),
             help="exact, lite, published or published-lite.",
         ),
     ] = "exact",
@@ -122,6 +123,8 @@ def _columns(free: Any, asked: list[tuple[str, str]], windows: list[Any]) -> Any
     columns |= {name: of_each(name) for name in (*TOTALS, "value", "proven", "bound")}
     clock = getattr(free, "clock", None)
     if clock is not None:
-        columns |= dates(clock, {name: columns[name] for name in ("start", "finish")})
+        columns |= date_columns(
+            clock, {name: columns[name] for name in ("start", "finish")}
+        )
     names = [" ".join(each or ()) for each in of_each("names")]
     return columns | {"nodes": names}

@@ -17,9 +17,10 @@ from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.checks import row_of
 from slotkern.commands.batch import POLICY_WORDS
+from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
 from slotkern.commands.results import (
-    Dates,
+    DateColumn,
     Html,
     Output,
     check_output,
@@ -27,9 +28,13 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.tables import add_times, column, some_of, told_of
-from slotkern.commands.terminal import plain, show, write
-from slotkern.commands.words import SHAPES, among
+from slotkern.commands.tables import (
+    abbreviate_nodes,
+    add_times,
+    format_column,
+    format_times,
+)
+from slotkern.commands.terminal import escaped_text, show, write
 from slotkern.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.machine.files import read_columns
@@ -86,7 +91,7 @@ def cycles(
     policy: Annotated[
         str,
         typer.Option(
-            autocompletion=among(POLICY_WORDS),
+            autocompletion=complete_from(POLICY_WORDS),
             help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
             "bsf:N:K.",
         ),
@@ -94,17 +99,21 @@ def cycles(
     minimize: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(MEASURES),
+            autocompletion=complete_from(MEASURES),
             help="time, cost, start, finish, runtime or a column.",
         ),
     ] = None,
     maximize: Annotated[
         str | None,
-        typer.Option(autocompletion=among(MEASURES), help="The same, as large."),
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="The same, as large."
+        ),
     ] = None,
     under: Annotated[
         str,
-        typer.Option(autocompletion=among(MEASURES), help="What the limit is on."),
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="What the limit is on."
+        ),
     ] = "cost",
     limit: Annotated[
         float | None, typer.Option(help="The most of it in a cycle; eq. 5 by default.")
@@ -112,7 +121,7 @@ def cycles(
     shape: Annotated[
         str,
         typer.Option(
-            autocompletion=among(SHAPES),
+            autocompletion=complete_from(SHAPES),
             help="ragged, or square: parts finish together.",
         ),
     ] = "ragged",
@@ -291,23 +300,23 @@ def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
     """One row a job."""
     columns: dict[str, list[str]] = {"job": names}
     number = flow.cycle.astype(float)
-    columns["cycle"] = column(np.where(number < 0, np.nan, number))
+    columns["cycle"] = format_column(np.where(number < 0, np.nan, number))
     table = Table(box=SIMPLE_HEAD)
     times = {"start": flow.start, "finish": flow.finish}
     add_times(table, columns, times, clock)
-    columns["wait"] = told_of("runtime", flow.wait, clock)
+    columns["wait"] = format_times("runtime", flow.wait, clock)
     windows = _windows(flow, len(names))
     columns["nodes"] = [
-        "" if window is None else some_of(window.names or window.nodes)
+        "" if window is None else abbreviate_nodes(window.names or window.nodes)
         for window in windows
     ]
     if (flow.cycle < 0).any():
         columns["why not"] = _reasons(flow, len(names))
     for title in columns:
         left = title in ("job", "nodes", "why not")
-        table.add_column(plain(title), justify="left" if left else "right")
+        table.add_column(escaped_text(title), justify="left" if left else "right")
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(plain, row))
+        table.add_row(*map(escaped_text, row))
     return table
 
 
@@ -333,7 +342,7 @@ def _write(flow: Cycles, names: list[str], clock: Clock | None, path: Path) -> N
     if clock is not None:
         for title in ("start", "end"):
             times = np.array(columns[title], np.float64)
-            columns[f"{title}_time"] = Dates(clock, times)
+            columns[f"{title}_time"] = DateColumn(clock, times)
     write_table(path, columns)
 
 
@@ -342,7 +351,7 @@ def _object(
 ) -> dict[str, Any]:
     """Return the object that docs/json.md describes."""
     from slotkern import __version__
-    from slotkern.commands.windows import _plain
+    from slotkern.commands.windows import _to_json
 
     reasons, windows = _reasons(flow, len(names)), _windows(flow, len(names))
     columns = {
@@ -375,4 +384,4 @@ def _object(
             for job, window in enumerate(windows)
         ],
     }
-    return cast("dict[str, Any]", _plain(whole))
+    return cast("dict[str, Any]", _to_json(whole))

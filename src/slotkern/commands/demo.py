@@ -47,9 +47,9 @@ def demo(
         f"for at most {job.budget:,g}: sk.Request(5, 310, budget=1500)",
         "Ragged: each part ends when it is done; square: all parts end together.",
     )
-    best = searched(pool, job)  # the first time modules are loaded, too
+    best = search_all(pool, job)  # the first time modules are loaded, too
     begin = perf_counter()
-    searched(pool, job)
+    search_all(pool, job)
     spent = perf_counter() - begin
     show(
         f"{len(SHAPES) * len(CRITERIA)} searches took {spent * 1e3:.2f} ms: the best "
@@ -71,7 +71,7 @@ def demo(
     show("Your own nodes and times: slotkern free --help, slotkern find --help")
 
 
-def searched(pool: sk.SlotPool, job: sk.Request) -> dict[str, dict[str, Any]]:
+def search_all(pool: sk.SlotPool, job: sk.Request) -> dict[str, dict[str, Any]]:
     """The best windows by every criterion, for either shape."""
     return {
         shape: {name: sk.find_window(pool, job, name, shape=shape) for name in CRITERIA}

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import slotkern as sk
-from slotkern.commands.results import check_apart
+from slotkern.commands.completion import complete_from
+from slotkern.commands.results import check_not_input
 from slotkern.commands.terminal import show
-from slotkern.commands.words import among
 from slotkern.environment import PRESETS
 from slotkern.extras import extra
 from slotkern.files.slots import format_of
@@ -30,7 +30,7 @@ def generate(
     preset: Annotated[
         str,
         typer.Option(
-            autocompletion=among(PRESETS),
+            autocompletion=complete_from(PRESETS),
             help="The papers' environments: aep, square, placement, vo.",
         ),
     ] = "aep",
@@ -112,7 +112,7 @@ def slots_from_trace(
     from slotkern.traces.free_slots import slots_from_trace as free_slots
 
     format_of(output)
-    check_apart(output, [trace])
+    check_not_input(output, [trace])
     found = free_slots(
         trace,
         at,

@@ -13,7 +13,7 @@ with extra():
 __all__ = ["Application", "Group"]
 
 
-class _Flags:
+class _HidesFlagTypes:
     """What has parameters, and flags among them."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -25,11 +25,11 @@ class _Flags:
         return params
 
 
-class Command(_Flags, TyperCommand):
+class Command(_HidesFlagTypes, TyperCommand):
     """A command with such flags."""
 
 
-class Group(_Flags, TyperGroup):
+class Group(_HidesFlagTypes, TyperGroup):
     """A group of commands with such flags."""
 
 

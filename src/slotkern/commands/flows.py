@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.checks import one_of
+from slotkern.commands.completion import complete_from, format_count
 from slotkern.commands.results import (
     ENDINGS,
     PICTURES,
     Html,
-    check_apart,
     check_folder,
+    check_not_input,
     check_output,
     check_page,
     write_page,
     write_table,
 )
-from slotkern.commands.tables import column, metrics_table
-from slotkern.commands.terminal import bars, show
-from slotkern.commands.words import among, counted
+from slotkern.commands.tables import format_column, metrics_table
+from slotkern.commands.terminal import progress_bars, show
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder, open_whole
 from slotkern.replays.policies import POLICIES
-from slotkern.replays.replay import replay as replayed
+from slotkern.replays.replay import replay as run_replay
 from slotkern.replays.result import Replay
 from slotkern.traces.clean import REPAIRS
 from slotkern.traces.read import MAX_BYTES, Trace, read_trace
@@ -48,14 +48,14 @@ File = Annotated[
 Clean = Annotated[
     list[str] | None,
     typer.Option(
-        autocompletion=among((*REPAIRS, "all")),
+        autocompletion=complete_from((*REPAIRS, "all")),
         help=f"A repair, counted: {', '.join(REPAIRS)}, all. More than once.",
     ),
 ]
 Errors = Annotated[
     str,
     typer.Option(
-        autocompletion=among(("raise", "skip")),
+        autocompletion=complete_from(("raise", "skip")),
         help="raise; or skip: count malformed lines and go on.",
     ),
 ]
@@ -64,7 +64,7 @@ MaxBytes = Annotated[
 ]
 
 #: The metrics that the table shows, and their headings.
-SHOWN = {
+SHOWN_METRICS = {
     "wait_mean": "mean wait",
     "wait_median": "median wait",
     "wait_p95": "95% wait",
@@ -101,11 +101,11 @@ def show_trace(
         plot_trace(trace, path=plot)
     size = found["processors"]
     lines = [
-        f"{counted(found['jobs'], 'job')} of {counted(found['users'], 'user')}, "
-        "submitted in "
+        f"{format_count(found['jobs'], 'job')} of "
+        f"{format_count(found['users'], 'user')}, submitted in "
         f"{found['days']:,.1f} days",
-        counted(size, "processor") if size else "the header names no processors",
-        f"at most {counted(found['at_once'], 'processor')} in use at once"
+        format_count(size, "processor") if size else "the header names no processors",
+        f"at most {format_count(found['at_once'], 'processor')} in use at once"
         if found["at_once"]
         else "no job says when it ran",
     ]
@@ -113,14 +113,16 @@ def show_trace(
         lines.append(f"load {100 * found['load']:.1f} %")
     if trace.skipped:
         first = trace.remarks[0] if trace.remarks else ""
-        lines.append(f"{counted(trace.skipped, 'line')} skipped, the first: {first}")
+        lines.append(
+            f"{format_count(trace.skipped, 'line')} skipped, the first: {first}"
+        )
     table = Table(box=SIMPLE_HEAD)
     table.add_column("", justify="left")
     names = list(next(iter(found["columns"].values())))
     for name in names:
         table.add_column(name, justify="right")
     for label, values in found["columns"].items():
-        table.add_row(label, *column([values[name] for name in names]))
+        table.add_row(label, *format_column([values[name] for name in names]))
     would = [f"{name} {count:,}" for name, count in found["repairs"].items()]
     done = [f"{name} {count:,}" for name, count in trace.repairs.items()]
     if done:
@@ -134,14 +136,14 @@ def replay(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=among(POLICIES),
+            autocompletion=complete_from(POLICIES),
             help=f"More than once to compare: {', '.join(POLICIES)}.",
         ),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(("partitions",)),
+            autocompletion=complete_from(("partitions",)),
             help="How many processors; or partitions: a site for each value of field "
             "16; or the sizes of these, as in 1=128,2=64. By default what the header "
             "says, else the most in use at once.",
@@ -163,21 +165,21 @@ def replay(
     estimates: Annotated[
         str,
         typer.Option(
-            autocompletion=among(("user", "exact")),
+            autocompletion=complete_from(("user", "exact")),
             help="user, exact, or a factor of the run time.",
         ),
     ] = "user",
     overrun: Annotated[
         str,
         typer.Option(
-            autocompletion=among(("kill", "extend")),
+            autocompletion=complete_from(("kill", "extend")),
             help="kill or extend what ran longer than requested.",
         ),
     ] = "kill",
     width: Annotated[
         str,
         typer.Option(
-            autocompletion=among(("allocated", "requested")),
+            autocompletion=complete_from(("allocated", "requested")),
             help="allocated (field 5) or requested (field 8).",
         ),
     ] = "allocated",
@@ -231,13 +233,13 @@ def replay(
         one_of("--policy", name, POLICIES)
     if output is not None and not as_table:
         for name in names:
-            check_apart(output / f"{name}.swf", [file])
+            check_not_input(output / f"{name}.swf", [file])
     done: dict[str, Replay] = {}
-    with bars() as shown:
+    with progress_bars() as shown:
         for name in dict.fromkeys(names):
             bar = shown.add_task(name, total=len(trace))
             report = partial(_advance, shown, bar)
-            done[name] = replayed(trace, policy=name, progress=report, **options)
+            done[name] = run_replay(trace, policy=name, progress=report, **options)
     if output is not None and as_table:
         rows = [each.metrics() for each in done.values()]
         columns: dict[str, Any] = {"policy": list(done)}
@@ -273,8 +275,8 @@ def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> T
 def _heading(trace: Trace, done: Replay) -> str:
     sites = len(done.cluster.site)
     where = "" if sites == 1 else f" in {sites} sites"
-    size = counted(int(done.cluster.processors.sum()), "processor")
-    text = f"{counted(len(done), 'job')} on {size}{where}"
+    size = format_count(int(done.cluster.processors.sum()), "processor")
+    text = f"{format_count(len(done), 'job')} on {size}{where}"
     for reason, count in {**trace.repairs, **done.dropped}.items():
         text += f"; {reason}: {count:,}"
     if trace.skipped:
@@ -290,9 +292,11 @@ def _table(done: Mapping[str, Replay]) -> Table:
     """One row a policy."""
     found = [each.metrics() for each in done.values()]
     columns = {}
-    for name, heading in SHOWN.items():
+    for name, heading in SHOWN_METRICS.items():
         scale = 100.0 if name in ("utilization", "fairness") else 1.0
-        columns[heading] = column([scale * row.get(name, math.nan) for row in found])
+        columns[heading] = format_column(
+            [scale * row.get(name, math.nan) for row in found]
+        )
     return metrics_table("policy", done, columns)
 
 

@@ -27,10 +27,10 @@ SEARCHES = (
     ("start", "square"),
     ("cost", "square"),
 )
-PRINTED = "cost, as published"
+PUBLISHED = "cost, as published"
 #: The papers' algorithm is not asked beyond the size at which it takes so many seconds.
-_PATIENCE = 1.0
-_VOLUME, _PAY = 310.0, 400.0
+_MAX_PUBLISHED_SECONDS = 1.0
+_VOLUME, _BUDGET_PER_NODE = 310.0, 400.0
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def measure_growth(axes: Sequence[Axis], jobs: int, seed: int) -> list[Growth]:
     AssertionError
         If the papers' algorithm finds a window of another cost.
     """
-    return [_measured(axis, jobs, seed) for axis in axes]
+    return [_measure_axis(axis, jobs, seed) for axis in axes]
 
 
-def _measured(axis: Axis, jobs: int, seed: int) -> Growth:
+def _measure_axis(axis: Axis, jobs: int, seed: int) -> Growth:
     """Return the times along an axis."""
     sizes: list[int] = []
     times: dict[str, list[float]] = {}
@@ -108,47 +108,51 @@ def _measured(axis: Axis, jobs: int, seed: int) -> Growth:
         ).slots
         pool = sk.SlotPool(slots)
         for n in axis.wanted:
-            asked = stream(jobs, seed, nodes=n, volume=_VOLUME, budget=n * _PAY)
+            requests = stream(
+                jobs, seed, nodes=n, volume=_VOLUME, budget=n * _BUDGET_PER_NODE
+            )
             sizes.append({"nodes": nodes, "slots": len(slots), "n": n}[axis.unit])
-            patient = not times or times[PRINTED][-1] < _PATIENCE
-            for name, seconds in _times(pool, asked, patient):
+            run_published = not times or times[PUBLISHED][-1] < _MAX_PUBLISHED_SECONDS
+            for name, seconds in _measure_searches(pool, requests, run_published):
                 times.setdefault(name, []).append(seconds)
     return Growth(axis, sizes, times)
 
 
-def _times(
-    pool: sk.SlotPool, asked: Sequence[sk.Request], patient: bool
+def _measure_searches(
+    pool: sk.SlotPool, requests: Sequence[sk.Request], run_published: bool
 ) -> Iterator[tuple[str, float]]:
     """Yield the median seconds of each search, then of the papers' algorithm."""
     cheapest: list[sk.Window | None] = []
     for criterion, shape in SEARCHES:
-        took, found = _timed(pool, asked, criterion=criterion, shape=shape)
-        yield f"{criterion}, {shape}", took
+        seconds, found = _time_searches(
+            pool, requests, criterion=criterion, shape=shape
+        )
+        yield f"{criterion}, {shape}", seconds
         if (criterion, shape) == ("cost", "ragged"):
             cheapest = found
-    took = math.nan
-    if patient:
-        few = asked[:5]
-        took, printed = _timed(
+    seconds = math.nan
+    if run_published:
+        few = requests[:5]
+        seconds, published = _time_searches(
             pool, few, criterion="cost", shape="ragged", method="published"
         )
-        for job, own, other in zip(few, cheapest, printed, strict=False):
+        for job, own, other in zip(few, cheapest, published, strict=False):
             same = (own and own.cost) == (other and other.cost)
             assert same, f"{job}: published and exact differ: {own}, {other}"
-    yield PRINTED, took
+    yield PUBLISHED, seconds
 
 
-def _timed(
-    pool: sk.SlotPool, asked: Sequence[sk.Request], **how: Any
+def _time_searches(
+    pool: sk.SlotPool, requests: Sequence[sk.Request], **how: Any
 ) -> tuple[float, list[sk.Window | None]]:
     """Return the median CPU seconds of a search once it is warm, and all windows."""
-    sk.find_window(pool, asked[0], **how)
-    took, found = [], []
-    for job in asked:
+    sk.find_window(pool, requests[0], **how)
+    seconds, found = [], []
+    for job in requests:
         begin = thread_time()
         found.append(sk.find_window(pool, job, **how))
-        took.append(thread_time() - begin)
-    return median(took), found
+        seconds.append(thread_time() - begin)
+    return median(seconds), found
 
 
 def growth_sheet(growth: Growth) -> Sheet:
@@ -188,15 +192,15 @@ def draw_growth(growths: Sequence[Growth], target: Path | None = None) -> Any:
     panels = figure.subplots(1, len(growths), sharey=True, squeeze=False)[0]
     for panel, growth in zip(panels, growths, strict=True):
         for index, (name, seconds) in enumerate(growth.times.items()):
-            printed = name == PRINTED
+            published = name == PUBLISHED
             panel.loglog(
                 growth.sizes,
                 seconds,
-                marker="s" if printed else "o",
+                marker="s" if published else "o",
                 ms=4,
-                color=FAINT if printed else WINDOW_COLOURS[index],
+                color=FAINT if published else WINDOW_COLOURS[index],
                 ls="--" if name.endswith("square") else "-",
-                label="cost, ragged: the papers' algorithm" if printed else name,
+                label="cost, ragged: the papers' algorithm" if published else name,
             )
         panel.set_title(growth.axis.title, fontsize=9)
         panel.set_xlabel(growth.axis.unit)

@@ -10,24 +10,24 @@ from typing import Annotated, Any
 
 import slotkern as sk
 from slotkern.extras import extra
+from slotkern.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
-from slotkern.notes import log
 
-from .about import about
-from .pools import Force, alone, is_saved, number_or_text
+from .about import info_lines
+from .completion import SHAPES, complete_from
+from .pools import Force, has_pool_file, lock_for_update, number_or_text
 from .results import (
     Html,
     check_output,
     check_page,
-    dates,
+    date_columns,
     listing_columns,
     write_page,
     write_table,
 )
 from .tables import listing_table
-from .terminal import noted, show
-from .words import SHAPES, among
+from .terminal import log_to_stderr, show
 
 with extra():
     import typer
@@ -101,7 +101,7 @@ def free(
     unit: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(("s", "min", "h", "d")),
+            autocompletion=complete_from(("s", "min", "h", "d")),
             help="What prices are for: s, min, h or d; s if not given.",
         ),
     ] = None,
@@ -116,7 +116,7 @@ def free(
     each second, busy spans without an end or outside the horizon.
     """
     check_outputs(output, [machine, busy])
-    with noted():
+    with log_to_stderr():
         table = sk.Machine.read(machine, processors=processors)
         spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
         if unit is None and table.price.any():
@@ -127,8 +127,8 @@ def free(
     columns = {"name": found.machine.names[slots["node"]]}
     columns |= {name: slots[name] for name in slots.dtype.names or ()}
     if found.clock is not None:
-        columns |= dates(found.clock, {n: slots[n] for n in ("start", "end")})
-    write_all(output, sk.SlotPool(found), columns)
+        columns |= date_columns(found.clock, {n: slots[n] for n in ("start", "end")})
+    write_outputs(output, sk.SlotPool(found), columns)
     for path in output:
         show(f"{path}: {found!r}")
 
@@ -145,12 +145,13 @@ def schedule(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=among(sk.CRITERIA),
+            autocompletion=complete_from(sk.CRITERIA),
             help="first, start, finish, runtime or cost.",
         ),
     ] = "start",
     shape: Annotated[
-        str, typer.Option(autocompletion=among(SHAPES), help="square or ragged.")
+        str,
+        typer.Option(autocompletion=complete_from(SHAPES), help="square or ragged."),
     ] = "square",
     owner: Annotated[
         str | None,
@@ -176,17 +177,17 @@ def schedule(
     # A pool with its bookings may take the place of the pool, as `release` does it.
     check_outputs(output, [jobs] if is_pool(slots) else [jobs, slots])
     check_page(html)
-    with alone(slots, output or ()):
+    with lock_for_update(slots, output or ()):
         free, _ = read_free(slots)
         pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
         asked = requests_of(read_jobs(jobs))
         whose = jobs.stem if owner is None else owner  # without, no release by owner
         done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
         table = done.listing()
-        write_all(output, pool, listing_columns(table, pool.clock), force)
+        write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
     told = f"{int(done.booked.sum())} of {len(done)} jobs booked"
-    if done.booked.any() and not is_saved(output or ()):
+    if done.booked.any() and not has_pool_file(output or ()):
         target = slots if is_pool(slots) else "pool.npz"
         told += f", but not saved: nothing keeps them without --output {target}"
     show(listing_table(table), told)
@@ -196,7 +197,7 @@ def schedule(
 
 def info() -> None:
     """Show versions and what is installed, for reports of faults."""
-    show(*about())
+    show(*info_lines())
 
 
 def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> None:
@@ -205,7 +206,7 @@ def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> Non
         check_output(path, reads, [".npz"])
 
 
-def write_all(
+def write_outputs(
     paths: list[Path] | None, pool: sk.SlotPool, columns: Any, force: bool = False
 ) -> None:
     """Write the pool or the table to each file, by its suffix."""

@@ -30,9 +30,9 @@ from slotkern.commands import (
     studies,
     windows,
 )
-from slotkern.commands.about import told
+from slotkern.commands.about import version_line
 from slotkern.commands.flags import Application, Group
-from slotkern.commands.terminal import drop_output, lost_output, show, write
+from slotkern.commands.terminal import discard_output, find_failed_stream, show, write
 from slotkern.extras import EXTRAS, extra
 
 with extra():
@@ -62,13 +62,13 @@ class OneLineErrors(Group):
             code = super().main(words, name, complete_var, False, **extra)
             write("")  # what is left of the help, too
         except BrokenPipeError:
-            drop_output()
+            discard_output()
             code = 141  # as if killed by SIGPIPE
         except Exception as error:
             message = _message(error, words)
             if message is None:
                 raise
-            code = _complain(message, getattr(error, "ctx", None))
+            code = _print_error(message, getattr(error, "ctx", None))
         if standalone_mode:
             sys.exit(code)
         return code
@@ -78,20 +78,22 @@ class OneLineErrors(Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            drop_output()
+            discard_output()
             raise typer.Exit(141) from None
 
 
 def _message(error: Exception, words: Sequence[str]) -> str | None:
     """What to say of an error that the caller can mend; None of any other."""
-    told = getattr(error, "format_message", None)  # of all complaints of the parser
-    if told is not None:
-        return f"{told()}{_given(error, words)}"
+    format_usage_error = getattr(
+        error, "format_message", None
+    )  # of all complaints of the parser
+    if format_usage_error is not None:
+        return f"{format_usage_error()}{_given_value(error, words)}"
     match error:
         case ModuleNotFoundError():
             return str(error) if error.name in EXTRAS else None
         case OSError():
-            place = error.filename or lost_output()
+            place = error.filename or find_failed_stream()
             what = error.strerror or str(error)
             return f"{place}: {what}" if place else what
         case ValueError() | TypeError() | OverflowError():
@@ -101,7 +103,7 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
     return None
 
 
-def _given(error: Any, words: Sequence[str]) -> str:
+def _given_value(error: Any, words: Sequence[str]) -> str:
     """What was given for the option that an error is about, if it was given."""
     for name in getattr(getattr(error, "param", None), "opts", ()):
         for word, after in reversed([*pairwise([*words, ""])]):
@@ -110,7 +112,7 @@ def _given(error: Any, words: Sequence[str]) -> str:
     return ""
 
 
-def _complain(message: str, context: Any = None) -> int:
+def _print_error(message: str, context: Any = None) -> int:
     """Print one line on stderr and return the exit code of bad input."""
     command = getattr(context, "command_path", "slotkern")
     text = " ".join(message.split())
@@ -130,7 +132,7 @@ app = Application(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        show(told())
+        show(version_line())
         raise typer.Exit
 
 

@@ -18,7 +18,14 @@ from slotkern.machine.durations import NO_LIMIT
 with extra():
     import typer
 
-__all__ = ["Force", "alone", "is_saved", "nodes_of", "number_or_text", "pair_of"]
+__all__ = [
+    "Force",
+    "has_pool_file",
+    "lock_for_update",
+    "number_or_text",
+    "parse_nodes",
+    "parse_span",
+]
 
 Force = Annotated[
     bool,
@@ -41,13 +48,13 @@ def number_or_text(value: str | None) -> float | str | None:
 
 
 @contextmanager
-def alone(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
+def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
     """Hold the lock of a pool file that a command reads and then replaces.
 
     Two commands that change one file take turns, so that both changes are kept. Prints
     a line on standard error if this command has to wait.
     """
-    if not any(path and _same(path, read) for path in writes):
+    if not any(path and _is_same_file(path, read) for path in writes):
         yield
         return
 
@@ -58,12 +65,12 @@ def alone(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
         yield
 
 
-def is_saved(writes: Iterable[Path | None]) -> bool:
+def has_pool_file(writes: Iterable[Path | None]) -> bool:
     """Return whether one of these files is that of a pool."""
     return any(path and path.suffix.lower() == ".npz" for path in writes)
 
 
-def nodes_of(pool: sk.SlotPool, text: str) -> Any:
+def parse_nodes(pool: sk.SlotPool, text: str) -> Any:
     """Return what an option says of nodes: names of the machine, or ids."""
     if pool.machine is not None:
         return text
@@ -76,7 +83,7 @@ def nodes_of(pool: sk.SlotPool, text: str) -> Any:
     return [int(word) for word in ids]
 
 
-def pair_of(text: str) -> Any:
+def parse_span(text: str) -> Any:
     """Return the start and end that an option tells, None for one that is left out."""
     words = [word.strip() for word in text.split("/")]
     if len(words) != 2:
@@ -84,5 +91,5 @@ def pair_of(text: str) -> Any:
     return tuple(number_or_text(word) if word else None for word in words)
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     return path.exists() and other.exists() and path.samefile(other)

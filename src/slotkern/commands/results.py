@@ -25,14 +25,14 @@ with extra():
 __all__ = [
     "ENDINGS",
     "PICTURES",
-    "Dates",
+    "DateColumn",
     "Html",
     "Output",
-    "check_apart",
     "check_folder",
+    "check_not_input",
     "check_output",
     "check_page",
-    "dates",
+    "date_columns",
     "listing_columns",
     "part_columns",
     "window_record",
@@ -55,14 +55,14 @@ Html = Annotated[
 ]
 
 
-class Dates(NamedTuple):
+class DateColumn(NamedTuple):
     """A column of times: text in csv and json, timestamps with a zone in parquet."""
 
     clock: Clock
     times: NDArray[np.float64]
 
 
-Columns = Mapping[str, Dates | NDArray[Any] | Sequence[Any]]
+Columns = Mapping[str, DateColumn | NDArray[Any] | Sequence[Any]]
 
 
 def check_output(
@@ -85,12 +85,12 @@ def check_output(
         raise ValueError(f"--output: {path} does not end in {', '.join(known)}")
     if not path.parent.is_dir():
         raise ValueError(f"--output: {path.parent} is no folder")
-    check_apart(path, reads)
+    check_not_input(path, reads)
     if path.suffix.lower() == ".parquet":
         pyarrow("parquet")
 
 
-def check_apart(path: Path, reads: Iterable[Path | None]) -> None:
+def check_not_input(path: Path, reads: Iterable[Path | None]) -> None:
     """Refuse a result in the place of a file that the command reads."""
     for read in reads:
         if read and path.exists() and read.exists() and path.samefile(read):
@@ -164,7 +164,7 @@ def part_columns(
         columns["name"] = machine.names[parts["node"]]
     columns |= {name: parts[name] for name, _ in _SPAN}
     if clock is not None:
-        columns |= dates(clock, {name: parts[name] for name in ("start", "end")})
+        columns |= date_columns(clock, {name: parts[name] for name in ("start", "end")})
     columns |= {"length": parts["end"] - parts["start"], "row": parts["row"]}
     chosen = slots[parts["row"]]
     more = {name: chosen[name] for name in slots.dtype.names or ()}
@@ -200,10 +200,10 @@ _FIRST = (
 _SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))
 
 
-def dates(clock: Clock, columns: Columns) -> dict[str, Dates]:
+def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
     """Return the columns that tell these times on the calendar."""
     return {
-        f"{name}_time": Dates(clock, np.asarray(values, np.float64))
+        f"{name}_time": DateColumn(clock, np.asarray(values, np.float64))
         for name, values in columns.items()
     }
 
@@ -212,13 +212,15 @@ def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
     """A listing of windows as columns for a file, with dates that are such."""
     columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
     if clock is not None:
-        columns |= dates(clock, {name: table[name] for name in ("start", "finish")})
+        columns |= date_columns(
+            clock, {name: table[name] for name in ("start", "finish")}
+        )
     return columns
 
 
 def _cells(column: Any) -> list[Any]:
     """The values as Python has them; None where one is missing."""
-    if isinstance(column, Dates):
+    if isinstance(column, DateColumn):
         column = column.clock.text(column.times)
         return [text or None for text in column.tolist()]
     cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
@@ -236,12 +238,12 @@ def _csv(columns: Columns) -> bytes:
 def _json(columns: Columns) -> bytes:
     rows = zip(*map(_cells, columns.values()), strict=True)
     objects = [
-        json.dumps(dict(zip(columns, map(_plain, row), strict=True))) for row in rows
+        json.dumps(dict(zip(columns, map(_to_json, row), strict=True))) for row in rows
     ]
     return ("[\n" + ",\n".join(objects) + "\n]\n").encode()
 
 
-def _plain(cell: Any) -> Any:
+def _to_json(cell: Any) -> Any:
     """What strict JSON takes, as in files of slots."""
     if isinstance(cell, float) and math.isinf(cell):
         return "Infinity" if cell > 0 else "-Infinity"
@@ -254,7 +256,7 @@ def _parquet(columns: Columns) -> bytes:
     pa, pq = pyarrow(), pyarrow("parquet")
     arrays = {}
     for name, column in columns.items():
-        if isinstance(column, Dates):
+        if isinstance(column, DateColumn):
             utc = column.clock.utc(column.times)
             zone = column.clock.zone or "UTC"
             kind = pa.timestamp(np.datetime_data(utc.dtype)[0], zone)

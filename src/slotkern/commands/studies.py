@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from slotkern.checks import visible
-from slotkern.commands.terminal import written
-from slotkern.commands.words import among
+from slotkern.commands.completion import complete_from
+from slotkern.commands.terminal import stdout_console
 from slotkern.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
@@ -38,7 +38,7 @@ Formats = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
-        autocompletion=among(FORMATS),
+        autocompletion=complete_from(FORMATS),
         help=f"{', '.join(FORMATS)}; more than once for several.",
     ),
 ]
@@ -61,7 +61,8 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            autocompletion=among((*PAPERS, "all")), help=f"{', '.join(PAPERS)}, or all."
+            autocompletion=complete_from((*PAPERS, "all")),
+            help=f"{', '.join(PAPERS)}, or all.",
         ),
     ],
     cycles: Cycles = None,
@@ -166,7 +167,7 @@ def _run(
     try:
         files += draw_figures(summary, times)
     finally:
-        with written(width=150) as console:
+        with stdout_console(width=150) as console:
             print_report(summary, console, times)
             for path in files:
                 console.print(str(path), soft_wrap=True, style="dim")

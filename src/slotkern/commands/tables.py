@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.commands.terminal import plain
+from slotkern.commands.terminal import escaped_text
 from slotkern.extras import extra
 from slotkern.hostlists import abridge, expand
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOTALS",
+    "abbreviate_nodes",
     "alternatives_table",
     "comparison_table",
     "front_table",
     "listing_table",
     "metrics_table",
-    "some_of",
     "totals",
     "window_table",
 ]
@@ -55,16 +55,16 @@ _DATE = re.compile(r"([0-9-]+)T([0-9]+:[0-9]+)(:[0-9.]+)([+-][0-9:]+|)")
 #: Clock units whose dates are printed without fractions of seconds.
 LONG_UNITS = ("s", "min", "h", "d")
 #: Beyond this many extra columns of the slots, none is shown.
-FEW = 4
+MAX_EXTRA_COLUMNS = 4
 #: Of a window with more than twice as many parts, so many are shown at either end.
-ENDS = 100
+SHOWN_ENDS = 100
 #: So many decimals at most.
-MOST_DECIMALS = 9
+MAX_DECIMALS = 9
 #: Of the ids of a window's nodes, a row of a table shows this many.
-SOME = 12
+SHOWN_IDS = 12
 
 
-def some_of(names: Sequence[Any], between: str = " ") -> str:
+def abbreviate_nodes(names: Sequence[Any], between: str = " ") -> str:
     """Write names as a hostlist, or the first ids, and the number of the others.
 
     Examples
@@ -74,11 +74,11 @@ def some_of(names: Sequence[Any], between: str = " ") -> str:
     """
     if not all(isinstance(name, int) or name.isdecimal() for name in names):
         return abridge(names)
-    told = between.join(map(str, names[:SOME]))
-    return told if len(names) <= SOME else f"{told} ... +{len(names) - SOME}"
+    told = between.join(map(str, names[:SHOWN_IDS]))
+    return told if len(names) <= SHOWN_IDS else f"{told} ... +{len(names) - SHOWN_IDS}"
 
 
-def column(values: Any) -> list[str]:
+def format_column(values: Any) -> list[str]:
     """Write numbers so that they line up: all whole, or all with so many decimals.
 
     Two, or as many as the smallest has digits to show. What is no number, NaN, is an
@@ -91,7 +91,7 @@ def column(values: Any) -> list[str]:
     decimals = 0 if bool((finite == np.rint(finite)).all()) else 2
     least = np.abs(finite[finite != 0]).min(initial=1)
     if least < 0.01:
-        decimals = min(1 - math.floor(math.log10(least)), MOST_DECIMALS)
+        decimals = min(1 - math.floor(math.log10(least)), MAX_DECIMALS)
     return [
         "" if value != value else f"{value:,.{decimals}f}" for value in array.tolist()
     ]
@@ -121,55 +121,55 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     if window.machine is not None:
         columns["node"] = np.array(window.names)
     if window.clock is not None:
-        columns |= {n: dates_of(parts[n], window.clock) for n in ("start", "end")}
-        spans = told_of("runtime", columns["length"], window.clock)
+        columns |= {n: format_dates(parts[n], window.clock) for n in ("start", "end")}
+        spans = format_times("runtime", columns["length"], window.clock)
         columns["length"] = np.array(spans)
     own = ("node", "start", "end")
     further = [name for name in chosen.dtype.names or () if name not in own]
-    if len(further) <= FEW + len(("performance", "price")):
+    if len(further) <= MAX_EXTRA_COLUMNS + len(("performance", "price")):
         columns |= {name: chosen[name] for name in further}
     table = Table(box=SIMPLE_HEAD)
     for name in columns:
-        table.add_column(plain(name), justify="right")
+        table.add_column(escaped_text(name), justify="right")
     ids = [str(node) for node in columns.pop("node").tolist()]
-    rows = list(zip(ids, *map(column, columns.values()), strict=True))
-    hidden = rows[ENDS:-ENDS]
-    for row in rows[:ENDS] if hidden else rows:
-        table.add_row(*map(plain, row))  # Text: names of a file are no markup
+    rows = list(zip(ids, *map(format_column, columns.values()), strict=True))
+    hidden = rows[SHOWN_ENDS:-SHOWN_ENDS]
+    for row in rows[:SHOWN_ENDS] if hidden else rows:
+        table.add_row(*map(escaped_text, row))  # Text: names of a file are no markup
     if hidden:
         table.add_row(*["..."] * len(rows[0]))
-        for row in rows[-ENDS:]:
-            table.add_row(*map(plain, row))
+        for row in rows[-SHOWN_ENDS:]:
+            table.add_row(*map(escaped_text, row))
         table.caption = f"{len(hidden):,} of {len(rows):,} parts left out"
     return table
 
 
 def totals(window: Any) -> str:
     """Return the totals of a window in one line."""
-    told = {name: column([getattr(window, name)])[0] for name in TOTALS}
+    told = {name: format_column([getattr(window, name)])[0] for name in TOTALS}
     if window.clock is not None:
         told |= {
-            name: told_of(name, [getattr(window, name)], window.clock)[0]
+            name: format_times(name, [getattr(window, name)], window.clock)[0]
             for name in DATED
         }
         told |= {n: told[n].replace("T", " ") for n in ("start", "finish")}
     return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
 
 
-def told_of(name: str, values: Any, clock: Any) -> list[str]:
+def format_times(name: str, values: Any, clock: Any) -> list[str]:
     """Write an attribute of windows: times of a clock as dates and durations."""
     if clock is None or name not in DATED:
-        return column(values)
+        return format_column(values)
     lengths = np.asarray(values, float).tolist()
     if name == "processor_time":
-        return [node_time(t, clock) for t in lengths]
+        return [format_node_hours(t, clock) for t in lengths]
     if name in SPANS:
-        return [span_of(t, clock) for t in lengths]
-    dates: list[str] = dates_of(values, clock).tolist()
+        return [format_duration(t, clock) for t in lengths]
+    dates: list[str] = format_dates(values, clock).tolist()
     return dates
 
 
-def dates_of(values: Any, clock: Any) -> npt.NDArray[np.str_]:
+def format_dates(values: Any, clock: Any) -> npt.NDArray[np.str_]:
     """Write times of a clock as dates; to the second, unless its unit is shorter."""
     times = np.asarray(values, float)
     if clock.unit in LONG_UNITS:
@@ -196,9 +196,11 @@ def add_times(
         None for numbers, which are written as such.
     """
     if clock is None:
-        columns |= {name: column(values) for name, values in times.items()}
+        columns |= {name: format_column(values) for name, values in times.items()}
         return
-    dates = {name: dates_of(values, clock).tolist() for name, values in times.items()}
+    dates = {
+        name: format_dates(values, clock).tolist() for name, values in times.items()
+    }
     pairs = [_DATE.fullmatch(text) for texts in dates.values() for text in texts]
     found = [pair.groups() for pair in pairs if pair]
     offsets = {offset for _, _, _, offset in found}
@@ -218,7 +220,7 @@ def add_times(
         table.caption = f"times in {zone}UTC{offsets.pop()}"
 
 
-def span_of(length: float, clock: Any) -> str:
+def format_duration(length: float, clock: Any) -> str:
     """Write a length of time; from a minute on to the second."""
     span = clock.timedelta(length)
     if span is None:
@@ -228,7 +230,7 @@ def span_of(length: float, clock: Any) -> str:
     return str(span)
 
 
-def node_time(length: float, clock: Any) -> str:
+def format_node_hours(length: float, clock: Any) -> str:
     """Write time of nodes together as node hours.
 
     Examples
@@ -252,7 +254,7 @@ def front_table(front: Any) -> Table:
     front : Front
     """
     sums = {
-        name: column(front.values[:, k])
+        name: format_column(front.values[:, k])
         for k, name in enumerate(front.by)
         if name not in TOTALS
     }
@@ -283,16 +285,18 @@ def alternatives_table(
         table.add_column(heading, justify="right")
         values = getattr(found, name)
         best = values == values.min() if len(values) else values
-        marks = zip(told_of(name, values, clock), best, strict=True)
+        marks = zip(format_times(name, values, clock), best, strict=True)
         columns.append([f"{text}*" if mark else f"{text} " for text, mark in marks])
     table.add_column("nodes", justify="left")
     rows = range(len(found))
-    hidden = rows[ENDS:-ENDS]
-    for k in [*rows[:ENDS], *rows[-ENDS:]] if hidden else rows:
-        if hidden and k == rows[-ENDS]:
+    hidden = rows[SHOWN_ENDS:-SHOWN_ENDS]
+    for k in [*rows[:SHOWN_ENDS], *rows[-SHOWN_ENDS:]] if hidden else rows:
+        if hidden and k == rows[-SHOWN_ENDS]:
             table.add_row(*["..."] * (len(columns) + 2))
-        told = some_of(found[k].names)
-        table.add_row(str(k + 1), *map(plain, (*(texts[k] for texts in columns), told)))
+        told = abbreviate_nodes(found[k].names)
+        table.add_row(
+            str(k + 1), *map(escaped_text, (*(texts[k] for texts in columns), told))
+        )
     if hidden:
         table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
     return table
@@ -313,19 +317,20 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for name in names:
         number = listing[name].dtype.kind == "f"
-        table.add_column(plain(name), justify="right" if number else "left")
+        table.add_column(escaped_text(name), justify="right" if number else "left")
     columns = {
         name: [_FRACTION.sub("", text) for text in listing[name].tolist()]
         if name.endswith("_time")
-        else column(listing[name])
+        else format_column(listing[name])
         for name in names
     }
     if "nodes" in columns:
         columns["nodes"] = [
-            some_of(expand(text), ",") if text else "" for text in columns["nodes"]
+            abbreviate_nodes(expand(text), ",") if text else ""
+            for text in columns["nodes"]
         ]
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(plain, row))
+        table.add_row(*map(escaped_text, row))
     return table
 
 
@@ -345,9 +350,9 @@ def metrics_table(
     table = Table(box=SIMPLE_HEAD)
     table.add_column(what)
     for heading in columns:
-        table.add_column(plain(heading), justify="right")
+        table.add_column(escaped_text(heading), justify="right")
     for name, *cells in zip(names, *columns.values(), strict=True):
-        table.add_row(plain(name), *cells)
+        table.add_row(escaped_text(name), *cells)
     return table
 
 
@@ -378,14 +383,14 @@ def comparison_table(
         for name in names:
             values = np.array([getattr(w, name) for w in found.values()], float)
             best = values == values.min() if values.size else values
-            texts = told_of(name, values, clock)
+            texts = format_times(name, values, clock)
             for row, text, mark in zip(found, texts, best, strict=True):
                 best_of = Text.assemble((text, "bold green"), "*")
-                cells[row].append(best_of if mark else plain(f"{text} "))
+                cells[row].append(best_of if mark else escaped_text(f"{text} "))
         for name in windows:
-            label = plain(TOTALS.get(name, name))
-            told = cells.get(name, [plain("no window")])
-            table.add_row(plain(heading), label, *told)
+            label = escaped_text(TOTALS.get(name, name))
+            told = cells.get(name, [escaped_text("no window")])
+            table.add_row(escaped_text(heading), label, *told)
             heading = ""
         table.add_section()
     return table

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from slotkern.checks import visible
 from slotkern.extras import extra
-from slotkern.notes import log
+from slotkern.logger import log
 
 with extra():
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,35 +22,37 @@ with extra():
     from rich.text import Text
 
 __all__ = [
-    "bars",
-    "drop_output",
-    "lost_output",
-    "noted",
-    "plain",
+    "discard_output",
+    "escaped_text",
+    "find_failed_stream",
+    "log_to_stderr",
+    "prepare_streams",
     "progress",
-    "ready_streams",
+    "progress_bars",
     "show",
+    "stdout_console",
     "write",
-    "written",
 ]
 
 Step = TypeVar("Step")
 
 #: What stands for a sign that the terminal does not have; others become escapes.
-PLAIN = {"±": "+-"}
+REPLACEMENTS = {"±": "+-"}
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _encode_fallback(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    return "".join(PLAIN.get(sign, ascii(sign)[1:-1]) for sign in text), error.end
+    return "".join(
+        REPLACEMENTS.get(sign, ascii(sign)[1:-1]) for sign in text
+    ), error.end
 
 
-codecs.register_error("slotkern", _plain)
+codecs.register_error("slotkern", _encode_fallback)
 
 
-def ready_streams() -> None:
+def prepare_streams() -> None:
     """Make both streams anew: such as are there, take every text, and are buffered.
 
     Without a buffer (PYTHONUNBUFFERED) Python does not notice that only a part of a
@@ -73,19 +75,19 @@ def ready_streams() -> None:
         setattr(sys, name, stream)
 
 
-def drop_output() -> None:
+def discard_output() -> None:
     """Send what is left for standard output, which takes no more, nowhere."""
     hole = os.open(os.devnull, os.O_WRONLY)
     os.dup2(hole, sys.stdout.fileno())
     os.close(hole)
 
 
-def lost_output() -> str:
+def find_failed_stream() -> str:
     """Name standard output if it takes no more, and drop what is left for it."""
     try:
         sys.stdout.flush()
     except OSError:
-        drop_output()
+        discard_output()
         return "standard output"
     return ""
 
@@ -104,11 +106,11 @@ def write(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        drop_output()
+        discard_output()
         raise OSError(error.errno, error.strerror, "standard output") from None
 
 
-def plain(text: object, style: str = "") -> Text:
+def escaped_text(text: object, style: str = "") -> Text:
     """Return a text for a table as it is: no markup, control characters escaped."""
     return Text(_visible_lines(str(text)), style)
 
@@ -137,7 +139,7 @@ class SafeConsole(Console):
 
 
 @contextmanager
-def written(width: int = 10_000) -> Iterator[Console]:
+def stdout_console(width: int = 10_000) -> Iterator[Console]:
     """Yield a console; what is printed there goes to standard output in one piece.
 
     Text is shown as it is: no markup, no emoji. Lines are wrapped to fit a terminal,
@@ -156,22 +158,22 @@ def written(width: int = 10_000) -> Iterator[Console]:
 
 def show(*things: RenderableType) -> None:
     """Print tables or lines of text."""
-    with written() as console:
+    with stdout_console() as console:
         for thing in things:
             if isinstance(thing, Table) and sys.stdout.isatty():
-                fit(thing, console)
+                fit_to_width(thing, console)
             console.print(thing)
 
 
 #: Columns that stay in a table that is wider than the terminal.
-_NEEDED = (
+_ESSENTIAL_COLUMNS = (
     *("job", "name", "owner", "reason", "why not", "shape", "best by"),
     *("node", "nodes", "cost"),
     *("start", "end", "finish", "start_time", "finish_time"),
 )
 
 
-def fit(table: Table, console: Console) -> None:
+def fit_to_width(table: Table, console: Console) -> None:
     """Make a table as narrow as the console: drop columns, then break long cells.
 
     Columns go from the right, but those that say what runs, where and when; the caption
@@ -180,7 +182,9 @@ def fit(table: Table, console: Console) -> None:
     left_out: list[str] = []
     wide = console.options.update(width=10_000)
     while console.measure(table, options=wide).maximum > console.width:
-        more = [c for c in table.columns if str(c.header) not in ("", *_NEEDED)]
+        more = [
+            c for c in table.columns if str(c.header) not in ("", *_ESSENTIAL_COLUMNS)
+        ]
         if not more:
             break
         left_out.insert(0, str(more[-1].header))
@@ -199,7 +203,7 @@ def fit(table: Table, console: Console) -> None:
 
 
 @contextmanager
-def noted() -> Iterator[None]:
+def log_to_stderr() -> Iterator[None]:
     """Tell on standard error what is decided within without being asked.
 
     At the end, a line each; nothing where it ends in an error, which is one line.
@@ -219,7 +223,7 @@ def noted() -> Iterator[None]:
         print(visible(note), file=sys.stderr)
 
 
-def bars() -> Progress:
+def progress_bars() -> Progress:
     """Return bars for long work: on standard error, and only on a terminal."""
     console = Console(stderr=True)
     return Progress(console=console, transient=True, disable=not console.is_terminal)
@@ -228,5 +232,5 @@ def bars() -> Progress:
 @contextmanager
 def progress(what: str, steps: Collection[Step]) -> Iterator[Iterator[Step]]:
     """Yield the steps of some work one by one, and show how many are done."""
-    with bars() as shown:
+    with progress_bars() as shown:
         yield iter(shown.track(steps, description=what))

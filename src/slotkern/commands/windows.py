@@ -15,6 +15,7 @@ import numpy as np
 import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
+from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import (
     has_clock,
     is_bare,
@@ -22,20 +23,19 @@ from slotkern.commands.machine import (
     number_or_text,
     read_free,
 )
-from slotkern.commands.pools import Force, alone
+from slotkern.commands.pools import Force, lock_for_update
 from slotkern.commands.results import (
     Html,
     Output,
     check_output,
     check_page,
-    dates,
+    date_columns,
     part_columns,
     window_record,
     write_page,
     write_table,
 )
 from slotkern.commands.terminal import show, write
-from slotkern.commands.words import SHAPES, among
 from slotkern.criteria import known_criteria
 from slotkern.extras import extra
 from slotkern.machine.durations import duration_of
@@ -69,14 +69,14 @@ Budget = Annotated[float, typer.Option(help="Most money in total.")]
 Shape = Annotated[
     str,
     typer.Option(
-        autocompletion=among(SHAPES),
+        autocompletion=complete_from(SHAPES),
         help="square: all parts finish together; or ragged.",
     ),
 ]
 Method = Annotated[
     str,
     typer.Option(
-        autocompletion=among(METHODS),
+        autocompletion=complete_from(METHODS),
         help="exact; lite: the n cheapest of each step; published, published-lite: "
         "the papers' algorithms.",
     ),
@@ -120,14 +120,14 @@ Limits = Annotated[
 Placement = Annotated[
     str,
     typer.Option(
-        autocompletion=among(("slot-start", "any")),
+        autocompletion=complete_from(("slot-start", "any")),
         help="slot-start, or any: for sums of values, any start.",
     ),
 ]
 Span = Annotated[
     str,
     typer.Option(
-        autocompletion=among(("window", "group")),
+        autocompletion=complete_from(("window", "group")),
         help="window, or group: the papers' looser square windows.",
     ),
 ]
@@ -145,7 +145,7 @@ AsJson = Annotated[
 ]
 #: The criteria of a front that need no column.
 FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
-WHAT_IS_BEST = (
+CRITERION_HELP = (
     f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
     "maximized, or minimize(column)."
 )
@@ -159,7 +159,7 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def requested(
+def build_request(
     nodes: Nodes,
     volume: Volume = None,
     walltime: Walltime = None,
@@ -178,10 +178,10 @@ def requested(
     """The request that a command's options make, times as numbers or in words."""
     if (volume is None) == (walltime is None):
         raise ValueError("one of --volume and --walltime is needed, and only one")
-    dates = {"earliest": earliest, "latest": latest, "deadline": deadline}
+    date_columns = {"earliest": earliest, "latest": latest, "deadline": deadline}
     lengths = {"setup": setup, "step": step, "max_runtime": max_runtime}
     times: dict[str, Any] = {
-        name: number_or_text(text) for name, text in (dates | lengths).items()
+        name: number_or_text(text) for name, text in (date_columns | lengths).items()
     }
     for name, said in times.items():
         if isinstance(said, str):
@@ -214,13 +214,13 @@ def refuse_bare_durations(path: Path, given: dict[str, Any]) -> None:
 
 def with_request(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the options of a request in place of its argument `request`."""
-    asked = inspect.signature(requested, eval_str=True)
+    asked = inspect.signature(build_request, eval_str=True)
     own = inspect.signature(command, eval_str=True)
 
     @functools.wraps(command)
     def run(**options: Any) -> None:
         about = {name: options.pop(name) for name in asked.parameters}
-        request = requested(**about)
+        request = build_request(**about)
         refuse_bare_durations(options["slots"], about)
         command(request=request, **options)
 
@@ -240,7 +240,8 @@ def find(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=among(known_criteria()), help=f"What is best: {WHAT_IS_BEST}"
+            autocompletion=complete_from(known_criteria()),
+            help=f"What is best: {CRITERION_HELP}",
         ),
     ] = "finish",
     shape: Shape = "square",
@@ -273,19 +274,19 @@ def find(
 
     Exits with 1 and the explanation when there is no window.
     """
-    target = _booked_to(slots, owner, output) if book else None
+    target = _pool_to_book(slots, owner, output) if book else None
     if target is not None and target == output:
         output = None
     check_results(slots, plot, output, html)
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
     how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
-    with alone(slots, [target]):
+    with lock_for_update(slots, [target]):
         free, table = read_free(slots)
         window = sk.find_window(free, request, seed=seed, **how)
         if target is not None and window is not None:
             free.book(window, owner)
             free.save(target, overwrite=force)
-    why = None if window is not None else _why(free, request, shape)
+    why = None if window is not None else _explain(free, request, shape)
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         if plot is not None:
@@ -323,7 +324,7 @@ def front(
     by: Annotated[
         str,
         typer.Option(
-            autocompletion=among(FRONT_CRITERIA),
+            autocompletion=complete_from(FRONT_CRITERIA),
             help=f"Two criteria, as in cost,finish: {', '.join(FRONT_CRITERIA)}, the "
             "name of a numeric column, whose sum is maximized, or minimize(column).",
         ),
@@ -351,7 +352,7 @@ def front(
     how: Any = {"shape": shape, "most": most, "gap": gap, "max_work": max_work}
     names: Any = tuple(name.strip() for name in by.split(","))
     found = sk.pareto(free, request, names, **how)
-    why = None if found else _why(free, request, shape)
+    why = None if found else _explain(free, request, shape)
     if plot is not None and found:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         found.plot(path=plot, title=title)
@@ -373,14 +374,14 @@ def front(
         )
     elif why is None:
         show(tables.front_table(found))
-        show(_what_lies_between(found))
+        show(_describe_completeness(found))
     else:
         show(str(why))
     if not found:
         raise typer.Exit(1)
 
 
-def _what_lies_between(found: sk.Front) -> str:
+def _describe_completeness(found: sk.Front) -> str:
     """Whether these are all windows of the front, in one line."""
     by = " and ".join(found.by)
     if found.complete:
@@ -401,7 +402,7 @@ def front_columns(found: sk.Front) -> dict[str, Any]:
     columns |= {name: getattr(found.windows, name) for name in tables.TOTALS}
     if found.clock is not None:
         times = {name: columns[name] for name in ("start", "finish")}
-        columns |= dates(found.clock, times)
+        columns |= date_columns(found.clock, times)
     columns["proven"] = found.proven
     return columns | {"nodes": [" ".join(window.names) for window in found]}
 
@@ -413,9 +414,9 @@ def alternatives(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=among(known_criteria()),
+            autocompletion=complete_from(known_criteria()),
             help="Which window is cut out next: first (all of them in one sweep), or "
-            f"the best of what is left by {WHAT_IS_BEST}",
+            f"the best of what is left by {CRITERION_HELP}",
         ),
     ] = "first",
     shape: Shape = "square",
@@ -425,7 +426,7 @@ def alternatives(
     pareto: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(sk.CRITERIA),
+            autocompletion=complete_from(sk.CRITERIA),
             help="Keep the alternatives that no other one of them dominates by these "
             "criteria, as in cost,finish. They are disjoint windows, not the job's "
             "Pareto front: see slotkern front.",
@@ -451,7 +452,7 @@ def alternatives(
     if pareto is not None:
         names: Any = (name.strip() for name in pareto.split(","))
         found = found.pareto(*names)
-    why = None if found else _why(free, request, shape)
+    why = None if found else _explain(free, request, shape)
     if found:
         what = f"{len(found)} alternatives of {request.nodes} nodes, {shape}"
         if plot is not None:
@@ -479,7 +480,7 @@ def alternatives(
 def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> None:
     """Say why nothing fits a job, or what limits what does; exits with 1 if nothing."""
     free, _ = read_free(slots)
-    why = _why(free, request, shape)
+    why = _explain(free, request, shape)
     show(str(why))
     if not why.fits:
         raise typer.Exit(1)
@@ -492,12 +493,12 @@ def check_results(
     check_output(output, [slots])
     check_page(html)
     if plot is not None:
-        from slotkern.plotting.style import checked_path
+        from slotkern.plotting.style import check_picture_path
 
-        checked_path(plot)
+        check_picture_path(plot)
 
 
-def _booked_to(slots: Path, owner: str | None, output: Path | None) -> Path:
+def _pool_to_book(slots: Path, owner: str | None, output: Path | None) -> Path:
     """Return the file of the pool in which a window is to be booked."""
     if not is_pool(slots):
         raise ValueError(f"--book: {slots} is no saved pool, which could be booked")
@@ -508,7 +509,7 @@ def _booked_to(slots: Path, owner: str | None, output: Path | None) -> Path:
     return slots
 
 
-def _why(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
+def _explain(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
     return sk.explain(slots, request, shape=shape)
 
 
@@ -522,19 +523,19 @@ def _print_json(
     fields["limits"] = [limit.text for limit in request.limits]
     if request.walltime is not None:
         fields["walltime"] = request.walltime
-    whole = _plain(heading | {"request": fields} | answer)
+    whole = _to_json(heading | {"request": fields} | answer)
     write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """The same in strict JSON's types; what is not finite becomes null."""
     match value:
         case dict():
-            return {str(key): _plain(inner) for key, inner in value.items()}
+            return {str(key): _to_json(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_plain(inner) for inner in value]
+            return [_to_json(inner) for inner in value]
         case np.ndarray() | np.generic():
-            return _plain(value.tolist())
+            return _to_json(value.tolist())
         case float():
             return value if math.isfinite(value) else None
         case None | bool() | int() | str():

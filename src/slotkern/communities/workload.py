@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import hint_keywords, integer, number, one_of, shown
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
 from slotkern.traces.read import Trace

@@ -22,7 +22,7 @@ from slotkern.checks import (
 )
 from slotkern.files.whole import AnyPath
 from slotkern.hostlists import count, expand, is_hostlist, quoted
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.shown import Shown
 from slotkern.shown_table import Table
 

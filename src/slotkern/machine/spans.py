@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import hint_keywords, meant, number, of_column, row_of, shown
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 from slotkern.slots import make_slots, row_order

@@ -16,7 +16,7 @@ from slotkern.plotting.layout import (
     LETTER,
     ROW_TALL,
     WIDTH,
-    fonts_on,
+    fit_font_sizes,
     row_edges,
 )
 from slotkern.plotting.style import (
@@ -25,9 +25,9 @@ from slotkern.plotting.style import (
     HATCHES,
     INK,
     WINDOW_COLOURS,
-    as_written,
     boxes,
-    checked_path,
+    check_picture_path,
+    escape_label,
     new_figure,
     save_figure,
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
 #: Colours and hatches, one for each job; they begin anew after 42.
-LOOKS = [(colour, hatch) for hatch in HATCHES for colour in WINDOW_COLOURS]
+STYLES = [(colour, hatch) for hatch in HATCHES for colour in WINDOW_COLOURS]
 LABELLED = 400
 #: Of more alternatives, those not chosen are left out: they would hide the chosen.
 CLEAR = 300
@@ -92,7 +92,7 @@ def plot_schedule(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     done = int(schedule.scheduled.sum())
     found, owner = schedule.alternatives, schedule.owner
     words = title or f"{done} of {len(schedule)} jobs, {len(found):,} alternatives"
@@ -117,13 +117,13 @@ def _legend(figure: Figure, names: Mapping[int, str]) -> None:
     with extra():
         from matplotlib.patches import Patch
 
-    if not 0 < len(names) <= len(LOOKS):
+    if not 0 < len(names) <= len(STYLES):
         return
     short = [n if len(n) <= LONG else f"{n[: LONG - 3]}..." for n in names.values()]
-    looks = [LOOKS[job % len(LOOKS)] for job in names]
+    looks = [STYLES[job % len(STYLES)] for job in names]
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", lw=0, label=label)
-        for (colour, hatch), label in zip(looks, map(as_written, short), strict=True)
+        for (colour, hatch), label in zip(looks, map(escape_label, short), strict=True)
     ]
     widest = max(map(len, short))
     columns = max(1, int(WIDTH / (0.55 + LETTER * FONT * widest / 72)))
@@ -173,7 +173,7 @@ def plot_cycles(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = None if path is None else checked_path(path)
+    target = None if path is None else check_picture_path(path)
     if not flow.schedules:
         raise ValueError("there is no cycle to draw")
     slots = flow.schedules[0]._jobs.prepared
@@ -235,20 +235,20 @@ class _Rows:
         counts = np.diff(first)
         told = np.zeros(len(names), np.bool_)
         window = np.repeat(np.arange(len(names)), counts)
-        look = np.repeat(colour, counts) % len(LOOKS)
+        look = np.repeat(colour, counts) % len(STYLES)
         # Those without a name of their own are called "job 1", "job 2" ...
-        short = [as_written(name.removeprefix("job ")) for name in names]
+        short = [escape_label(name.removeprefix("job ")) for name in names]
         name = np.repeat(np.array(short, object), counts)
         full = np.repeat(filled, counts)
         row = np.searchsorted(self.nodes, parts["node"])
         for k in np.unique(look).tolist():
             for kind in (False, True):
                 some = (look == k) & (full == kind)
-                _boxes(self.ax, parts[some], row[some], self.edges, LOOKS[k], kind)
+                _boxes(self.ax, parts[some], row[some], self.edges, STYLES[k], kind)
         if not 0 < full.sum() <= LABELLED:
             return told
         inch = np.ptp(self.ax.get_xlim()) / (0.9 * WIDTH)
-        fonts = fonts_on((1 - 2 * PAD) * np.diff(self.edges))
+        fonts = fit_font_sizes((1 - 2 * PAD) * np.diff(self.edges))
         labels = zip(parts, row, name.tolist(), look, window, full, strict=True)
         for part, at, words, k, mine, shown in labels:
             if not shown:
@@ -267,8 +267,8 @@ class _Rows:
                 va="center_baseline",
                 fontsize=font,
                 color="white",
-                bbox={"facecolor": LOOKS[k][0], "edgecolor": "none", "pad": 0.5}
-                if LOOKS[k][1]
+                bbox={"facecolor": STYLES[k][0], "edgecolor": "none", "pad": 0.5}
+                if STYLES[k][1]
                 else None,
                 zorder=7,
             )
@@ -328,7 +328,7 @@ def plot_trade_off(
     ModuleNotFoundError
         If matplotlib is not installed.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     if not len(schedule.slices):
         raise ValueError("there is no trade-off: nothing was chosen from alternatives")
     curve = schedule.trade_off()
@@ -351,8 +351,8 @@ def plot_trade_off(
         color=INK,
     )
     under = schedule.under.replace("_", " ")
-    ax.set_xlabel(as_written(f"{under} of the chosen windows"), fontsize=FONT)
-    ax.set_ylabel(as_written(schedule.target.replace("_", " ")), fontsize=FONT)
+    ax.set_xlabel(escape_label(f"{under} of the chosen windows"), fontsize=FONT)
+    ax.set_ylabel(escape_label(schedule.target.replace("_", " ")), fontsize=FONT)
     ax.tick_params(labelsize=FONT - 1)
     ax.spines[["top", "right"]].set_visible(False)
     return save_figure(figure, target)

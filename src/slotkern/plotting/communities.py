@@ -13,9 +13,9 @@ from slotkern.plotting.style import (
     FAINT,
     INK,
     WINDOW_COLOURS,
-    as_written,
-    checked_path,
-    name_axes,
+    check_picture_path,
+    escape_label,
+    label_axes,
     new_figure,
     save_figure,
 )
@@ -67,14 +67,14 @@ def plot_communities(
     ValueError
         For no run.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     if not runs:
         raise ValueError("plot_communities needs a run")
     figure = new_figure(10, 9)
     if title is not None:
-        figure.suptitle(as_written(title), color=INK, fontsize=11)
+        figure.suptitle(escape_label(title), color=INK, fontsize=11)
     grid = figure.subplots(3, 2)
-    names = [as_written(name) for name in runs]
+    names = [escape_label(name) for name in runs]
     found = [run.metrics() for run in runs.values()]
     share = {"completed": [100 * m["completion"] for m in found]}
     _bars(grid[0, 0], names, share, "completed jobs, %")
@@ -128,7 +128,7 @@ def plot_states(
     ValueError
         For no run.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     if not runs or not all(runs.values()):
         raise ValueError("plot_states needs a run")
     columns = min(2, len(runs))
@@ -141,7 +141,7 @@ def plot_states(
         size = float(some[0].nodes["processors"].sum())
         longer = _lines(ax, [run.states() for run in some], size)
         title = f"{name}\n{longer}" if longer else name
-        ax.set_title(as_written(title), color=INK, fontsize=10)
+        ax.set_title(escape_label(title), color=INK, fontsize=10)
         _finish(ax, "days", "jobs", None)
     figure.legend(
         *panels[0].get_legend_handles_labels(),
@@ -182,7 +182,7 @@ def _lines(ax: Axes, found: Sequence[Any], size: float) -> str:
         style: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": "--"}
         other.plot(at, used, **style)
         ax.plot([], [], **style, label="processors in use, %")
-        name_axes(other, "", "processors in use, %")
+        label_axes(other, "", "processors in use, %")
         other.spines["right"].set_visible(True)
         other.set_ylim(bottom=0)
     beyond = [each for each in lasts if each > last]
@@ -215,7 +215,7 @@ def plot_flow(
         equally wide ones some. The area of a node grows with its processors, its colour
         is that of its label.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     figure = new_figure(7, 7)
     ax = figure.add_subplot()
     size = len(run.nodes)
@@ -265,7 +265,7 @@ def plot_flow(
     ax.set_ylim(-1.25, 1.25)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_title(as_written(title or run.name), color=INK, fontsize=10)
+    ax.set_title(escape_label(title or run.name), color=INK, fontsize=10)
     return save_figure(figure, target)
 
 
@@ -289,7 +289,7 @@ def _side_by_side(
         at, colour = np.arange(len(names)) + 0.4 * k - 0.2, WINDOW_COLOURS[k]
         panel.bar(at, np.nan_to_num(values), 0.4, color=colour)
         panel.margins(y=0.25)
-        name_axes(panel, "", what)
+        label_axes(panel, "", what)
         panel.yaxis.label.set_color(colour)
     other.spines["right"].set_visible(True)
     ax.set_xticks(np.arange(len(names)), names)
@@ -297,7 +297,7 @@ def _side_by_side(
 
 def _finish(ax: Axes, across: str, up: str, legend: Any) -> None:
     """Name the axes; `legend` is its place, None for no legend."""
-    name_axes(ax, across, up)
+    label_axes(ax, across, up)
     if legend is not None:
         # Areas may lie behind it.
         ax.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc=legend)

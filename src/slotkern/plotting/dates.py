@@ -16,7 +16,7 @@ with extra():
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
     from matplotlib.ticker import Formatter, Locator
 
-__all__ = ["DateTicks", "DateWords", "Dates"]
+__all__ = ["ConciseDates", "DateScale", "DateTicks"]
 
 # Their parameters have no types.
 _locator: Any = AutoDateLocator
@@ -24,7 +24,7 @@ _formatter: Any = ConciseDateFormatter
 _number: Any = date2num
 
 
-class Dates:
+class DateScale:
     """Numbers of a clock as matplotlib's days, and back: linear, to a microsecond."""
 
     def __init__(self, clock: Clock) -> None:
@@ -44,7 +44,7 @@ class Dates:
 class DateTicks(Locator):
     """Ticks at whole hours, days, months of the clock's zone."""
 
-    def __init__(self, dates: Dates, most: int) -> None:
+    def __init__(self, dates: DateScale, most: int) -> None:
         self.dates = dates
         self.places: Any = _locator(tz=dates.zone, minticks=3, maxticks=most)
 
@@ -60,10 +60,10 @@ class DateTicks(Locator):
         return self.dates.numbers(self.places.tick_values(low, high))
 
 
-class DateWords(Formatter):
+class ConciseDates(Formatter):
     """What the ticks have in common stands once, at the end of the axis."""
 
-    def __init__(self, dates: Dates) -> None:
+    def __init__(self, dates: DateScale) -> None:
         self.dates = dates
         self.ends: list[dt.datetime | None] = []
         self.concise: Any = _formatter(_locator(tz=dates.zone), tz=dates.zone)

@@ -15,14 +15,14 @@ from slotkern.plotting.style import (
     BUSY,
     INK,
     WINDOW_COLOURS,
-    as_written,
     boxes,
-    checked_path,
-    name_axes,
+    check_picture_path,
+    escape_label,
+    label_axes,
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import Times, spread, time_of
+from slotkern.plotting.times import TimeAxis, parse_time, time_bounds
 from slotkern.replays.result import Replay
 from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
@@ -60,7 +60,7 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     ValueError
         If no job of the trace says when it ran: nothing is known of its load.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     edges, load = load_over_time(trace)
     if edges[0] == edges[-1]:
         raise ValueError(
@@ -76,7 +76,7 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     hours = (edges[1] - edges[0]) / 3600
     _label(ax, ax.get_xlabel(), f"processors in use,\nmeans of {hours:.3g} h")
     if trace.source:
-        ax.set_title(as_written(Path(trace.source).name), loc="left", fontsize=10)
+        ax.set_title(escape_label(Path(trace.source).name), loc="left", fontsize=10)
     return save_figure(figure, target)
 
 
@@ -99,7 +99,7 @@ def plot_replays(
         length are means over 300 equal spans of time; the third
         panel shows the share of jobs whose bounded slowdown exceeds a value.
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     figure = new_figure(9, 8.2)
     use, queue, slow = figure.subplots(3)
     jobs = [done.jobs for done in replays.values() if len(done)]
@@ -114,7 +114,7 @@ def plot_replays(
             "color": WINDOW_COLOURS[k % len(WINDOW_COLOURS)],
             "linestyle": looks[k // len(WINDOW_COLOURS) % len(looks)],
             "linewidth": 1.1,
-            "label": as_written(name),
+            "label": escape_label(name),
         }
         if not len(done):
             continue
@@ -139,7 +139,7 @@ def plot_replays(
         figure.legend(
             *use.get_legend_handles_labels(),
             loc="outside upper center",
-            title=as_written(source) or None,
+            title=escape_label(source) or None,
             ncols=min(len(replays), 6),
             frameon=False,
             fontsize=9,
@@ -179,9 +179,9 @@ def plot_replay_gantt(
     with extra():
         from matplotlib.collections import PolyCollection
 
-    target = checked_path(path)
+    target = check_picture_path(path)
     clock = replay.trace.clock
-    start, end = time_of(clock, start, "start"), time_of(clock, end, "end")
+    start, end = parse_time(clock, start, "start"), parse_time(clock, end, "end")
     if not start < end:
         raise ValueError(f"there is no time between {start} and {end}")
     if not replay.has_nodes:
@@ -210,7 +210,7 @@ def plot_replay_gantt(
     ax.set_ylim(0, height)
     _label(ax, "seconds", "processor")
     if clock is not None:
-        Times(clock, start, end).dress(ax)
+        TimeAxis(clock, start, end).dress(ax)
     return save_figure(figure, target)
 
 
@@ -222,12 +222,12 @@ def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> fl
     if clock is None:
         ax.set_xlabel("days", color=INK)
         return DAY
-    Times(clock, *spread(times)).dress(ax)
+    TimeAxis(clock, *time_bounds(times)).dress(ax)
     return 1.0
 
 
 def _label(ax: Axes, across: str, up: str) -> None:
-    name_axes(ax, across, up)
+    label_axes(ax, across, up)
     ax.margins(x=0)
 
 

@@ -13,14 +13,14 @@ from slotkern.plotting.style import (
     FREE,
     INK,
     WINDOW_COLOURS,
-    as_written,
     boxes,
-    checked_path,
-    name_axes,
+    check_picture_path,
+    escape_label,
+    label_axes,
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import Times, spread
+from slotkern.plotting.times import TimeAxis, time_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def plot_front(
     with extra():
         from matplotlib.collections import PolyCollection
 
-    target = checked_path(path)
+    target = check_picture_path(path)
     if ax is None:
         ax = new_figure(7, 4).subplots()
     x, y = front.values.T
@@ -92,7 +92,7 @@ def plot_front(
         label = "not proven"
     _dress(ax, front)
     if title is not None:
-        ax.set_title(as_written(title), color=INK)
+        ax.set_title(escape_label(title), color=INK)
     if len(front):
         ax.legend(frameon=False)
     figure: Any = ax.figure.figure
@@ -106,17 +106,17 @@ def _dress(ax: Axes, front: Front) -> None:
 
     clock, labels = front.clock, []
     for name in front.by:
-        text = as_written(name.replace("_", " "))
+        text = escape_label(name.replace("_", " "))
         if clock is not None and name in ("runtime", "processor_time"):
             text += f" ({clock.unit})"
         labels.append(text)
-    name_axes(ax, *labels)
+    label_axes(ax, *labels)
     if clock is None:
         return
     for k, name in enumerate(front.by):
         if name not in ("start", "finish"):
             continue
-        times = Times(clock, *spread(front.values[:, k]))
+        times = TimeAxis(clock, *time_bounds(front.values[:, k]))
         label = times.label.replace("time", name, 1)
         if k == 0:
             times.dress(ax)

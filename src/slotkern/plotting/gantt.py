@@ -29,10 +29,10 @@ from slotkern.plotting.layout import (
     WindowLike,
     Windows,
     bar_edges,
-    layout_of,
-    named_windows,
-    next_starts,
-    with_spans,
+    compute_layout,
+    find_room_ends,
+    label_windows,
+    require_span_fields,
 )
 from slotkern.plotting.style import (
     BUSY,
@@ -43,13 +43,13 @@ from slotkern.plotting.style import (
     INK,
     LIGHT,
     WINDOW_COLOURS,
-    as_written,
     boxes,
-    checked_path,
+    check_picture_path,
+    escape_label,
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import terms_of, time_of
+from slotkern.plotting.times import first_terms, parse_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ LINE, LABEL_GAP = 0.07, 0.125
 HANDLE = 0.45
 
 
-class Look(NamedTuple):
+class FillStyle(NamedTuple):
     """How the boxes of one kind are filled."""
 
     colour: str
@@ -151,20 +151,20 @@ def plot_gantt(
     >>> len(figure.axes)
     1
     """
-    target = checked_path(path)
-    free = with_spans("slots", getattr(slots, "slots", slots))
+    target = check_picture_path(path)
+    free = require_span_fields("slots", getattr(slots, "slots", slots))
     if tasks is not None:
-        with_spans("tasks", tasks)
-    named = named_windows(windows)
-    terms = terms_of(slots, *named.values())
+        require_span_fields("tasks", tasks)
+    named = label_windows(windows)
+    terms = first_terms(slots, *named.values())
     if horizon is not None:
-        horizon = time_of(terms[0], horizon, "horizon")
+        horizon = parse_time(terms[0], horizon, "horizon")
     only = _chosen(nodes, named, terms)
     if only is not None:
         free = free[np.isin(free["node"], only)]
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _inches(ax)
-    plan = layout_of(free, tasks, named, horizon, size, terms, only)
+    plan = compute_layout(free, tasks, named, horizon, size, terms, only)
 
     if ax is None:
         height = plan.tall + plan.lanes * LANE + 0.95
@@ -172,15 +172,15 @@ def plot_gantt(
     if tasks is None:
         whole = np.zeros(plan.nodes.size, free.dtype)
         whole["node"], whole["start"], whole["end"] = plan.nodes, plan.first, plan.last
-        _boxes(ax, plan, whole, plan.rows_of(whole), Look(BUSY), 1)
+        _boxes(ax, plan, whole, plan.rows_of(whole), FillStyle(BUSY), 1)
     else:
-        _boxes(ax, plan, tasks, plan.rows_of(tasks), Look(BUSY), 1)
-    _boxes(ax, plan, free, plan.rows_of(free), Look(FREE), 2)
-    looks = [Look(c, h) for h in HATCHES for c in WINDOW_COLOURS]
+        _boxes(ax, plan, tasks, plan.rows_of(tasks), FillStyle(BUSY), 1)
+    _boxes(ax, plan, free, plan.rows_of(free), FillStyle(FREE), 2)
+    looks = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
     looks *= -(-len(plan.named) // len(looks))
     _windows(ax, plan, looks)
     if 0 < plan.parts.size <= LABELLED_PARTS:
-        _end_times(ax, plan, next_starts(plan, free))
+        _end_times(ax, plan, find_room_ends(plan, free))
     _window_lanes(ax, plan, looks)
     _names_on_bars(ax, plan, looks)
     ax.set_xlim(plan.first, plan.last)
@@ -192,13 +192,13 @@ def plot_gantt(
     _legend(ax, len(plan.named), named_ones)
     figure = ax.figure.figure
     if title:
-        lifted = _title(ax, plan, as_written(title))
+        lifted = _title(ax, plan, escape_label(title))
         if size is None:  # a picture of its own makes room
             figure.set_figheight(figure.get_figheight() + lifted)
     return save_figure(figure, target)
 
 
-def _windows(ax: Axes, plan: Layout, looks: list[Look]) -> None:
+def _windows(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
     """The parts of all windows, each window in its look."""
     window = plan.parts["window"]
     order = window.argsort(kind="stable")
@@ -213,7 +213,7 @@ def _boxes(
     plan: Layout,
     spans: npt.NDArray[Any],
     row: npt.NDArray[np.intp],
-    look: Look,
+    look: FillStyle,
     order: int,
     lanes: tuple[Any, Any] = (0, 1),
 ) -> None:
@@ -230,7 +230,7 @@ def _add_boxes(
     right: npt.NDArray[np.float64],
     top: npt.NDArray[np.float64],
     bottom: npt.NDArray[np.float64],
-    look: Look,
+    look: FillStyle,
     order: int,
 ) -> None:
     """One collection of rectangles; a white edge where rows are tall enough."""
@@ -288,7 +288,7 @@ def _end_times(ax: Axes, plan: Layout, limits: npt.NDArray[np.float64]) -> None:
         )
 
 
-def _window_lanes(ax: Axes, plan: Layout, looks: list[Look]) -> None:
+def _window_lanes(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
     """Above the rows: a line for each window, with its name and its times."""
     with extra():
         from matplotlib.patches import Rectangle
@@ -317,7 +317,7 @@ def _window_lanes(ax: Axes, plan: Layout, looks: list[Look]) -> None:
         )
 
 
-def _names_on_bars(ax: Axes, plan: Layout, looks: list[Look]) -> None:
+def _names_on_bars(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
     """The names of many windows, each on its bars."""
     for part, words, font in plan.labels:
         look = looks[plan.parts["window"][part]]

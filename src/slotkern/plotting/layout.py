@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.plotting.style import FONT, as_written
-from slotkern.plotting.times import Times
+from slotkern.plotting.style import FONT, escape_label
+from slotkern.plotting.times import TimeAxis
 
 if TYPE_CHECKING:
     from slotkern.machine.nodes import Machine
@@ -22,15 +22,15 @@ __all__ = [
     "WindowLike",
     "Windows",
     "bar_edges",
-    "by_name",
-    "called_windows",
-    "fonts_on",
-    "layout_of",
-    "named_windows",
-    "next_starts",
+    "compute_layout",
+    "find_room_ends",
+    "fit_font_sizes",
+    "label_windows",
+    "name_windows",
+    "require_span_fields",
     "row_edges",
     "time_range",
-    "with_spans",
+    "unique_names",
 ]
 
 # Inches. Rows shrink from ROW_TALL until the picture has reached AXES_TALL; rows that
@@ -128,7 +128,7 @@ class Layout:
     captions: list[Caption]
     lanes: int
     labels: list[Label]
-    times: Times
+    times: TimeAxis
     machine: Machine | None
 
     def rows_of(self, spans: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -139,10 +139,10 @@ class Layout:
         """What the node of a row is called."""
         id_ = int(self.nodes[row])
         known = self.machine is not None and 0 <= id_ < len(self.machine)
-        return as_written(self.machine.names[id_]) if known else str(id_)  # type: ignore[union-attr]
+        return escape_label(self.machine.names[id_]) if known else str(id_)  # type: ignore[union-attr]
 
 
-def layout_of(
+def compute_layout(
     free: npt.NDArray[Any],
     tasks: npt.NDArray[Any] | None,
     named: dict[str, WindowLike],
@@ -187,7 +187,7 @@ def layout_of(
         captions=[],
         lanes=0,
         labels=[],
-        times=Times(terms[0], first, last),
+        times=TimeAxis(terms[0], first, last),
         machine=terms[1],
     )
     tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
@@ -209,7 +209,7 @@ def layout_of(
     )
 
 
-def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
+def require_span_fields(name: str, rows: Any) -> npt.NDArray[Any]:
     """Rows that say which node and when; TypeError for anything else."""
     names = getattr(getattr(rows, "dtype", None), "names", None) or ()
     if not {"node", "start", "end"} <= set(names):
@@ -218,12 +218,12 @@ def with_spans(name: str, rows: Any) -> npt.NDArray[Any]:
     return cast("npt.NDArray[Any]", rows)
 
 
-def named_windows(windows: Windows | None) -> dict[str, WindowLike]:
+def label_windows(windows: Windows | None) -> dict[str, WindowLike]:
     """The windows by the name that is written beside each, as matplotlib takes it."""
-    return {as_written(name): w for name, w in called_windows(windows).items()}
+    return {escape_label(name): w for name, w in name_windows(windows).items()}
 
 
-def called_windows(windows: Windows | None) -> dict[str, WindowLike]:
+def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
     """The windows by their names."""
     if windows is None:
         return {}
@@ -236,14 +236,14 @@ def called_windows(windows: Windows | None) -> dict[str, WindowLike]:
         if not hasattr(window, "slots"):
             raise TypeError(f"windows must be windows, got {window!r} among them")
     if any(getattr(window, "name", None) for window in found):
-        return by_name([(getattr(w, "name", None), w) for w in found])
+        return unique_names([(getattr(w, "name", None), w) for w in found])
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
         return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 
-def by_name(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
+def unique_names(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
     """Windows by their names; what is called as another has its number too."""
     named: dict[str, WindowLike] = {}
     for i, (name, window) in enumerate(pairs, 1):
@@ -328,7 +328,7 @@ def _lanes(
     return lane, of
 
 
-def next_starts(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def find_room_ends(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """For each part where its free time ends, or the next part begins."""
     parts, last = plan.parts, plan.last
     limits = np.full(parts.size, last)
@@ -351,7 +351,7 @@ def bar_edges(
     return top, top + step
 
 
-def fonts_on(heights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def fit_font_sizes(heights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The font of text on bars of these heights in inches; 0 where none has room."""
     fonts = np.minimum(72 * heights / TEXT_LINE, TEXT_FONT)
     return np.where(fonts < TEXT_LEAST, 0.0, fonts)
@@ -365,7 +365,7 @@ def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[Label]:
     letters = np.array([len(each) for each in words])
     parts = plan.parts
     top, bottom = bar_edges(edges, plan.row, plan.lane, plan.of)
-    fonts = fonts_on(bottom - top)
+    fonts = fit_font_sizes(bottom - top)
     wide = (parts["end"].clip(max=plan.last) - parts["start"]) / plan.inch
     need = (4 + LETTER * fonts * letters[parts["window"]]) / 72
     roomy = np.flatnonzero((wide >= need) & (fonts > 0))

@@ -11,7 +11,12 @@ import numpy.typing as npt
 
 from slotkern.checks import hint_keywords
 from slotkern.extras import extra
-from slotkern.plotting.layout import WindowLike, Windows, named_windows, with_spans
+from slotkern.plotting.layout import (
+    WindowLike,
+    Windows,
+    label_windows,
+    require_span_fields,
+)
 from slotkern.plotting.style import (
     BUSY,
     FAINT,
@@ -19,12 +24,12 @@ from slotkern.plotting.style import (
     FREE,
     INK,
     WINDOW_COLOURS,
-    as_written,
-    checked_path,
+    check_picture_path,
+    escape_label,
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import Times, terms_of, time_of
+from slotkern.plotting.times import TimeAxis, first_terms, parse_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,14 +105,14 @@ def plot_neighbours(
     >>> figure.axes[0].get_title(loc="left")
     'nearest task 2.5 away, farthest 35, on average'
     """
-    target = checked_path(path)
-    free = with_spans("slots", getattr(slots, "slots", slots))
+    target = check_picture_path(path)
+    free = require_span_fields("slots", getattr(slots, "slots", slots))
     if tasks is not None:
-        with_spans("tasks", tasks)
-    named = named_windows(windows)
+        require_span_fields("tasks", tasks)
+    named = label_windows(windows)
     if not named:
         raise ValueError("there is no window to draw")
-    terms = terms_of(slots, *named.values())
+    terms = first_terms(slots, *named.values())
     held = {name: _held(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
     known = np.concatenate(ends)
@@ -115,9 +120,9 @@ def plot_neighbours(
     last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
-        last if horizon is None else time_of(terms[0], horizon, "horizon"),
+        last if horizon is None else parse_time(terms[0], horizon, "horizon"),
     )
-    times = Times(terms[0], *span)
+    times = TimeAxis(terms[0], *span)
 
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + REST for count in rows)
@@ -143,7 +148,7 @@ def plot_neighbours(
     _legend(panels[0], WINDOW_COLOURS[0])
     if title:
         figure.suptitle(
-            as_written(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
+            escape_label(title), fontsize=FONT + 2.5, color=INK, ha="left", x=0.01
         )
     return save_figure(figure, target)
 
@@ -151,7 +156,7 @@ def plot_neighbours(
 def _nodes(window: WindowLike, terms: Terms) -> list[str]:
     """What the nodes of the parts are called."""
     ids = window.slots["node"]
-    return [as_written(each) for each in (terms[1].names[ids] if terms[1] else ids)]
+    return [escape_label(each) for each in (terms[1].names[ids] if terms[1] else ids)]
 
 
 def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:

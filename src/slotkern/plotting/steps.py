@@ -11,8 +11,13 @@ from slotkern._core import prepared
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern.checks import hint_keywords
-from slotkern.plotting.style import as_written, checked_path, new_figure, save_figure
-from slotkern.plotting.times import Times, spread, terms_of
+from slotkern.plotting.style import (
+    check_picture_path,
+    escape_label,
+    new_figure,
+    save_figure,
+)
+from slotkern.plotting.times import TimeAxis, first_terms, time_bounds
 from slotkern.search import step_values
 
 if TYPE_CHECKING:
@@ -76,7 +81,7 @@ def plot_steps(
     >>> figure.axes[0].get_xlabel()
     'start of the window'
     """
-    target = checked_path(path)
+    target = check_picture_path(path)
     pool = prepared(slots)
     starts, values = step_values(
         pool,
@@ -92,7 +97,7 @@ def plot_steps(
     )
     if ax is None:
         ax = new_figure(8, 3.2).subplots()
-    times = Times(terms_of(slots)[0], *spread(starts))
+    times = TimeAxis(first_terms(slots)[0], *time_bounds(starts))
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
     if window is not None:
@@ -104,7 +109,7 @@ def plot_steps(
             xytext=(8, 6),
             color=CHOSEN,
         )
-        ax.set_ylabel(as_written(f"best {window.criterion}"))
+        ax.set_ylabel(escape_label(f"best {window.criterion}"))
     if times.clock is not None:
         times.dress(ax)
     ax.set_xlabel(times.label.replace("time", "start of the window"))
@@ -114,5 +119,5 @@ def plot_steps(
     return save_figure(figure, target)
 
 
-def _when(times: Times, start: float) -> str:
+def _when(times: TimeAxis, start: float) -> str:
     return f"{start:g}" if times.clock is None else times.words(start)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "as_written",
     "boxes",
-    "checked_path",
-    "name_axes",
+    "check_picture_path",
+    "escape_label",
+    "label_axes",
     "new_figure",
     "save_figure",
 ]
@@ -38,7 +38,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 FONT = 8.5
 
 
-def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
+def check_picture_path(path: str | os.PathLike[str] | None) -> Path | None:
     """Refuse a picture that cannot be written, before anything is searched or drawn."""
     if path is None:
         return None
@@ -51,7 +51,7 @@ def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
     return target
 
 
-def as_written(text: object) -> str:
+def escape_label(text: object) -> str:
     """The text for matplotlib to show as it is.
 
     A dollar sign begins no formula, and a line at its beginning hides no entry of a
@@ -63,12 +63,12 @@ def as_written(text: object) -> str:
 
 def new_figure(width: float, height: float, dpi: int = 130) -> Figure:
     """Return an empty figure of so many inches, which notebooks show by itself."""
-    from slotkern.plotting.picture import Picture
+    from slotkern.plotting.notebook_figure import NotebookFigure
 
-    return Picture(figsize=(width, height), dpi=dpi, layout="constrained")
+    return NotebookFigure(figsize=(width, height), dpi=dpi, layout="constrained")
 
 
-def name_axes(ax: Axes, across: str, up: str) -> None:
+def label_axes(ax: Axes, across: str, up: str) -> None:
     """Say what the axes are, without a frame."""
     ax.set_xlabel(across, color=INK)
     ax.set_ylabel(up, color=INK)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from slotkern.machine.terms import Terms
 
-__all__ = ["Times", "spread", "terms_of", "time_of"]
+__all__ = ["TimeAxis", "first_terms", "parse_time", "time_bounds"]
 
 TICKS = 8
 
 
-def terms_of(*things: Any) -> Terms:
+def first_terms(*things: Any) -> Terms:
     """The first clock and the first machine that some things have."""
 
     def first(name: str) -> Any:
@@ -38,7 +38,7 @@ def terms_of(*things: Any) -> Terms:
     return first("clock"), first("machine")
 
 
-def time_of(clock: Clock | None, value: Any, name: str) -> float:
+def parse_time(clock: Clock | None, value: Any, name: str) -> float:
     """A time, given as a number or as a date, in the clock's numbers.
 
     Raises
@@ -53,7 +53,7 @@ def time_of(clock: Clock | None, value: Any, name: str) -> float:
     return float(value)
 
 
-class Times:
+class TimeAxis:
     """How the times between two are told."""
 
     def __init__(self, clock: Clock | None, first: float, last: float) -> None:
@@ -103,17 +103,17 @@ class Times:
             ax.xaxis.set_major_locator(MaxNLocator(nbins=TICKS, steps=[1, 2, 5, 10]))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: self.words(x)))
         else:
-            from slotkern.plotting.dates import Dates, DateTicks, DateWords
+            from slotkern.plotting.dates import ConciseDates, DateScale, DateTicks
 
-            dates = Dates(self.clock)
+            dates = DateScale(self.clock)
             ax.xaxis.set_major_locator(DateTicks(dates, TICKS))
-            ax.xaxis.set_major_formatter(DateWords(dates))
+            ax.xaxis.set_major_formatter(ConciseDates(dates))
             ax.xaxis.get_offset_text().set_fontsize(FONT - 0.5)
         ax.format_xdata = self.words  # type: ignore[assignment,method-assign]
         ax.set_xlabel(self.label, fontsize=FONT, color=INK)
 
 
-def spread(values: NDArray[np.float64]) -> tuple[float, float]:
+def time_bounds(values: NDArray[np.float64]) -> tuple[float, float]:
     """The first and the last of some times, never the same."""
     known = values[np.isfinite(values)]
     first, last = float(known.min(initial=0)), float(known.max(initial=0))

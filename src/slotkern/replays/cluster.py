@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import integer, shown
+from slotkern.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
-from slotkern.notes import log
 from slotkern.traces.clean import partial_records, width_of
 from slotkern.traces.free_slots import is_said, most_at_once, second_of
 from slotkern.traces.read import Trace

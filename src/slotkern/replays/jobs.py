@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import hint_keywords, integer, number, one_of
+from slotkern.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.jobs import is_table
-from slotkern.notes import log
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.clean import partial_records, width_of
 from slotkern.traces.read import SWF, Trace

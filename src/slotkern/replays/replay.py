@@ -10,7 +10,7 @@ import numpy as np
 
 from slotkern import _replay
 from slotkern.checks import hint_keywords
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.replays.cluster import Cluster, cluster_of
 from slotkern.replays.cycles import CyclePolicy, place_cycles
 from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of

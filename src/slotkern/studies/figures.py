@@ -12,7 +12,13 @@ from typing import Any
 from slotkern.extras import extra
 from slotkern.files.whole import make_folder
 from slotkern.plotting.layout import LETTER
-from slotkern.plotting.style import FAINT, SUFFIXES, as_written, new_figure, save_figure
+from slotkern.plotting.style import (
+    FAINT,
+    SUFFIXES,
+    escape_label,
+    new_figure,
+    save_figure,
+)
 from slotkern.studies.experiment import Metric, describe, experiment_of
 from slotkern.studies.study import Setting, Study, short_names
 from slotkern.studies.summary import Comparison, Summary
@@ -172,7 +178,7 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
             panels[0].autoscale(axis="y")  # over all curves, not the first alone
             panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))
         units = dict.fromkeys(describe(summary.study, m).unit for m in metrics)
-        panels[0].set_ylabel(as_written(", ".join(filter(None, units))))
+        panels[0].set_ylabel(escape_label(", ".join(filter(None, units))))
     _add_legend(figure, panels)
     return figure
 
@@ -185,7 +191,7 @@ def _panels(
     rows = -(-count // columns)
     figure = new_figure(1.2 + 3.4 * columns, 0.9 + 3.0 * rows, dpi=150)
     if study.titles:
-        figure.suptitle(as_written(record.get("title", study.title)))
+        figure.suptitle(escape_label(record.get("title", study.title)))
     panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for panel in panels[count:]:
         panel.set_axis_off()
@@ -233,7 +239,7 @@ def _bars(
     marks: Marks,
 ) -> None:
     """Draw one bar for each algorithm, with error bar and published value."""
-    labels = {a.name: as_written(a.label) for a in setting.algorithms}
+    labels = {a.name: escape_label(a.label) for a in setting.algorithms}
     got = [summary.estimate(setting, name, metric) for name in names]
     ran = {n: e.count + e.missing for n, e in zip(names, got, strict=True)}
     for name, cycles in ran.items():  # the papers' algorithms run on the first only
@@ -291,7 +297,7 @@ def _curves(
         lines.setdefault(rest, []).append(index)
     x = _along(panel, settings, record.get("divide", 1))
     if "axis" in record:
-        panel.set_xlabel(as_written(record["axis"]))
+        panel.set_xlabel(escape_label(record["axis"]))
     chosen = names[:1] if metric.shared else names
     for colour, name in enumerate(chosen, first or 0):
         for style, (rest, line) in zip(itertools.cycle(_LINES), lines.items()):
@@ -310,7 +316,7 @@ def _curves(
                 marker="o",
                 ms=4,
                 capsize=3,
-                label=as_written(", ".join([*words, *rest])),
+                label=escape_label(", ".join([*words, *rest])),
             )
     panel.errorbar([], [], [], **_ERRORS)
     at = {(s.name, n): x for s, x in zip(settings, x, strict=True) for n in names}
@@ -330,7 +336,7 @@ def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[f
     path = next(iter(settings[0].values), "")
     values = [setting.values.get(path, setting.name) for setting in settings]
     words = short_names(settings[0].values).get(path, "").replace("_", " ")
-    panel.set_xlabel(as_written(words.replace(".", ": ")))
+    panel.set_xlabel(escape_label(words.replace(".", ": ")))
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
         whole = divide == 1 and all(isinstance(value, int) for value in values)
         locator = panel.xaxis.get_major_locator()
@@ -346,7 +352,7 @@ def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[f
             panel.set_xticks(places, map("{:g}".format, places))
         return numbers
     ticks = list(dict.fromkeys(map(str, values)))
-    told = [as_written(textwrap.fill(tick, _WORDS)) for tick in ticks]
+    told = [escape_label(textwrap.fill(tick, _WORDS)) for tick in ticks]
     panel.set_xticks(range(len(ticks)), told)
     if sum(min(len(tick), _WORDS) for tick in ticks) > _WORDS:  # else they overlap
         panel.tick_params(axis="x", labelrotation=35)
@@ -378,11 +384,11 @@ def _times(
         for index, (label, curve) in enumerate(points.items()):
             style: dict[str, Any] = {"marker": "o", "ms": 4, "color": f"C{index}"}
             # Through the gaps one sees a curve that lies below.
-            style |= {"linestyle": _LINES[index % 2], "label": as_written(label)}
+            style |= {"linestyle": _LINES[index % 2], "label": escape_label(label)}
             along = [x[name] for name in curve]
             for panel in (log,) if label == apart else (linear, log):
                 panel.plot(along, list(curve.values()), **style)
-        without = f"\nwithout {as_written(apart)}" if apart else ""
+        without = f"\nwithout {escape_label(apart)}" if apart else ""
         linear.set_title(title + without, fontsize=9)
         linear.set_ylim(bottom=0)
         _along(log, settings)
@@ -469,4 +475,4 @@ def _axis_label(metric: Metric) -> str:
     """Return the metric's name with its unit."""
     break_ = "\n" if len(metric.label) > 20 else " "  # the axis is not that tall
     told = f"{metric.label}{break_}({metric.unit})" if metric.unit else metric.label
-    return as_written(told)
+    return escape_label(told)

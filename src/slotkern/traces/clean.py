@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import one_of
-from slotkern.notes import log
+from slotkern.logger import log
 from slotkern.traces.read import Trace
 
 __all__ = ["REPAIRS", "clean_trace", "partial_records", "width_of"]

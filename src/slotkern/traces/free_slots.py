@@ -15,10 +15,10 @@ from slotkern._replay import replay
 from slotkern.checks import hint_keywords, integer
 from slotkern.environment import Price, Uniform
 from slotkern.files.whole import AnyPath, as_path
+from slotkern.logger import log
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
-from slotkern.notes import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 from slotkern.slots import make_slots

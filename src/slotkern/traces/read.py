@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import hint_keywords, integer, one_of
 from slotkern.files.whole import AnyPath, as_path, open_whole, refuse_folder
+from slotkern.logger import log
 from slotkern.machine.clock import Clock
-from slotkern.notes import log
 from slotkern.shown import Drawn
 from slotkern.shown_table import Table
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from slotkern.checks import hint_keywords, integer, visible
 from slotkern.files.whole import AnyPath, as_path, open_whole
-from slotkern.plotting.times import time_of
+from slotkern.plotting.times import parse_time
 from slotkern.viewer.packed import described, packed, text_of
 from slotkern.viewer.things import ground_of, items_of, own_items
 
@@ -167,7 +167,7 @@ def view(
     ground = ground_of(slots, tasks)
     items = own_items(slots) if windows is None else items_of(windows)
     clock = ground.clock or items.clock
-    edge = None if horizon is None else time_of(clock, horizon, "horizon")
+    edge = None if horizon is None else parse_time(clock, horizon, "horizon")
     free, count = len(ground.free), len(items)
     nodes = len(np.union1d(ground.nodes, items.parts["node"]))
     says = ", ".join(

@@ -17,7 +17,7 @@ from slotkern.batch.schedule import Schedule
 from slotkern.checks import shown
 from slotkern.environment.generate import Environment
 from slotkern.machine.spans import FreeSlots, why_busy
-from slotkern.plotting.layout import by_name, called_windows, with_spans
+from slotkern.plotting.layout import name_windows, require_span_fields, unique_names
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
@@ -96,8 +96,10 @@ def _ground(
     **more: Any,
 ) -> Ground:
     """The ground of free slots; where tasks are given, the rest is not known."""
-    free = with_spans("slots", getattr(slots, "slots", slots))
-    busy = no_spans() if tasks is None else spans_of(with_spans("tasks", tasks))
+    free = require_span_fields("slots", getattr(slots, "slots", slots))
+    busy = (
+        no_spans() if tasks is None else spans_of(require_span_fields("tasks", tasks))
+    )
     clock, machine = (_term(name, thing, slots) for name in ("clock", "machine"))
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # also those that are never free
@@ -177,7 +179,7 @@ def items_of(thing: Any) -> Items:
             return _table(thing)
         case SlotPool():
             return _owned(thing)
-    return _windows(called_windows(thing))
+    return _windows(name_windows(thing))
 
 
 def own_items(thing: Any) -> Items:
@@ -255,7 +257,7 @@ def _table(windows: WindowTable) -> Items:
     if windows.names is not None:
         called = [windows.names[row] for row in there.tolist()]
         if any(called):
-            names = list(by_name([(name, None) for name in called]))
+            names = list(unique_names([(name, None) for name in called]))
     terms = windows.terms or (None, None)
     figures = (*_TIMES, *_FIGURES)
     fields = _fields(
@@ -277,7 +279,7 @@ def _table(windows: WindowTable) -> Items:
 def _owned(pool: SlotPool) -> Items:
     """What is booked for owners, a colour each; a reservation has its owner's name."""
     pairs = pool._owned()
-    named = by_name([(window.name or owner, window) for window, owner in pairs])
+    named = unique_names([(window.name or owner, window) for window, owner in pairs])
     items = _windows(named)
     owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
     groups = Groups("owner", owners.tolist(), of) if len(pairs) else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["SHAPES", "among", "counted"]
+__all__ = ["SHAPES", "complete_from", "format_count"]
 
 SHAPES = ("ragged", "square")
 
 
-def among(words: Iterable[str]) -> Callable[[str], list[str]]:
+def complete_from(words: Iterable[str]) -> Callable[[str], list[str]]:
     """Return what completes an option that takes one of the words.
 
     Parameters
@@ -25,7 +25,7 @@ def among(words: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-def counted(count: int, thing: str) -> str:
+def format_count(count: int, thing: str) -> str:
     """Return so many things in words.
 
     Examples

@@ -24,7 +24,7 @@ from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
 from slotkern.plotting.front import plot_front
 from slotkern.plotting.gantt import plot_gantt
-from slotkern.plotting.layout import by_name
+from slotkern.plotting.layout import unique_names
 from slotkern.replays.result import Replay
 from slotkern.slots import SLOT
 from slotkern.traces.free_slots import TraceSlots
@@ -33,12 +33,12 @@ from slotkern.traces.read import Trace
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture_of"]
+__all__ = ["draw_result"]
 
 
-def picture_of(thing: Any, *arguments: Any, **options: Any) -> Figure:
+def draw_result(thing: Any, *arguments: Any, **options: Any) -> Figure:
     """Return the picture of a thing, by the function that draws such."""
-    for kinds, draw in _PICTURES:
+    for kinds, draw in _DRAWERS:
         if isinstance(thing, kinds):
             return draw(thing, *arguments, **options)
     raise TypeError(f"there is no picture of {type(thing).__name__}")
@@ -63,7 +63,7 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
             (f"{owner}, {window.name}" if window.name else owner, window)
             for window, owner in sorted(thing._owned(), key=lambda pair: pair[1])
         ]
-        windows = by_name(owned)
+        windows = unique_names(owned)
     return plot_gantt(thing, windows, **options)
 
 
@@ -97,7 +97,7 @@ def _community(thing: CommunityRun, **options: Any) -> Figure:
 
 
 #: The first kind that a thing is of says how it is drawn.
-_PICTURES: tuple[tuple[Any, Callable[..., Figure]], ...] = (
+_DRAWERS: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
     (Front, plot_front),
     ((Window, WindowTable), _windows),

@@ -9,10 +9,10 @@ from slotkern.extras import extra
 with extra():
     from matplotlib.figure import Figure
 
-__all__ = ["Picture"]
+__all__ = ["NotebookFigure"]
 
 
-class Picture(Figure):
+class NotebookFigure(Figure):
     """A figure without pyplot, which notebooks show as what a cell returns.
 
     With ``%matplotlib inline`` they have their own way for figures, and take it instead
