@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# What is imported on first use, so that `import slotkern` stays light. No module is
-# called as something public: importing it would hide that.
+# Names that are imported on first use, which keeps `import slotkern` fast. No module has
+# the name of a public object, because importing the module would hide the object.
 _LAZY = {
     "_bookings": ("Bookings",),
     "_pool": ("SlotPool",),

@@ -1,4 +1,8 @@
-"""Several windows for one request: by one sweep, or the best, cut, the best again."""
+"""Several windows for one request that share no slot time.
+
+Two schemes: one sweep that finds all windows of CSA or MultipleBest; or repeated
+searches for the best window, each of which is cut out before the next search.
+"""
 
 from __future__ import annotations
 
@@ -43,32 +47,32 @@ def find_alternatives(
     limit: int | None = None,
     **options: Any,
 ) -> Alternatives:
-    """Windows for one request that share no slot time.
+    """Find windows for one request that share no slot time.
 
     Parameters
     ----------
     slots : structured array or SlotPool
         As for `find_window`. Neither is changed.
     request : Request
-        What the job asks for.
+        The job.
     criterion : optional
         ``"first"`` finds all windows of the papers' CSA (ragged, by AMP) and
         MultipleBest (square, by FirstFit) in one sweep. Any other criterion that
-        `find_window` takes: the best window, then the best of what is left when it is
-        cut out, and so on.
+        `find_window` takes: the best window, then the best window of the remaining
+        slot time, and so on.
     shape : {"square", "ragged"}
         As for `find_window`.
     method : {"exact", "lite", "published"}
         As for `find_window`; anything but ``"exact"`` searches and cuts repeatedly.
     limit : int, optional
-        The most windows; None for all.
+        The largest number of windows; None for all.
     **options
         As for `find_window`.
 
     Returns
     -------
     Alternatives
-        A sequence of windows in the order they were found; empty when nothing fits.
+        A sequence of windows in the order they were found; empty if nothing fits.
         ``Window.slots["row"]`` is the row of the array passed.
 
     Raises
@@ -108,7 +112,7 @@ def find_alternatives(
         limit = integer("limit", limit, least=0)
     one_sweep = isinstance(criterion, str) and criterion == "first"
     if one_sweep and method == "exact" and not request.limits:
-        if options:  # their names and values
+        if options:  # checks their names and values
             find_window(slots, request, "first", shape=shape, **options)
         return first_alternatives(slots, request, shape, limit)
     return _best_and_cut(slots, request, criterion, shape, method, limit, options)
@@ -167,7 +171,7 @@ def _undecided_after(count: int, error: UndecidedError) -> UndecidedError:
 def _arrays_as_fields(
     table: NDArray[np.void], request: Request, criterion: Any
 ) -> tuple[NDArray[np.void], Request, Any]:
-    """What has one value a row as fields of the slots: such follow them when cut."""
+    """Store arrays with one value per row as fields, which remnants of slots inherit."""
     value = criterion.criterion if isinstance(criterion, Minimize) else criterion
     sums = [limit.of for limit in request.limits]
     arrays = [a for a in (request.where, value, *sums) if isinstance(a, np.ndarray)]
@@ -175,11 +179,11 @@ def _arrays_as_fields(
         return table, request, criterion
     dtype: Any = table.dtype
     names = [*dtype.names]
-    offsets = [dtype.fields[name][1] for name in names]  # as they are: C functions look
+    offsets = [dtype.fields[name][1] for name in names]  # compiled criteria use them
     formats = [dtype[name] for name in names]
     size = dtype.itemsize + -dtype.itemsize % 8
     for k, array in enumerate(arrays):
-        names.append(f"{max(names, key=len)}_")  # longer than any other
+        names.append(f"{max(names, key=len)}_")  # longer than any other, hence unique
         offsets.append(size + 8 * k)
         formats.append(array.dtype)
     wide = np.zeros(

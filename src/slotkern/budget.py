@@ -1,4 +1,4 @@
-"""The budget of a job from the price that its owner would pay for a slot."""
+"""The budget of a job from a price for each slot: S = F T n (AMP, section 2.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["job_budget"]
 def job_budget(
     nodes: int, volume: float, *, price: float, performance: float = 1.0
 ) -> float:
-    """The money for a whole window at a price for each slot: S = F T n.
+    """Compute the budget of a whole window from a price for each slot: S = F T n.
 
     A request with this budget may pay more for one slot and less for another (the
     papers' AMP); one with ``max_price=price`` may not (ALP).
@@ -18,14 +18,14 @@ def job_budget(
     Parameters
     ----------
     nodes : int
-        How many slots the window has: n.
+        Number of slots of the window: n.
     volume : float
         Work on each node.
     price : float
-        What a slot may cost on average, in money per time unit: F.
+        The mean price of a slot, in money per time unit: F.
     performance : float
-        Of the slowest node that would do, in work per time unit, as
-        ``min_performance`` of the request; it makes the time T = volume / performance.
+        Performance of the slowest acceptable node, in work per time unit, as
+        ``min_performance`` of the request; it yields the time T = volume / performance.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def job_budget(
     Examples
     --------
     >>> import slotkern as sk
-    >>> sk.job_budget(5, 300, price=2, performance=2)  # that of section 3.1
+    >>> sk.job_budget(5, 300, price=2, performance=2)  # the example of section 3.1
     1500.0
     """
     for name, value in (

@@ -1,4 +1,4 @@
-"""The cardinality-constrained knapsack by itself: n items within a budget."""
+"""The knapsack with a fixed number of items: choose n items within a budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slotkern.checks import hint_keywords
 __all__ = ["Choice", "choose", "choose_each"]
 
 Method = Literal["auto", "table", "search"]
-#: Weights, one an item, and what their sum over the chosen must be at most or at least.
+#: Weights, one per item; the relation; and the limit on the sum of the chosen weights.
 SumLimit = tuple[ArrayLike, Literal["<=", ">="], float]
 MEMORY_LIMIT = 256 * 2**20
 
@@ -41,42 +41,42 @@ def choose(
     Parameters
     ----------
     cost : array_like of float, shape (m,)
-        What each item costs, >= 0.
+        The cost of each item, >= 0.
     value : array_like of float, shape (m,)
-        What each item is worth; may be negative.
+        The value of each item; may be negative.
     n : int
-        How many items, at least 1.
+        The number of items to choose, at least 1.
     budget : float
-        The most money for all of them; may be inf.
+        The largest total cost; may be inf.
     gap : float, optional
-        An answer is good enough if no other is better by more than this share of
-        its own value.
+        Relative tolerance: the search may stop once no other choice is better by more
+        than this share of the value found.
     max_work : int, optional
         Stop after about this many units of work: a unit is a node of the search, a
         state of the dynamic program or 48 cells of the table. Work is counted, not
-        timed, so the answer is the same on every machine. Method "table" takes the work
-        that its table needs.
+        timed, so the answer is the same on every machine. Method "table" always spends
+        the work that its table needs.
     memory_limit : float, optional
-        Bytes that the dynamic program may take, 256 MiB by default.
+        Largest size of the dynamic program in bytes, 256 MiB by default.
     method : {"auto", "table", "search"}, optional
         "table" is the dynamic program of eq. (2) over integer costs, O(m n budget) time
         and about m n budget / 8 bytes; "search" is branch and bound with core lists,
         for any costs; "auto" searches for up to half of the work that the table would
-        need, and then takes the table, if there is one within `memory_limit` and
-        `max_work`.
+        need, and then builds the table if it fits `memory_limit` and `max_work`.
     limits : sequence of (weights, "<=" or ">=", amount), optional
         Further limits, up to 7: the sum of the chosen items' weights is at most, or at
-        least, that amount. Weights are any finite numbers, one an item, as storage,
-        energy or licences. Such a choice is found by branch and bound alone; `max_work`
-        is 2**24 units then unless it is given.
+        least, the amount. Weights are any finite numbers, one per item, such as
+        storage, energy or licences. These choices are found by branch and bound alone,
+        with `max_work` = 2**24 units by default.
 
     Returns
     -------
     Choice or None
         None if no n items fit. Otherwise ``rows`` (ascending), ``value``, ``cost``,
         ``proven`` and ``bound``. `proven` is False only if a limit ended the search
-        (`max_work`, `memory_limit`, or else ten million states): the answer is then the
-        best one found, and `bound` says how much better another could be.
+        (`max_work`, `memory_limit`, or by default ten million states): the answer is
+        then the best one found, and `bound` is an upper bound on the value of any
+        choice.
 
     Raises
     ------
@@ -85,19 +85,21 @@ def choose(
     ValueError, TypeError
         For a NaN or infinite value, a negative or infinite cost (naming the row),
         lengths that differ, n < 1, sums that overflow; for method "table" also costs
-        that are not integers, a table beyond `memory_limit`, and limits. For limits
-        that are too many, of another length, or not finite (naming limit and row).
+        that are not integers, a table larger than `memory_limit`, or limits; for more
+        than 7 limits, and for weights of another length or not finite (naming limit and
+        row).
 
     Notes
     -----
     The sums of costs and of limits are exact, rounded once (`math.fsum`). A sum meets
-    the budget, or an amount, if it exceeds it by at most 2^-50 of it, which is what
-    decimals lose when they become doubles: 100 items of 4.35 meet 435. The value is
-    summed in ascending order of (cost, row). Of choices with one value any may be the
-    answer, always the same. Whole values are compared exactly as long as n + 2 times
-    the largest is below 2**53. Items too dear for any choice change nothing. Bounds
-    under several limits come from the relaxation with a multiplier for each; three or
-    more limits whose sums the values follow closely may stay unproven.
+    the budget, or an amount, if it exceeds it by at most 2^-50 of it, which is the
+    rounding error of decimals that are stored as doubles: 100 items of 4.35 meet 435.
+    The value is summed in ascending order of (cost, row). Among choices of equal value
+    the result is unspecified but deterministic. Integral values are compared exactly
+    while n + 2 times the largest is below 2**53. Items that cost too much for any
+    choice do not affect the result. Bounds under several limits come from the
+    Lagrangian relaxation with one multiplier per limit; with three or more limits whose
+    sums follow the values closely the result may stay unproven.
 
     Values that follow real-valued costs exactly (subset sum) are hard to prove: give a
     `gap`. Time is typically O(m + n log m) for the bound and
@@ -134,11 +136,11 @@ def choose_each(
     memory_limit: float = MEMORY_LIMIT,
     method: Method = "auto",
 ) -> list[Choice | None]:
-    """`choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k.
+    """Solve `choose` for 1, 2, ..., n items: entry k - 1 is the best choice of k items.
 
-    One table answers all of them; "auto" takes it if searches for each number of items
-    together need more than half of its work. `max_work` holds for all together.
-    Parameters and errors as for `choose`; n is at most 10,000,000.
+    One table answers all sizes; "auto" builds it if separate searches need more than
+    half of its work. `max_work` is shared by all sizes. Parameters and errors are those
+    of `choose`; n is at most 10,000,000.
 
     Returns
     -------

@@ -1,4 +1,8 @@
-"""Criteria of the user's own, and what `find_window` makes of every kind."""
+"""The user's own criteria, and the valuation that every criterion compiles to.
+
+A criterion is a name, a column, an array of one value per slot or a function; the
+kernel needs a kind, its data and the sign of the sum (`Valuation`).
+"""
 
 from __future__ import annotations
 
@@ -27,14 +31,19 @@ from slotkern.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
 
-#: Criteria that depend on where between its neighbours a window lies.
+#: Criteria whose value depends on the distances of a window to its neighbours.
 PLACEMENT_CRITERIA = {
     name: value.doc for name, value in NAMED_VALUES.items() if value.moving
 }
 
 
 class Valuation(NamedTuple):
-    """What the kernel is told: the kind, its data, the sign of the sum, and a name."""
+    """A criterion compiled for the kernel.
+
+    `worth` is its kind ("column", "function" or a named value), `data` the column or
+    the capsule, `sign` +1 to maximize the sum and -1 to minimize it, and `fixed` is
+    True if the value depends on the slot alone.
+    """
 
     worth: str
     data: Any
@@ -45,7 +54,7 @@ class Valuation(NamedTuple):
 
 @dataclass(frozen=True)
 class Minimize:
-    """A criterion whose sum is to be as small as possible; made by `minimize`."""
+    """A criterion whose sum is minimized; made by `minimize`."""
 
     criterion: Any
 
@@ -54,22 +63,22 @@ class Minimize:
 
 
 def minimize(criterion: Any) -> Minimize:
-    """Turn a criterion round: its sum over the window is minimized.
+    """Reverse a criterion: its sum over the window is minimized.
 
     Parameters
     ----------
     criterion : str, array of float64, or a function made by `criterion`
-        A field's name, one value a row, or a criterion of your own.
+        A field's name, one value per row, or a function made by `criterion`.
 
     Returns
     -------
     Minimize
-        To be given to `find_window`.
+        A criterion for `find_window`.
 
     Raises
     ------
     TypeError
-        For what `minimize` made already.
+        If `criterion` is already the result of `minimize`.
 
     Examples
     --------
@@ -87,7 +96,7 @@ def minimize(criterion: Any) -> Minimize:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A compiled criterion of the user's own; made by `criterion`."""
+    """A criterion compiled from a Python function; made by `criterion`."""
 
     function: Callable[..., float]
     uses_start: bool
@@ -101,16 +110,16 @@ class Criterion:
         return visible(f"criterion({self.name})")
 
     def __call__(self, *arguments: Any) -> float:
-        """The plain Python function, for trying it out."""
+        """Call the plain Python function, for trying it out."""
         return self.function(*arguments)
 
     @property
     def fixed(self) -> bool:
-        """Whether the value depends on the slot alone, as a column's does."""
+        """Whether the value depends on the slot alone, like a column."""
         return not self.uses_start and not _looks_at_length(self.function)
 
     def __reduce__(self) -> Any:
-        # With @criterion this object is found where pickle looks for its function.
+        # A function decorated with @criterion is found by name, as pickle requires.
         plain = getattr(self.function, "py_func", self.function)
         module, name = plain.__module__, getattr(plain, "__name__", "")
         if getattr(sys.modules.get(module), name, None) == self:
@@ -118,7 +127,7 @@ class Criterion:
         return Criterion, (self.function, self.uses_start)
 
     def capsule(self, dtype: np.dtype[np.void]) -> Any:
-        """The function compiled for slots of this dtype, as a capsule."""
+        """Compile the function for slots of this dtype; returns a capsule."""
         return _compiled(self.function, self.uses_start, dtype).capsule
 
 
@@ -135,24 +144,24 @@ def criterion(
 def criterion(
     function: Callable[..., float] | None = None, /, *, uses_start: bool = False
 ) -> Criterion | Callable[[Callable[..., float]], Criterion]:
-    """Make a criterion of a Python function, compiled with numba.
+    """Make a criterion from a Python function, compiled with numba.
 
     The values of a window's n slots are summed, and the sum is maximized; `minimize`
-    turns that round. No Python runs while the kernel searches.
+    reverses that. No Python code runs while the kernel searches.
 
     Parameters
     ----------
     function : callable
-        ``f(slot, length)`` gives the value of using a slot for `length`; `slot` is a
-        record with all fields of the array. With ``uses_start`` it is
-        ``f(slot, start, length)`` and is evaluated anew at each step.
+        ``f(slot, length)`` returns the value of using a slot for `length`; `slot` is a
+        record with all fields of the array. With ``uses_start`` the signature is
+        ``f(slot, start, length)``, and the function is evaluated at every step.
     uses_start : bool
         Whether the value depends on the start of the window.
 
     Returns
     -------
     Criterion
-        To be given to `find_window`.
+        A criterion for `find_window`.
 
     Raises
     ------
@@ -165,9 +174,9 @@ def criterion(
     Notes
     -----
     The function is compiled once for each dtype of slots (about a second). A static one
-    is called once a slot and group of performance, and once more for the parts of the
-    answer; one that does not use `length` at all, once a slot. ``method="lite"`` and
-    `step_values` call it at every step.
+    is called once per slot and performance group, and once more for the parts of the
+    result; one that does not use `length` is called once per slot. ``method="lite"``
+    and `step_values` call it at every step.
 
     Examples
     --------
@@ -187,14 +196,14 @@ def criterion(
 
 
 def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
-    """Check that it is a function at all."""
+    """Make a criterion of a function; raises TypeError for anything else."""
     if not callable(function):
         raise TypeError(f"criterion needs a function, got {function!r}")
     return Criterion(function, bool(uses_start))
 
 
 def known_criteria() -> list[str]:
-    """The names of the built-in criteria."""
+    """Return the names of the built-in criteria."""
     return [*CRITERIA, *NAMED_VALUES]
 
 
@@ -205,17 +214,17 @@ def values_of_windows(
     parts: NDArray[np.void],
     lengths: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], bool]:
-    """What windows found among these slots are worth, and whether more is better.
+    """Compute the values of windows, and whether more is better.
 
     Parameters
     ----------
     criterion
-        As `find_window` takes it, but for the names of `known_criteria` that are no
-        placement criterion: those are attributes of windows.
+        As for `find_window`, except the names of `known_criteria` that are not
+        placement criteria: those are attributes of windows.
     pool : PreparedSlots
         The slots that were searched.
     rows, lengths : arrays, shape (k, n)
-        The row of `pool` that holds each part, and how long it runs.
+        The row of `pool` that holds each part, and the length of the part.
     parts : structured array, shape (k, n)
         As `Alternatives.parts`.
     """
@@ -235,7 +244,7 @@ def values_of_windows(
             np.ascontiguousarray(a).ravel() for a in (rows, parts["start"], lengths)
         )
         values = part_values(pool, worth, data, name, *flat).reshape(rows.shape)
-    # In the order of cost, one after the other, as a search sums them.
+    # Sum in order of cost, sequentially, as a search does, to get the same rounding.
     order = np.argsort(parts["cost"], axis=1, kind="stable")
     totals = np.take_along_axis(values, order, axis=1).cumsum(axis=1)[:, -1]
     return totals, sign > 0
@@ -248,7 +257,7 @@ class _Compiled(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _looks_at_length(function: Callable[..., float]) -> bool:
-    """Whether a static function uses its second argument, as numba reads it."""
+    """Return whether the code of a static function reads its second argument."""
     with extra():
         from numba.core import compiler, ir
     read = compiler.run_frontend(getattr(function, "py_func", function))
@@ -259,7 +268,7 @@ def _looks_at_length(function: Callable[..., float]) -> bool:
         for statement in block.body
         if not isinstance(
             getattr(statement, "value", None), ir.Arg
-        )  # where it comes in
+        )  # the assignment of the argument itself
         for variable in statement.list_vars()
     )
 
@@ -280,7 +289,7 @@ def _compiled(
     pointer, real = numba.types.CPointer(record), numba.types.float64
     out = numba.types.CPointer(real)
 
-    # The kernel wants a status: an exception must not get lost in machine code.
+    # The kernel expects a status: exceptions cannot cross machine code.
     if uses_start:
 
         @numba.njit
@@ -315,7 +324,7 @@ def _compiled(
         text = STATIC_SIGNATURE
     try:
         compiled = numba.cfunc(signature)(entry)
-    except KeyError as error:  # numba's way to say that a record has no such field
+    except KeyError as error:  # numba raises this for a missing field of a record
         raise TypeError(
             f"criterion {title} does not compile: slots have no field {error}"
         ) from error
@@ -329,7 +338,7 @@ def _compiled(
 
 
 def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
-    """One finite float64 a row, or one clear error."""
+    """Return the values as one finite float64 per row, or raise an error."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"criterion {name} must hold numbers, got dtype {array.dtype}")
@@ -348,10 +357,10 @@ def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
 
 
 def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valuation:
-    """Find out what kind of criterion this is.
+    """Determine the kind, the data and the sign of a criterion.
 
     A string names a built-in criterion or a numeric field, or is "minimize(field)"; an
-    array holds one value a row; a Criterion or a capsule is a function.
+    array holds one value per row; a Criterion or a capsule is a function.
     """
     if isinstance(criterion, Minimize):
         inner = valuation_of(criterion.criterion, pool, known)

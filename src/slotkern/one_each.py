@@ -1,4 +1,4 @@
-"""One row of each class under a limit: the multiple-choice knapsack."""
+"""The multiple-choice knapsack: one row of each class within a limit on the weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slotkern.shown_table import Table
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
-#: The most points of a curve that is sampled: each is a choice of its own.
+#: The largest number of points of a sampled curve; each needs a search of its own.
 MOST_POINTS = 100_000
 
 
@@ -30,28 +30,28 @@ def choose_one_each(
     gap: float = 0.0,
     max_work: int | None = None,
 ) -> OneEach:
-    """Choose one row of each class, of the least value, within a limit on the weight.
+    """Choose one row of each class with the least total value, within a weight limit.
 
-    This is how a batch of jobs is given one alternative each (Toporkov et al. 2014,
-    eq. 1, and eqs. 6 to 9 with cost and time as value and weight):
-    ``sum(value[rows])`` is least while ``sum(weight[rows]) <= limit``, with exactly one
-    row out of each class, for any finite real numbers.
+    This selects one alternative for each job of a batch (Toporkov et al. 2014, eq. 1,
+    and eqs. 6 to 9 with cost and time as value and weight): minimize
+    ``sum(value[rows])`` subject to ``sum(weight[rows]) <= limit``, with exactly one row
+    of each class, for any finite real numbers.
 
     Parameters
     ----------
     value : array_like of float, shape (m,)
-        What each row contributes to what is minimized.
+        The contribution of each row to the minimized sum.
     weight : array_like of float, shape (m,)
-        What each row takes of the limit; may be negative.
+        The contribution of each row to the limited sum; may be negative.
     first : array_like of int, shape (k + 1,)
         Class i has the rows ``first[i]`` to ``first[i + 1]``, at least one.
     limit : float
-        The most that the weights may sum to; may be inf.
+        The largest total weight; may be inf.
     maximize : bool, optional
-        The largest value instead.
+        Maximize the value instead.
     gap : float, optional
-        An answer is good enough if no other is better by more than this share of
-        its own value.
+        Relative tolerance: the search may stop once no other choice is better by more
+        than this share of the value found.
     max_work : int, optional
         Stop after about this many states of the dynamic program; 2**24 by default. Work
         is counted, not timed, so the answer is the same on every machine.
@@ -59,11 +59,11 @@ def choose_one_each(
     Returns
     -------
     OneEach
-        ``rows`` (one a class), ``value``, ``weight``, ``proven``, ``bound``, ``least``
-        and ``feasible``. When no choice meets the limit, `rows` is empty and `least` is
-        the least limit that would do. `proven` is False only if `max_work` or 256 MiB
-        of lists ended the search: the answer is then the best one found, and `bound`
-        says how much better another could be.
+        ``rows`` (one per class), ``value``, ``weight``, ``proven``, ``bound``,
+        ``least`` and ``feasible``. If no choice meets the limit, `rows` is empty and
+        `least` is the smallest feasible limit. `proven` is False only if `max_work` or
+        256 MiB of lists ended the search: the answer is then the best one found, and
+        `bound` is a bound on the value of any choice.
 
     Raises
     ------
@@ -74,16 +74,17 @@ def choose_one_each(
     Notes
     -----
     The weight is the exact sum, rounded once. It meets the limit if it exceeds it by at
-    most 2^-50 of it, which is what decimals lose when they become doubles. Values are
-    summed in the order of the classes. Whole values are compared exactly as long as the
-    sum over the classes of the largest absolute value is below 2**53: `proven` without
-    a `gap` then means that no other choice is better at all. O(m log m) and typically a
-    few hundred states a class; values that follow their weights exactly (eq. 9, used
-    time under a limit on time) are subset sums and hard to prove: give a `gap`.
+    most 2^-50 of it, which is the rounding error of decimals stored as doubles. Values
+    are summed in the order of the classes. Integral values are compared exactly while
+    the sum over the classes of the largest absolute value is below 2**53: `proven`
+    without a `gap` then means that no other choice is better at all. Time O(m log m)
+    and typically a few hundred states per class; values that follow their weights
+    exactly (eq. 9, used time under a limit on time) are subset sums and hard to prove:
+    give a `gap`.
 
     Examples
     --------
-    Two jobs with three and two alternatives, the least time for at most 12 of money:
+    Two jobs with three and two alternatives: the least time for at most 12 of money.
 
     >>> import slotkern as sk
     >>> time, money = [9, 6, 4, 8, 5], [3, 5, 9, 4, 7]
@@ -95,14 +96,14 @@ def choose_one_each(
 
 @dataclass(frozen=True)
 class TradeOff(Shown):
-    """All that one row of each class can give: no other choice beats a point in both.
+    """The Pareto front of value and weight over all choices of one row per class.
 
     Attributes
     ----------
     weight, value : ndarray of float64
-        Rising weight, ever better value.
+        Ascending weight, strictly improving value.
     complete : bool
-        Whether these are all points, or only choices of the linear relaxation.
+        Whether these are all points; otherwise they are choices at sampled limits.
     """
 
     weight: NDArray[np.float64]
@@ -113,7 +114,7 @@ class TradeOff(Shown):
         return len(self.weight)
 
     def _shown(self) -> Table:
-        """One row a point of the curve."""
+        """Return one row per point of the curve."""
         columns = {"weight": self.weight, "value": self.value}
         return Table("TradeOff", columns, len(self), facts={"complete": self.complete})
 
@@ -136,10 +137,10 @@ def trade_off(
         As for `choose_one_each`, which gives the rows behind a point:
         ``choose_one_each(value, weight, first, curve.weight[i])``.
     max_work : int, optional
-        The most states made before the whole curve is given up.
+        The number of states after which the complete curve is abandoned.
     points : int, optional
-        Of a curve that was given up, the exact points at so many limits, evenly spaced
-        from the lightest choice to the best one; at most 100,000.
+        Number of evenly spaced limits, from the lightest choice to the best one, whose
+        exact points are returned if the complete curve was abandoned; at most 100,000.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def trade_off(
     Notes
     -----
     20 classes of 12 rows have about 10,000 points; 1,000 of 50 have too many to list.
-    88 bytes a state.
+    Each state takes 88 bytes.
 
     Examples
     --------

@@ -1,4 +1,9 @@
-"""What find_window does beyond the kernels."""
+"""Searches that need more than one sweep of a built-in criterion.
+
+Criteria of additive values (AEP in general, MaxQ, DEP, COORD), the method "lite", other
+placements and spans, and the published algorithms. `find_window` calls
+`find_otherwise`.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ def find_otherwise(
     max_work: int | None,
     seed: int,
 ) -> Window | None:
-    """`find_window` for everything that is not one sweep of a built-in criterion."""
+    """Run `find_window` for anything but one sweep of a built-in criterion."""
     one_of("method", method, METHODS)
     how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
     if request.limits and (method != "exact" or span != "window"):
@@ -65,7 +70,7 @@ def find_otherwise(
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options of a search, checked."""
+    """The checked options of a search."""
 
     shape: Shape
     method: Method = "exact"
@@ -99,20 +104,20 @@ def step_values(
     span: Span = "window",
     max_work: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The value of the best window at each step of the sweep, for pictures.
+    """Compute the value of the best window at each step of the sweep, for plots.
 
     Parameters
     ----------
     slots, request, criterion, shape, method, placement, span, max_work
         As for `find_window`; the criterion is one of additive values: a field, an
-        array, ``minimize(...)``, a criterion of your own, ``"processor_time"``,
+        array, ``minimize(...)``, a function made by `criterion`, ``"processor_time"``,
         ``"dependable"`` or ``"coordinated"``.
 
     Returns
     -------
     (starts, values) : pair of float64 arrays
         Ascending starts, and for each the best value of a window that starts there, in
-        the criterion's own direction; infinite where none fits.
+        the criterion's own direction; infinite if none fits.
 
     Raises
     ------
@@ -122,9 +127,9 @@ def step_values(
 
     Notes
     -----
-    A knapsack for every step and group of performance, without pruning between steps:
-    the best of the values is that of `find_window`. Time as that of `choose` for each
-    of O(m) steps and each group.
+    Solves a knapsack for every step and performance group, without pruning between
+    steps: the best of the values is that of `find_window`. The time is that of `choose`
+    for each of O(m) steps and each group.
 
     Examples
     --------
@@ -147,8 +152,7 @@ def step_values(
     return found
 
 
-#: Units of work after which a search by value gives up proving, unless `max_work` says
-#: otherwise: about a second.
+#: Default `max_work` of a search by value, in counted units: about a second.
 WORK = 50_000_000
 MEMORY = 256 * 2**20
 
@@ -199,12 +203,12 @@ def _search_by_value(
     )
 
 
-#: Values beyond are refused: bounds multiply them, and sums of n of them overflow.
+#: Larger values are refused: bounds multiply them, and sums of n of them overflow.
 _MOST_VALUE = 1e290
 
 
 def _check_sums(values: NDArray[np.float64], name: str) -> None:
-    """Raise ValueError where the sum of a window's values could overflow."""
+    """Raise ValueError if the sum of a window's values could overflow."""
     sizes = np.abs(values)
     row = int(sizes.argmax()) if sizes.size else -1
     if row >= 0 and sizes[row] > _MOST_VALUE:
@@ -220,10 +224,10 @@ def _find_builtin(
     criterion: BuiltIn,
     how: SearchOptions,
 ) -> Window | None:
-    """The exact window, which is also Lite's and the best anywhere.
+    """Return the exact window, which is also the result of Lite and of any placement.
 
-    The n cheapest of each step are optimal already, and waiting for later than a slot's
-    start helps none of these criteria.
+    The n cheapest slots of each step are already optimal, and none of these criteria
+    improves if the window starts later than a slot.
     """
     if how.method == "lite" and (how.shape, criterion) in (
         ("ragged", "runtime"),
