@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Names that are imported on first use, which keeps `import slotkern` fast. No module has
+# Names that are imported on first use, so that `import slotkern` is fast. No module has
 # the name of a public object, because importing the module would hide the object.
 _LAZY = {
     "_bookings": ("Bookings",),

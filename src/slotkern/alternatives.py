@@ -171,7 +171,7 @@ def _undecided_after(count: int, error: UndecidedError) -> UndecidedError:
 def _arrays_as_fields(
     table: NDArray[np.void], request: Request, criterion: Any
 ) -> tuple[NDArray[np.void], Request, Any]:
-    """Store arrays with one value per row as fields, which remnants of slots inherit."""
+    """Store arrays with one value per row as fields, which remnants inherit."""
     value = criterion.criterion if isinstance(criterion, Minimize) else criterion
     sums = [limit.of for limit in request.limits]
     arrays = [a for a in (request.where, value, *sums) if isinstance(a, np.ndarray)]

@@ -1,4 +1,8 @@
-"""Why a request has no window, and the smallest change that would help."""
+"""Explanations: why a request has no window, and the smallest change that would help.
+
+Every figure is the result of an exact search with one limit changed or lifted;
+`Explanation` is the record of the figures, and `explain` runs the searches.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "explain"]
 
 
-#: As a share of a sum: amounts are told as near as that to the smallest change.
+#: Relative tolerance of the amounts that are proposed for limits on sums.
 _NEAR = 1e-8
-#: So many words of a column are told.
+#: The largest number of distinct values of a text column that are listed.
 _FEW_WORDS = 12
-#: What `explain` lifts, but has no smallest change of.
+#: The limits that `explain` lifts one by one, without a smallest change.
 _OTHER_LIMITS = {
     "min_performance": "the least performance",
     "earliest": "the earliest start",
@@ -59,68 +63,68 @@ _UNDECIDED = (
 
 @dataclass(frozen=True)
 class Explanation(Shown):
-    """Why a request has no window, or what limits the one it has.
+    """The reasons why a request has no window, or the limits of the window it has.
 
-    Every figure is the answer of an exact search over the same slots, so each "smallest
-    change" is known to work: make it, and `find_window` finds a window; change less
-    (a limit on a sum by more than a part in 10^8 less), and it finds none.
+    Every figure is the result of an exact search over the same slots. Each "smallest
+    change" is sufficient and necessary: with it `find_window` finds a window; with a
+    smaller one (for a limit on a sum: smaller by more than 1e-8 of it) it finds none.
 
     Attributes
     ----------
     fits : bool
-        Whether there is a window.
+        Whether a window exists.
     nodes_total, nodes_fast, nodes_proper : int
-        Nodes with slots; of these with enough performance; of these with a slot that
-        also passes the filter and the price limit.
+        Nodes with slots; those with enough performance; those with a slot that also
+        passes the filter and the price limit.
     slots_total, slots_long : int
-        Slots; proper ones that can hold one part between earliest and deadline (square:
-        a part as long as on their own node).
+        All slots; those that pass all filters and can hold one part between earliest
+        and deadline (square: a part as long as on the slot's own node).
     together : int
-        The most nodes that can ever start together, whatever they cost.
+        The largest number of nodes that can start together, at any cost.
     cheapest : float or None
-        The lowest cost of a window of all the nodes asked for, whatever the budget; the
-        smallest budget that fits. None when no budget helps.
+        The lowest cost of a window of all requested nodes without the budget, which is
+        the smallest budget that fits. None if no budget helps.
     earliest_finish : float or None
-        The earliest finish without the deadline: the smallest deadline that fits. None
-        when no deadline helps.
+        The earliest finish without the deadline, which is the smallest deadline that
+        fits. None if no deadline helps.
     most_nodes : int
         The largest number of nodes that fits with nothing else changed; 0 if none.
     nearest_nodes : int
-        The number of nodes nearest to the one asked for that fits with nothing else
-        changed; 0 if none. Within limits on sums fewer nodes may fit worse.
+        The number of nodes nearest to the requested one that fits with nothing else
+        changed; 0 if none. Under limits on sums fewer nodes may fit worse.
     earliest_start, shortest_runtime : float or None
-        The earliest start without the latest, the shortest runtime without the most:
-        the smallest of these that fit. None when there is no such limit, or when that
-        does not help.
+        The earliest start without `latest`, and the shortest runtime without
+        `max_runtime`: the smallest values of these that fit. None if the request has no
+        such limit, or if changing it does not help.
     without : list of str
-        Which of the other limits (min_performance, earliest, max_price, setup, step,
-        latest, max_runtime, where, limits) is to blame alone: without it the request
-        fits. Empty where the request fits.
+        The other limits (min_performance, earliest, max_price, setup, step, latest,
+        max_runtime, where, limits) that each prevent a window alone: without this limit
+        the request fits. Empty if the request fits.
     sums : dict of int to float
-        Which of the limits on sums is to blame alone, by its place in the request, and
-        the amount nearest to its own that fits. Empty where the request fits.
+        The limits on sums that each prevent a window alone: the index in the request,
+        and the feasible amount nearest to its own. Empty if the request fits.
     beyond : dict of int to float
-        Which of the limits on sums no window keeps, even with an endless budget and
-        without the others: by its place in the request, and the amount nearest to its
-        own that some window comes to.
+        The limits on sums that no window meets, even with an infinite budget and
+        without the other limits: the index in the request, and the amount nearest to
+        its own that some window reaches.
     words : dict of str to list of str
-        Where no slot passes the filter: what the columns of text that it names hold, in
-        order. Columns of more than 12 words are left out.
+        If no slot passes the filter: the sorted values of the text columns that the
+        filter names. Columns of more than 12 values are left out.
     request : Request
-        What was asked.
+        The request, with times as numbers of the clock.
     shape : str
-        For which shape.
+        The shape that was searched.
     clock : Clock or None
-        Of the slots: with one, times are told as dates.
+        The clock of the slots, if any; then times are printed as dates.
     asked : Request or None
-        The request as it was said; `request` has the numbers of the clock.
+        The request as it was given, with dates and durations.
     undecided : bool
-        Whether the search for the request itself, under limits on sums, spent its work.
-        Then `fits` is False, but a window may exist: `find_window` with a larger
-        ``max_work`` may decide it.
+        Whether the search for the request itself, under limits on sums, reached its
+        work limit. Then `fits` is False, but a window may exist; `find_window` with a
+        larger ``max_work`` may decide it.
     complete : bool
-        Whether all searches were decided. If not, the changes given help, but smaller
-        ones may help too, and others that are not given.
+        Whether all searches were decided. If not, the reported changes are sufficient,
+        but smaller changes, or changes that are not reported, may suffice too.
     """
 
     fits: bool
@@ -148,7 +152,7 @@ class Explanation(Shown):
     complete: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the request as plain numbers, ready for JSON."""
+        """Return all figures as plain numbers, ready for JSON, without the request."""
         return {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
@@ -156,7 +160,10 @@ class Explanation(Shown):
         }
 
     def changes(self) -> dict[str, float]:
-        """The smallest single changes that fit: of a limit, or of the nodes."""
+        """Return the smallest change of each limit, or of the nodes, that makes it fit.
+
+        Each change is sufficient by itself. Empty if the request fits.
+        """
         if self.fits:
             return {}
         found = {
@@ -172,7 +179,7 @@ class Explanation(Shown):
         return changes
 
     def _shown(self) -> Table:
-        """One row a change of one limit that helps, in words; `str` as notes."""
+        """Return one row per limit whose change helps; the notes are the text."""
         asked = self.asked or self.request
         helps = {name: self._told(name, v) for name, v in self.changes().items()}
         helps |= dict.fromkeys(self.without, "none")
@@ -249,7 +256,7 @@ class Explanation(Shown):
         return "\n".join([heading, *lines])
 
     def _qualified(self) -> str:
-        """How many nodes are fast enough, and pass the filter and the price limit."""
+        """Count the fast nodes, and those that pass the filter and the price limit."""
         total, fast, proper = self.nodes_total, self.nodes_fast, self.nodes_proper
         if proper == total:
             return f"all {total} nodes qualify" if total > 1 else "the node qualifies"
@@ -272,19 +279,19 @@ class Explanation(Shown):
         return _exact(value) if isinstance(value, float) else str(value)
 
     def _length(self) -> str:
-        """What a part needs: the walltime as it was said, or the volume."""
+        """Return the size of a part in words: the walltime as given, or the volume."""
         if self.asked is None or self.asked.walltime is None:
             return f"volume {self.request.volume:g}"
         return f"walltime {self.asked.walltime}"
 
     def _when(self) -> str:
-        """Whether the request says when."""
+        """Return a clause if the request limits its time."""
         asked = self.request
         limits = -asked.earliest, asked.latest, asked.deadline, asked.max_runtime
         return "" if all(map(math.isinf, limits)) else " in the time allowed"
 
     def _told(self, name: str, value: float) -> str:
-        """A change in words: typed in, it is enough."""
+        """Format a changed limit; the printed value is sufficient if typed in."""
         if name == "budget":
             return _money(value)
         if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
@@ -295,7 +302,7 @@ class Explanation(Shown):
 
 
 def _money(value: float) -> str:
-    """Return the least amount of whole cents that is enough, or of six digits.
+    """Return the least sufficient amount in whole cents, or with six digits if small.
 
     An amount is met up to a relative 2^-50, which is the rounding of decimals.
     """
@@ -312,7 +319,7 @@ def _money(value: float) -> str:
 
 
 def _exact(value: float) -> str:
-    """All digits of a number, and no point where it is whole."""
+    """Format a number with all its digits; integers without a point."""
     return repr(value).removesuffix(".0")
 
 
@@ -325,7 +332,7 @@ def _as_asked(limit: Limit) -> str:
 
 
 def _words(limit: Limit, amount: str) -> str:
-    """A limit with another amount, in words."""
+    """Format a limit with another amount."""
     of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
     return f"sum({of}) {limit.side} {amount}"
 
@@ -336,11 +343,11 @@ def _nearest_amount(
     pool: PreparedSlots,
     request: Request,
 ) -> float | None:
-    """The amount nearest to the limit's own that some window found with it keeps.
+    """Find the amount nearest to the limit's own that some window meets.
 
-    What fits at an amount also fits at all beyond it, so that it is found by bisection;
-    every window that is met says by its own sum how far it would do. Amounts nearer to
-    that than `_NEAR` are not asked for: sets that differ by so little are many.
+    Feasibility is monotone in the amount, so bisection is exact; the sum of each window
+    found tightens the feasible end. Bisection stops at a relative distance of `_NEAR`,
+    because many sets differ by less.
     """
     window = find(())
     if window is None:
@@ -360,7 +367,7 @@ def _nearest_amount(
 def _sum_of(
     limit: Limit, window: Window, pool: PreparedSlots, request: Request
 ) -> float:
-    """What the parts of a window use of a limit together, exactly, rounded once."""
+    """Compute the sum of a limit over the parts of a window, exactly, rounded once."""
     rows = window.slots["row"]
     lengths = request.length(pool.slots["performance"][rows])
     if window.shape == "square":
@@ -382,10 +389,10 @@ def _sum_of(
 def _words_of(
     where: str, table: NDArray[np.void], machine: Machine | None
 ) -> dict[str, list[str]]:
-    """What the columns of text that a filter names hold, where it is not much."""
+    """Return the values of the text columns that a filter names, if there are few."""
     found = {}
     for name in sorted(columns(where)):
-        if name not in (table.dtype.names or ()):  # the names of the machine's nodes
+        if name not in (table.dtype.names or ()):  # a node name of the machine
             assert machine is not None
             nodes = np.unique(table["node"])
             names = machine.names[nodes[nodes < len(machine)]].tolist()
@@ -399,7 +406,7 @@ def _words_of(
 
 @hint_keywords
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
-    """Say why nothing fits a request, or what limits what does.
+    """Explain why no window fits a request, or which limits bind the one that does.
 
     Parameters
     ----------
@@ -411,7 +418,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     Returns
     -------
     Explanation
-        Figures, the smallest changes that help, and all of it in words as ``str()``.
+        The figures and the smallest changes that help; ``str()`` puts all in words.
 
     Raises
     ------
@@ -420,11 +427,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
 
     Notes
     -----
-    About 2 log2(N) searches for N nodes: fewer nodes never fit worse, so the largest
-    numbers are found by bisection. With limits on sums up to N more, and some 60 for
-    each limit: its amount is within a part in 10^8 of the smallest change, and just
-    that where all that parts use is a multiple of one number, and this is more than a
-    part in 10^8 of their sum. Preparing m slots takes O(m log m).
+    About 2 log2(N) searches for N nodes, because feasibility is monotone in the number
+    of nodes, so bisection applies. With limits on sums up to N more searches, and some
+    60 for each limit: its amount is within 1e-8 of the smallest change, and equal to it
+    if all terms are multiples of one number that is more than 1e-8 of their sum.
+    Preparing m slots takes O(m log m).
 
     Examples
     --------
@@ -440,7 +447,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
     asked, request = request, in_numbers(slots, request)
     table, proper = filter_rows(slots, request.where)
-    # A raw array is checked and prepared once; a filter array still matches row by row.
+    # A raw array is prepared once; arrays in the request still match it row by row.
     pool = prepared(slots)
     fast = table["performance"] >= request.min_performance
     good = fast & (table["price"] <= request.max_price)
@@ -485,7 +492,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         return {k: x for k in asked if (x := amount(k)) is not None}
 
     def most(**changes: Any) -> int:
-        """The largest number of nodes that fits."""
+        """Return the largest number of nodes that fits, by bisection."""
         low, high = 0, len(np.unique(table["node"][good]))
         while low < high:
             middle = (low + high + 1) // 2
@@ -511,7 +518,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     together = most(budget=np.inf, limits=())
     most_nodes = most(limits=())
     nearest = min(request.nodes, most_nodes)
-    if request.limits:  # which fewer nodes may keep worse
+    if request.limits:  # not monotone: fewer nodes may meet a limit worse
         numbers = range(1, most_nodes + 1)
         by_distance = sorted(numbers, key=lambda n: abs(n - request.nodes))
         nearest = next(filter(fits, by_distance), 0)

@@ -1,10 +1,10 @@
-"""Search a pool and book in it from inside one's own numba functions.
+"""Functions to search a pool and book in it from the user's own numba functions.
 
-The functions here are compiled: call them from an ``@njit`` function, with
-``cache=True`` or without. They wait for their turn at the pool like every writer.
+They are compiled: call them from an ``@njit`` function, with or without ``cache=True``.
+Like every writer, they wait for the pool's lock.
 
-A request is an array of float64 (`request`), a window a `FoundWindow` of arrays
-(`window`) that `find` fills. Both are made once, outside the loop.
+A request is an array of float64 (`request`), and `find` fills a `FoundWindow` of arrays
+that `window` allocates; allocate both outside the loop.
 
 Examples
 --------
@@ -58,8 +58,8 @@ __all__ = [
     "window",
 ]
 
-# Symbols, not addresses, go into compiled code: so it can be cached. Their names carry
-# the interface: code cached for another one does not find them.
+# Compiled code refers to symbols instead of addresses, so that it can be cached. The
+# symbol names contain the interface version: stale cached code fails to link.
 for _name, _address in ADDRESSES.items():
     llvmlite.binding.add_symbol(_name, _address)
 
@@ -111,7 +111,7 @@ def _check_array(name: str, given: Any, dtype: Any) -> None:
 
 
 def _whole(pool: Any, found: Any) -> Any:
-    """Whether there is a pool, and room for n parts in every array of a window."""
+    """Return whether the pool exists and each array of a window holds n parts."""
     raise NotImplementedError("compiled code only")
 
 
@@ -124,7 +124,7 @@ def _compile_whole(pool: Any, found: Any) -> Any:
     for (name, dtype), given in zip(_ARRAYS.items(), found.types, strict=True):
         _check_array(f"{name} of found", given, dtype)
 
-    def whole(pool: Any, found: Any) -> Any:  # numba wants the annotations of _whole
+    def whole(pool: Any, found: Any) -> Any:  # numba requires the annotations of _whole
         n = len(found.nodes)
         return (
             pool != 0
@@ -139,7 +139,7 @@ def _compile_whole(pool: Any, found: Any) -> Any:
 
 
 def _asks_for(asked: Any, n: Any) -> Any:
-    """Whether a request is for so many nodes."""
+    """Return whether a request is for n nodes."""
     raise NotImplementedError("compiled code only")
 
 
@@ -154,15 +154,16 @@ def _compile_asks_for(asked: Any, n: Any) -> Any:
 
 
 class FoundWindow(NamedTuple):
-    """A window as arrays.
+    """A window as arrays, filled by `find`.
 
     Attributes
     ----------
     totals : ndarray of float64, shape (5,)
         Start, finish, runtime, cost, processor time.
     rows, nodes : ndarray of int64 and int32, shape (n,)
-        Row of the pool's origin and node of each part, ascending by node.
+        The row of each part in the pool's original slots, and its node; by node.
     lengths, costs : ndarray of float64, shape (n,)
+        The length and the cost of each part.
     """
 
     totals: NDArray[np.float64]
@@ -187,7 +188,7 @@ def request(
     max_runtime: float = np.inf,
     limits: int = 0,
 ) -> NDArray[np.float64]:
-    """A request for `find`; the fields of `slotkern.Request`.
+    """Make a request for `find`; the fields are those of `slotkern.Request`.
 
     `limits` is a number from ``SlotPool.limits_handle``.
     """
@@ -197,7 +198,7 @@ def request(
 
 @numba.njit(cache=True)
 def window(nodes: int) -> FoundWindow:
-    """Room for a window of this many nodes."""
+    """Allocate the arrays of a window of this many nodes."""
     return FoundWindow(
         np.zeros(5),
         np.zeros(nodes, np.int64),
@@ -209,23 +210,24 @@ def window(nodes: int) -> FoundWindow:
 
 @numba.njit(cache=True)
 def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) -> int:
-    """Search; 0 if `found` holds the best window, another number if there is none.
+    """Search for the best window; returns 0 if found, and a non-zero status otherwise.
 
     Parameters
     ----------
     pool : int
-        ``SlotPool.handle()`` of a pool that is kept alive.
+        ``SlotPool.handle()`` of a pool that the caller keeps alive.
     asked : ndarray
-        From `request`.
+        A request made by `request`.
     found : FoundWindow
-        From `window`, for as many nodes as asked for (-1 is returned otherwise).
+        Arrays made by `window` for the requested number of nodes (otherwise returns
+        -1).
     criterion, shape : int
         ``START``, ``COST``, ... and ``SQUARE`` or ``RAGGED``.
 
     Raises
     ------
     numba.core.errors.TypingError
-        When compiled for arrays of another type or with strides.
+        At compile time, for arrays of another type or with strides.
     """
     if not _whole(pool, found) or not _asks_for(asked, len(found.nodes)):
         return -1
@@ -246,7 +248,10 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
 
 @numba.njit(cache=True)
 def book(pool: int, found: FoundWindow) -> int:
-    """Book what `find` found; 0 if all of it was free, else nothing changes."""
+    """Book a found window; returns 0, or a status if a part is not free.
+
+    A failure changes nothing.
+    """
     if not _whole(pool, found):
         return -1
     status: int = _book(
@@ -262,7 +267,10 @@ def book(pool: int, found: FoundWindow) -> int:
 
 @numba.njit(cache=True)
 def release(pool: int, found: FoundWindow) -> int:
-    """Give a booked window back; 0 if all of it was booked, else nothing changes."""
+    """Release a booked window; returns 0, or a status if a part is not booked.
+
+    A failure changes nothing.
+    """
     if not _whole(pool, found):
         return -1
     status: int = _release(

@@ -1,9 +1,9 @@
 """Batches: many jobs of a virtual organization, scheduled as a whole under its policy.
 
 "Preference-based fair resource sharing and scheduling optimization in Grid VOs"
-(Toporkov et al. 2014). `schedule_batch` gives every job a window; the policies are in
-`policies`, what comes of a schedule when jobs end early in `Schedule.execute`, and
-cycle after cycle of a flow of jobs in `run_cycles`.
+(Toporkov et al. 2014). `schedule_batch` gives every job a window under one of the
+`policies`, `Schedule.execute` simulates the schedule with jobs that end early, and
+`run_cycles` schedules a flow of jobs cycle by cycle.
 """
 
 from slotkern.batch.cycles import Cycles, run_cycles

@@ -1,4 +1,4 @@
-"""A flow of jobs, scheduled batch by batch, cycle after cycle."""
+"""A flow of jobs that is scheduled batch by batch, once per cycle."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ __all__ = ["Cycles", "run_cycles"]
 
 @dataclass(frozen=True, eq=False)
 class Cycles(Drawn):
-    """What became of a flow of jobs.
+    """The result of `run_cycles`: the schedules of all cycles, and the times by job.
 
     Attributes
     ----------
     schedules : list of Schedule
-        One a cycle; a cycle without jobs has an empty one.
+        One per cycle; a cycle without jobs has an empty one.
     times : ndarray of float64, shape (cycles,)
-        When each cycle was scheduled.
+        The time at which each cycle was scheduled.
     jobs : list of ndarray of int64
-        Which jobs each cycle's batch was made of, oldest first.
+        The jobs of each cycle's batch, oldest first.
     cycle : ndarray of int64, shape (jobs,)
-        The cycle that scheduled each job; -1: none did.
+        The cycle that scheduled each job; -1 if none did.
     start, wait : ndarray of float64, shape (jobs,)
-        When each job starts, and how long after it arrived; NaN where none did.
+        The start of each job, and the time from its arrival to it; NaN if unscheduled.
     failures : ndarray of int64, shape (cycles,)
-        How many jobs of each cycle returned to the next batch.
+        The number of jobs of each cycle that returned to the next batch.
     finish : ndarray of float64, shape (jobs,)
         The time at which the last part of each job ends, by its true length; NaN for a
         job without a window.
@@ -68,13 +68,13 @@ class Cycles(Drawn):
 
     @property
     def throughput(self) -> NDArray[np.int64]:
-        """How many jobs each cycle scheduled."""
+        """The number of jobs that each cycle scheduled."""
         return np.array(
             [int(each.scheduled.sum()) for each in self.schedules], np.int64
         )
 
     def _shown(self) -> Table:
-        """One row a job."""
+        """Return one row per job."""
         terms = self.schedules[0].alternatives.terms if self.schedules else None
         columns = {
             "job": np.arange(len(self.cycle)),
@@ -115,12 +115,12 @@ def run_cycles(
     start: Any = None,
     owner: str | None = None,
 ) -> Cycles:
-    """Schedule the jobs that have arrived, once a cycle, on the time that is free then.
+    """Schedule the jobs that have arrived, once per cycle, on the time free then.
 
     Parameters
     ----------
     slots : structured array or SlotPool
-        The free time of all cycles together. Never changed: the cycles run on a copy.
+        The free time of all cycles together. Never modified: the cycles use a copy.
     requests, arrivals : sequence of Request (or Batch, or table), array_like
         The jobs, and the time at which each arrives: numbers, or dates if the slots
         have a clock. Cycle c, at the time ``start + c * length``, schedules the jobs
@@ -132,13 +132,13 @@ def run_cycles(
         The number of cycles; by default the last one is the first in which all jobs
         have arrived.
     horizon : float or duration, optional
-        Windows of a cycle finish at most this long after its time; without end by
+        Windows of a cycle finish at most this long after its time; unlimited by
         default.
     policy : Policy or function of the cycle
     prices : function of the cycle and the free slots, optional
-        The owners' prices of a cycle, one a slot.
+        The prices of a cycle, one per slot.
     options : function of the cycle, optional
-        Further arguments of `schedule_batch`: the administrators' limit and target.
+        Further arguments of `schedule_batch`: the limit and the target.
     update : function of the cycle and the pool, optional
         Called at each cycle before its batch is scheduled, with the number of the cycle
         and the pool at the cycle's time, ``pool.now``. It changes the pool as the local
@@ -161,7 +161,7 @@ def run_cycles(
     Raises
     ------
     ValueError, TypeError
-        As `schedule_batch`; for arrivals of another number or that are not finite; for
+        As `schedule_batch`; for arrivals of the wrong number or that are not finite;
         an array in ``where`` or ``limits`` if the pool has changed before or if
         `update` adds slots, which have no value in it.
 
@@ -293,7 +293,7 @@ class _Running:
         whole = window.to_dict()
         self._shared = shared
         self._window, self._whole = window, whole
-        # (true end, reserved end, row, part), the first end last
+        # (true end, reserved end, row, part), by descending true end
         self._parts = sorted(
             (
                 (
@@ -309,7 +309,7 @@ class _Running:
         )
 
     def give_back(self, pool: SlotPool, now: float) -> bool:
-        """Release the parts that have ended; return whether all have."""
+        """Release the parts that have ended; return True if all have."""
         ended = []
         while self._parts and self._parts[-1][0] <= now:
             _, reserved, _, part = self._parts.pop()
@@ -325,14 +325,14 @@ class _Running:
             except ValueError:
                 if not self._shared:
                     raise
-                # `update` has released it before
+                # `update` has already released it
         return not self._parts
 
 
 def _arrivals(
     arrivals: ArrayLike, jobs: int, clock: Clock | None
 ) -> NDArray[np.float64]:
-    """Return the arrivals as numbers of the clock, one finite number a job."""
+    """Return the arrivals as numbers of the clock, one finite number per job."""
     try:
         times = np.array(arrivals, np.float64)
     except (ValueError, TypeError):
@@ -376,7 +376,7 @@ def _prices(told: Any, rows: int, cycle: int) -> NDArray[np.float64]:
 
 
 def _check_arrays(pool: SlotPool, batch: Batch) -> None:
-    """Refuse arrays that do not have one value for each row of the given slots."""
+    """Raise ValueError for arrays without one value for each row of the given slots."""
     rows = len(pool.origin)
     for name, request in zip(batch.names, batch.requests, strict=True):
         for title, values in _arrays(request):
@@ -403,9 +403,9 @@ def _arrays(request: Request) -> Iterable[tuple[str, NDArray[Any]]]:
 def _of_rows(
     request: Request, name: str, rows: NDArray[np.int64] | None, given: int
 ) -> Request:
-    """Return the request with its arrays for the slots that are free now.
+    """Return the request with its arrays taken at the slots that are free now.
 
-    `rows` has, for each of these, the row of the given slots that it is a part of.
+    `rows` has, for each free slot, the row of the given slots of which it is a part.
     """
     if rows is None or not any(True for _ in _arrays(request)):
         return request

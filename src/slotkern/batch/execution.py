@@ -1,4 +1,4 @@
-"""What comes of a schedule when jobs end early."""
+"""The simulation of a schedule whose jobs end before their reserved time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Execution", "execute", "true_shares"]
 
 
 class Run(NamedTuple):
-    """What of a window was really used, as pictures take it."""
+    """The used part of a window, with the attributes that plots read."""
 
     start: float
     finish: float
@@ -39,22 +39,24 @@ UNDECIDED = REASONS.index("undecided")
 
 @dataclass(frozen=True, eq=False)
 class Execution(Drawn):
-    """What came of a schedule when jobs ended early.
+    """The result of running a schedule with true lengths.
 
     Attributes
     ----------
     schedule : Schedule
     windows : WindowTable
-        By job: where it started, parts as long as they were reserved; None: never.
+        The window in which each job ran, with parts as long as reserved; None if the
+        job never started.
     shares : ndarray of float64
-        What it used of them.
+        The share of its reserved length that each job used.
     promised : ndarray of float64
-        The first start that each job was given a reservation for; NaN: none before it
-        started.
+        The start of the first reservation of each job; NaN if the job had none before
+        it started.
     reason : ndarray of uint8
-        As of `Schedule`.
+        As in `Schedule`.
     ends, moves : int
-        How many parts ended, and how many reservations moved up.
+        The number of parts that ended, and of reservations that moved to an earlier
+        start.
     """
 
     schedule: Schedule
@@ -67,30 +69,31 @@ class Execution(Drawn):
 
     @property
     def started(self) -> NDArray[np.bool_]:
-        """Which jobs ran."""
+        """Whether each job ran."""
         started: NDArray[np.bool_] = self.reason == 0
         return started
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """When each job started."""
+        """The start of each job."""
         return np.asarray(self.windows.start)
 
     @property
     def processor_time(self) -> NDArray[np.float64]:
-        """The time that each job really used, over all its parts."""
+        """The time that each job used, over all its parts."""
         return np.asarray(self.windows.processor_time * self.shares)
 
     @property
     def finish(self) -> NDArray[np.float64]:
-        """When each job's last part really ended."""
+        """The end of each job's last part."""
         return np.asarray(self.windows.start + self.windows.runtime * self.shares)
 
     def runs(self) -> dict[str, Run]:
-        """Return what each job that ran really used, by name: no two of them overlap.
+        """Return the used part of each window by job name; no two of them overlap.
 
-        A part ends at its start + its reserved length * share, the same number from
-        which the next job may use the node. Costs are those of the reserved windows.
+        A part ends at its start + its reserved length * share, which is exactly the
+        time from which the next job may use the node. Costs are those of the reserved
+        windows.
         """
         found = {}
         names = self.schedule.batch.names
@@ -98,7 +101,7 @@ class Execution(Drawn):
             if window is None:
                 continue
             parts = window.slots.copy()
-            # Not end - start: that is rounded, and an ulp may lie in the next job.
+            # end - start is rounded and may overlap the next job by an ulp.
             whole = window.to_dict()["slots"]
             lengths = np.array([part["length"] for part in whole])
             parts["end"] = window.start + lengths * share
@@ -113,7 +116,7 @@ class Execution(Drawn):
         return found
 
     def _shown(self) -> Table:
-        """One row a job: what it was promised and what came."""
+        """Return one row per job: the promised start and the actual times."""
         of = self.windows._shown()
         columns = {
             "name": np.array(self.schedule.batch.names, np.str_),
@@ -140,7 +143,7 @@ class Execution(Drawn):
 def true_shares(
     lengths: ArrayLike | None, jobs: int, seed: int, least: float
 ) -> NDArray[np.float64]:
-    """Return each job's true work as a share of the reserved one, given or drawn."""
+    """Return each job's true work as a share of the reserved work, given or random."""
     if lengths is None:
         low = number("least", least, above=0)
         if low > 1:
@@ -171,7 +174,7 @@ def execute(
 ) -> Execution:
     """Run a schedule with true lengths; see `Schedule.execute`.
 
-    The first `sliced` jobs of its order are those that no backfilling placed.
+    The first `sliced` jobs of its order are those that backfilling did not place.
     """
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))

@@ -1,4 +1,4 @@
-"""A batch: requests with names, a criterion each and an order, and tables of them."""
+"""A batch of jobs: requests with names, criteria and an order; tables of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "read_batch", "read_flow"]
 
-#: What a table of jobs may have beside the columns of `slotkern.machine.jobs`.
+#: Further columns of a table of jobs, beside those of `slotkern.machine.jobs`.
 OWN = ("criterion", "order")
 #: The further columns of a table of jobs that arrive one after another.
 FLOW = ("arrival", "share")
@@ -35,21 +35,21 @@ DEFAULT_CRITERION = "finish"
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs to be scheduled as a whole.
+    """Jobs that are scheduled together.
 
     Parameters
     ----------
     requests : sequence of Request
     names : sequence of str, optional
-        All different; where not given, what the requests are called, else ``job 1``,
-        ``job 2``, ...
+        Unique names; by default the names of the requests, else ``job 1``, ``job 2``,
+        ...
     criteria : sequence of str, optional
-        Each user's own criterion, of `CRITERIA`; ``"finish"`` where not given.
+        The user's criterion for each job, of `CRITERIA`; ``"finish"`` by default.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the job; for names that are used twice, both.
+        Naming the job; for a duplicate name, both jobs.
     """
 
     requests: tuple[Request, ...]
@@ -101,7 +101,7 @@ class Batch:
 
     @cached_property
     def named_requests(self) -> tuple[Request, ...]:
-        """The requests, each called by its name here."""
+        """The requests, each with its name in the batch."""
         pairs = zip(self.requests, self.names, strict=True)
         return tuple(
             job if job.name == name else job.replace(name=name) for job, name in pairs
@@ -112,7 +112,7 @@ class Batch:
         return all(request.said is None for request in self.requests)
 
     def in_numbers(self, slots: Slots) -> Batch:
-        """The same jobs, with dates and durations in numbers of the slots' clock."""
+        """Return the jobs with dates and durations as numbers of the slots' clock."""
         if self._only_numbers:
             return self
         asked = [in_numbers(slots, request) for request in self.named_requests]
@@ -120,17 +120,17 @@ class Batch:
 
     @staticmethod
     def of(jobs: Any) -> Batch:
-        """Return the batch that a sequence of requests, a table or a batch means.
+        """Return a batch made from a sequence of requests, a table or a batch.
 
         Parameters
         ----------
         jobs : Batch, sequence of Request, mapping of name to Request, or table
-            A table, as `Machine` takes them, has one row a job and the columns of
-            `Request`, with ``nodes`` and ``volume`` or ``walltime`` at least, and may
-            have ``name``, ``criterion`` and ``order`` (smaller first). A cell of
-            ``limits`` is text, ``"sum(storage) >= 500 and sum(power) <= 12"``, or a
-            list of such. Empty cells stand for the defaults. Times may be dates and
-            durations in words, where the slots have a clock.
+            A table, as for `Machine`, has one row per job and the columns of
+            `Request`, at least ``nodes`` and ``volume`` or ``walltime``; it may have
+            ``name``, ``criterion`` and ``order`` (smaller first). A cell of ``limits``
+            is text, ``"sum(storage) >= 500 and sum(power) <= 12"``, or a list of such
+            texts. Empty cells stand for the defaults. Times may be dates and durations
+            if the slots have a clock.
 
         Raises
         ------
@@ -164,7 +164,7 @@ def read_batch(path: AnyPath) -> Batch:
     ValueError, TypeError
         Naming the file, the row and the column.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     return _of_table(read_jobs(path), "jobs")
 
@@ -183,16 +183,16 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     -------
     batch : Batch
     arrivals : list
-        One a job.
+        One per job.
     shares : list of float or None
-        One a job; 1 for an empty cell. None without the column.
+        One per job; 1 for an empty cell. None without the column.
 
     Raises
     ------
     ValueError, TypeError
         Naming the file, the row and the column.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     table = read_jobs(path)
     name = called(table, "jobs")
@@ -225,7 +225,7 @@ def _of_table(table: Any, name: str) -> Batch:
 def _rows_in_order(
     table: Any, name: str, more: Sequence[str]
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Return the rows with their numbers in the table, by their column ``order``."""
+    """Return pairs of row number and row, sorted by the column ``order``."""
     rows = rows_of(table, more, name)
     for i, row in enumerate(rows):
         criterion = row.get("criterion", DEFAULT_CRITERION)

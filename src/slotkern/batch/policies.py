@@ -1,4 +1,4 @@
-"""The policies of a virtual organization, as small frozen objects."""
+"""The policies of a virtual organization: small immutable objects."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PRIORITIES = ("order", "cost", "performance")
 
 @dataclass(frozen=True)
 class BatchSlicer:
-    """Sub-batches one after another, one alternative chosen for each job of each.
+    """Consecutive sub-batches; one alternative is chosen for each job of a sub-batch.
 
     Parameters
     ----------
     k : int or sequence of int
-        So many sub-batches of (nearly) equal size, or their sizes, which sum to the
-        jobs. More sub-batches than jobs are one for each job.
+        The number of sub-batches of (nearly) equal size, or their sizes, which must sum
+        to the number of jobs. Each sub-batch has at least one job.
     criterion : str
-        By which alternatives are cut: ``"own"``, each job's, or one of `CRITERIA` for
-        all.
+        The criterion by which alternatives are found: ``"own"``, that of each job, or
+        one of `CRITERIA` for all.
     by : {"order", "cost", "performance"} or array_like
-        Who comes first: the batch's own order; the jobs whose cheapest window on all
-        the slots is dearest; those that ask for the most performance; or the largest of
-        one number a job. Equals stay in the batch's order.
+        The priority: the batch's own order; the jobs whose cheapest window on all the
+        slots costs most; those with the highest minimum performance; or the largest of
+        one number per job. Ties keep the batch's order.
 
     Examples
     --------
@@ -48,18 +48,18 @@ class BatchSlicer:
         _check_slices(self)
 
     def slices(self, jobs: int) -> list[int]:
-        """Where the sub-batches of so many jobs begin, and where the last one ends."""
+        """Return the first job of each sub-batch, followed by the end of the last."""
         return _slices(self.k, jobs)
 
 
 @dataclass(frozen=True)
 class Backfilling:
-    """The earliest window for each job in order; no choice, no limit.
+    """The earliest window for each job in order, without alternatives or a limit.
 
     Parameters
     ----------
     kind : {"conservative", "easy"}
-        Every job holds a reservation, or only the first that cannot start yet.
+        Every waiting job has a reservation, or only the first one that cannot start.
     """
 
     kind: str = "conservative"
@@ -75,12 +75,12 @@ class BSF:
     Parameters
     ----------
     n_css : int
-        So many jobs, the first of the whole batch by `by`, are sliced; the rest is
-        backfilled in the batch's own order.
+        The number of jobs, the first of the batch by `by`, that are sliced; the others
+        are backfilled in the batch's own order.
     k, criterion, by
         As for `BatchSlicer`.
     kind : {"conservative", "easy"}
-        Of the backfilling.
+        The kind of backfilling.
     """
 
     n_css: int
@@ -95,7 +95,7 @@ class BSF:
         _check_slices(self)
 
     def slices(self, jobs: int) -> list[int]:
-        """Where the sub-batches of so many jobs begin, and where the last one ends."""
+        """Return the first job of each sub-batch, followed by the end of the last."""
         return _slices(self.k, min(int(self.n_css), jobs))
 
 
@@ -103,7 +103,7 @@ Policy = BatchSlicer | Backfilling | BSF
 
 
 def policy_of(text: str) -> Policy:
-    """Return the policy that a word means: css, slicer:3, conservative, easy, bsf:10.
+    """Parse the text of a policy: css, slicer:3, conservative, easy, bsf:10.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def policy_of(text: str) -> Policy:
     Raises
     ------
     ValueError
-        Naming the word and what it may be.
+        Naming the text and the allowed forms.
 
     Examples
     --------
@@ -186,10 +186,10 @@ def _slices(k: Any, jobs: int) -> list[int]:
 
 
 def ranked(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The order of the largest first; NaN last, equals as they come."""
+    """Return the order of descending values; NaN last, ties in the given order."""
     order: NDArray[np.int64] = np.argsort(-values, kind="stable")
     return order
 
 
-#: The cyclic scheduling scheme: one batch, alternatives by first fit.
+#: The cyclic scheduling scheme: one batch, alternatives found by first fit.
 CSS = BatchSlicer(1, "first")

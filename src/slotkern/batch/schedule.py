@@ -1,4 +1,4 @@
-"""A schedule: what each job of a batch was given, and what it amounts to."""
+"""A schedule: the window of each job of a batch, and its totals and bounds."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ NODE = np.dtype(
 
 @dataclass(frozen=True, eq=False)
 class Schedule(Drawn):
-    """What a batch was given. A sequence of `Window` or None, by job.
+    """The result of `schedule_batch`: a sequence of `Window` or None, by job.
 
     Attributes
     ----------
     batch : Batch
     policy : Policy
     alternatives : WindowTable
-        All windows that were found for any job, and those of backfilled jobs.
+        All windows that were found for any job, including those of backfilled jobs.
     owner : ndarray of int64
         The job of each alternative.
     chosen : ndarray of int64, shape (jobs,)
-        The alternative that each job got, -1 where it failed.
+        The index of each job's alternative; -1 if the job failed.
     reason : ndarray of uint8, shape (jobs,)
-        0 scheduled; 1 nodes: there are not as many nodes of this performance; 2 budget:
-        it would fit, but not for its money; 3 time: as many proper slots are never free
-        together; 4 volume: so small that the clock does not move; 5 limit: the
-        organization's limit leaves nothing for it; 6 limits: it would fit, but not
-        within its limits on sums; 7 undecided: its search under limits spent its work,
-        so that a window may exist.
+        0 scheduled; 1 nodes: too few nodes have the required performance; 2 budget: a
+        window exists, but not within the budget; 3 time: too few suitable slots are
+        ever free together; 4 volume: too small to change the time in floating point;
+        5 limit: the remaining limit of the organization is too small; 6 limits: a
+        window exists, but not within the limits on sums; 7 undecided: the search under
+        limits reached its work limit, so a window may exist.
     slices : structured array
-        Of each sub-batch's choice: limit, value, bound, expense, proven.
+        The result of each sub-batch's choice: limit, value, bound, expense, proven.
     target, under : str
-        What the choice aims at, and what the limit is on.
+        The measure that the choice optimizes, and the measure of the limit.
     """
 
     batch: Batch
@@ -73,7 +73,8 @@ class Schedule(Drawn):
     _rules: dict[str, Any] = field(repr=False)
     _jobs: _batch.Jobs = field(repr=False)
 
-    # The generated one takes a microsecond: it unlocks a frozen class for each field.
+    # Faster than the generated one, which calls object.__setattr__ for each field (1
+    # us).
     def __init__(
         self,
         batch: Batch,
@@ -131,12 +132,12 @@ class Schedule(Drawn):
 
     @property
     def scheduled(self) -> NDArray[np.bool_]:
-        """Where a job has a window, shape (jobs,)."""
+        """Whether each job has a window, shape (jobs,)."""
         return self.chosen >= 0
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons in words."""
+        """The reason of each job in words."""
         return [_batch.REASONS[code] for code in self.reason.tolist()]
 
     @cached_property
@@ -146,27 +147,27 @@ class Schedule(Drawn):
 
     @property
     def slots(self) -> NDArray[np.void]:
-        """The slots that were free before."""
+        """The slots that were free before scheduling."""
         return self._jobs.slots
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """How many alternatives each job had."""
+        """The number of alternatives of each job."""
         return np.bincount(self.owner, minlength=len(self))
 
     @property
     def piece(self) -> NDArray[np.int64]:
-        """The sub-batch of each job, from 0; -1 for those that were backfilled."""
+        """The sub-batch of each job, from 0; -1 for backfilled jobs."""
         first, rank = self._rules["slices"], np.argsort(self.order)
         at = np.searchsorted(first, rank, side="right") - 1
         return np.where(rank < first[-1], at, -1)
 
     @property
     def limit(self) -> float:
-        """What the expense was limited to, over all sub-batches; inf if nothing.
+        """The limit on the expense over all sub-batches; inf if there is none.
 
-        The limit that was given, of which each sub-batch had a share of what was left;
-        or the sum of theirs by eq. (5).
+        It is the given limit, or the sum of the sub-batches' limits by eq. (5). Each
+        sub-batch received a share of what remained of a given limit.
         """
         if not len(self.slices):
             return math.inf
@@ -174,12 +175,12 @@ class Schedule(Drawn):
         return math.fsum(self.slices["limit"].tolist()) if given is None else given
 
     def totals(self) -> dict[str, float]:
-        """Sums over the scheduled jobs, by every measure (exactly rounded)."""
+        """Sum every measure over the scheduled jobs (exact sums, rounded once)."""
         some = self.windows.table[self.scheduled]
         return {name: math.fsum(some[name].tolist()) for name in _batch.MEASURES}
 
     def means(self) -> dict[str, float]:
-        """Means over the scheduled jobs, by every measure; NaN without any."""
+        """Average every measure over the scheduled jobs; NaN if there are none."""
         jobs = int(self.scheduled.sum())
         return {
             name: total / jobs if jobs else math.nan
@@ -188,7 +189,7 @@ class Schedule(Drawn):
 
     @property
     def value(self) -> float:
-        """The target summed over the scheduled jobs."""
+        """The sum of the target over the scheduled jobs."""
         measure = self._rules["target"]
         if isinstance(measure, str):
             return self.totals()[measure]
@@ -196,9 +197,9 @@ class Schedule(Drawn):
         return math.fsum(measure[rows].tolist())
 
     def nodes(self) -> NDArray[np.void]:
-        """How the nodes are used: node, free, used, utilization, profit; by node.
+        """Return the use of each node: node, free, used, utilization, profit; by node.
 
-        `free` is the time that the slots offered, `used` what the schedule took of it,
+        `free` is the time of the slots, `used` the part that the schedule occupies, and
         `profit` the money for it.
         """
         ids, place = np.unique(self.slots["node"], return_inverse=True)
@@ -220,17 +221,17 @@ class Schedule(Drawn):
 
     @cached_property
     def bound(self) -> float:
-        """What no schedule of the scheduled jobs on these slots can beat.
+        """A bound on `value` over all schedules of the scheduled jobs on these slots.
 
-        Whatever its alternatives, within `limit` of the expense: each job alone on all
-        the free time. Processor time, cost and sums of a field are bounded by Lagrange:
-        the least sum of target + lambda * expense over n slots live together, added
-        over the jobs, less lambda * limit, for the best lambda >= 0 (budgets are
-        forgotten, square parts count as long as they run at least). Start, finish and
-        runtime by each job's best window, without the limit; maximized, they have no
-        bound (NaN).
+        It holds for any alternatives within `limit` of the expense, because it places
+        each job alone on all the free time. Processor time, cost and sums of a field
+        have a Lagrangian bound: for the best lambda >= 0, the sum over the jobs of the
+        least target + lambda * expense over n slots that are live together, minus
+        lambda * limit (budgets are ignored; the parts of square windows count with
+        their shortest length). Start, finish and runtime are bounded by each job's best
+        window without the limit; if they are maximized the bound is NaN.
 
-        Within rounding: a bound of sums of reals.
+        Holds up to rounding: it is computed in floating point.
         """
         sliced = self.order[: self._rules["slices"][-1]]
         limited = np.isin(np.arange(len(self)), sliced) & self.scheduled
@@ -264,10 +265,10 @@ class Schedule(Drawn):
         return _batch.bound(jobs, rules)
 
     def trade_off(self, points: int = 256) -> TradeOff:
-        """Every trade-off between target and expense that the alternatives allow.
+        """Return every trade-off between target and expense of the alternatives.
 
-        One alternative of each job with any, whichever sub-batch it was in. See
-        `slotkern.trade_off`.
+        One alternative is chosen for each job that has any, regardless of sub-batches.
+        See `slotkern.trade_off`.
         """
         rows = np.argsort(self.owner, kind="stable")
         counts = self.count[self.count > 0]
@@ -294,7 +295,7 @@ class Schedule(Drawn):
         seed: int = 0,
         least: float = 0.2,
     ) -> Execution:
-        """Run the schedule with true lengths, which become known only as parts end.
+        """Simulate the schedule with true lengths, which are revealed as parts end.
 
         Parameters
         ----------
@@ -302,11 +303,11 @@ class Schedule(Drawn):
             Each job's true work as a share of the reserved one, in (0, 1]. By default
             uniform on [`least`, 1], as in the paper (section 4.2), from `seed`.
         reschedule : {None, "backfill"}, optional
-            What sliced jobs do when time comes free: nothing, or move up as backfilled
-            jobs do (the paper's second contribution). Backfilled jobs always move up:
-            conservatively, or they queue for EASY.
+            The action of sliced jobs when time becomes free: none, or move to an
+            earlier start as backfilled jobs do (the paper's second contribution).
+            Backfilled jobs always move: conservatively, or by the EASY queue.
         seed, least : int, float
-            Of the default lengths.
+            The seed and the least share of the default lengths.
 
         Returns
         -------
@@ -315,20 +316,20 @@ class Schedule(Drawn):
         Raises
         ------
         ValueError, TypeError
-            For another number of lengths, or one that is not within (0, 1], naming it.
+            For the wrong number of lengths, or a length outside (0, 1], naming it.
 
         Notes
         -----
-        Conservative: no job starts later than promised. EASY: the first job that waits
-        is never delayed. An end costs a test of each waiting job, and a search where
-        the freed time may serve it.
+        Conservative: no job starts later than promised. EASY: the first waiting job is
+        never delayed. An end costs a test of each waiting job, and a search if the
+        freed time may serve the job.
         """
         shares = true_shares(lengths, len(self), seed, least)
         sliced = self._rules["slices"][-1]
         return execute(self, self._jobs, sliced, shares, reschedule)
 
     def _shown(self) -> Table:
-        """One row a job."""
+        """Return one row per job."""
         of = self.windows._shown()
         mine = {
             "name": np.array(self.batch.names, np.str_),

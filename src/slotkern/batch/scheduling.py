@@ -1,4 +1,4 @@
-"""Scheduling a batch: the policy's rules, checked, and one call of the kernel."""
+"""The entry point of batch scheduling: checks the rules and calls the kernel once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["schedule_batch"]
 
-#: Other words for what is summed over a schedule.
+#: The measure of a schedule for each accepted name.
 MEASURES = {"time": "processor_time", **{name: name for name in _batch.MEASURES}}
 WORK = 1 << 24
-#: Bytes that the alternatives may take.
+#: The largest size of the alternatives in bytes.
 ROOM = 1 << 30
 
 
@@ -49,7 +49,7 @@ def schedule_batch(
     gap: float = 1e-9,
     max_work: int = WORK,
 ) -> Schedule:
-    """Give each job of a batch one window, as the policy of the organization says.
+    """Choose one window for each job of a batch by the policy of the organization.
 
     Parameters
     ----------
@@ -61,31 +61,31 @@ def schedule_batch(
     policy : BatchSlicer, Backfilling or BSF
         `CSS` is ``BatchSlicer(1, "first")``.
     minimize, maximize : str, optional
-        What the choice among the alternatives aims at, summed over the jobs:
+        The measure of the alternatives that is optimized, summed over the jobs:
         ``"processor_time"`` (or ``"time"``), ``"cost"``, ``"start"``, ``"finish"``,
         ``"runtime"``, or the name of a numeric field of the slots, summed over the
-        parts. One of the two; ``minimize="processor_time"`` by default.
+        parts. Give at most one; ``minimize="processor_time"`` by default.
     under : str, optional
-        What the limit is on; the same names.
+        The measure that is limited; one of the same names.
     limit : float, optional
-        The most of it for the whole batch, of which each sub-batch gets its share of
-        what is left. A negative rest is not divided: the first sub-batch that can meets
-        all of it, or nothing is scheduled. Jobs that do not fit a given limit beside
-        those before them fail with the reason ``"limit"``. By default eq. (5) for each
-        sub-batch: the sum over the jobs of the mean over their alternatives, rounded
-        up.
+        The largest sum of `under` over the whole batch; each sub-batch gets its share
+        of the remainder. A negative remainder is not divided: the first sub-batch that
+        can meet all of it does, or nothing is scheduled. Jobs that do not fit a given
+        limit together with those before them fail with the reason ``"limit"``. By
+        default each sub-batch has the limit of eq. (5): the sum over its jobs of the
+        mean over their alternatives, rounded up.
     shape : {"ragged", "square"}
         As for `find_window`.
     alternatives : {"amp", "alp"}
-        Whether the budget is for the window as a whole, or bounds the price of every
-        single slot: the request's `max_price`, else what the budget pays for `nodes`
-        parts at `min_performance`.
+        Whether the budget limits the window as a whole (AMP) or the price of every
+        single slot (ALP): the request's `max_price`, else the price at which the budget
+        pays for `nodes` parts at `min_performance`.
     names, criteria : sequence of str, optional
-        Each job's name, and each user's own criterion (of `CRITERIA`; ``"finish"``).
+        The name of each job, and each user's criterion (of `CRITERIA`; ``"finish"``).
     most : int, optional
-        The most alternatives a job.
+        The largest number of alternatives per job.
     gap, max_work : float, int, optional
-        Of each choice; see `choose_one_each`.
+        The options of each choice; see `choose_one_each`.
 
     Returns
     -------
@@ -100,10 +100,10 @@ def schedule_batch(
     -----
     The four problems of the paper (Toporkov et al. 2014, section 3.1): maximize cost
     under time (eq. 6), minimize time under cost (7), minimize cost under time (8),
-    maximize time under time (9). Filters look at the slots as they are given, not as
-    they are cut. Time: a search and n cuts for each alternative; memory as two copies
-    of the slots and 120 bytes a part of an alternative; more alternatives than 1 GiB
-    holds are refused.
+    maximize time under time (9). Filters are evaluated on the given slots, not on the
+    remnants of cut slots. Time: a search and n cuts for each alternative; memory: two
+    copies of the slots and 120 bytes per part of an alternative; alternatives of more
+    than 1 GiB are refused.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def schedule_batch(
     if alternatives == "alp":
         asked = tuple(_priced(i, request) for i, request in enumerate(asked))
     own: Sequence[str] | None
-    if isinstance(policy, Backfilling):  # the earliest window, whatever a user prefers
+    if isinstance(policy, Backfilling):  # the earliest window, regardless of criteria
         criterion, own, slices = "own", None, [0]
     else:
         criterion, slices = policy.criterion, policy.slices(len(batch))
@@ -183,7 +183,7 @@ def _jobs(
     asked: Sequence[Request],
     own: Sequence[str] | None,
 ) -> Any:
-    """The jobs as the kernel reads them; what is wrong with one of them names it."""
+    """Convert the jobs for the kernel; an error names the job that causes it."""
     try:
         return _batch.Jobs(slots, asked, own)
     except (ValueError, TypeError) as error:
@@ -199,7 +199,7 @@ def _jobs(
 def _order(
     slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
 ) -> NDArray[np.int64] | None:
-    """The jobs, those of highest priority first; None: as they stand."""
+    """Return the jobs in order of priority; None for the order of the batch."""
     by = "order" if isinstance(policy, Backfilling) else policy.by
     if isinstance(by, str) and by == "order":
         return None
@@ -216,14 +216,14 @@ def _order(
         order = ranked(
             np.array([math.nan if each is None else each.cost for each in cheapest])
         )
-    if isinstance(policy, BSF):  # what is not sliced queues as it came
+    if isinstance(policy, BSF):  # jobs that are not sliced keep the batch's order
         first = min(int(policy.n_css), len(batch))
         order = np.concatenate([order[:first], np.sort(order[first:])])
     return order
 
 
 def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
-    """The name of a measure, or a column of the slots as float64."""
+    """Return the name of a measure, or a column of the slots as float64."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a name, got {name!r}")
     if name in MEASURES:
@@ -248,7 +248,7 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
 
 
 def _priced(job: int, request: Request) -> Request:
-    """ALP: a limit on the price of every single slot instead of the budget."""
+    """Replace the budget by a limit on the price of every single slot (ALP)."""
     price = request.max_price
     if math.isinf(price) and not math.isinf(request.budget):
         if request.min_performance == 0:
@@ -262,7 +262,7 @@ def _priced(job: int, request: Request) -> Request:
 
 
 def _check_ends(requests: Sequence[Request]) -> None:
-    """Refuse what may have endlessly many alternatives on slots without an end."""
+    """Raise ValueError for requests with unboundedly many alternatives."""
     for i, request in enumerate(requests):
         if math.isinf(request.deadline) and math.isinf(request.latest):
             raise ValueError(

@@ -38,19 +38,19 @@ def pareto(
 ) -> Front:
     """Find the Pareto front of a job: its windows that no other window dominates.
 
-    A window dominates another if it is as good by both criteria and better by one. The
-    front has one window for each pair of values that no window dominates.
+    A window dominates another if it is at least as good by both criteria and better by
+    one. The front has one window for each pair of values that no window dominates.
 
     Parameters
     ----------
     slots : structured array, SlotPool or Environment
-        As for `find_window`. A pool is searched as it is when the call begins.
+        As for `find_window`. The search uses a snapshot of a pool.
     request : Request
-        The job. Its filter and limits hold for every window.
+        The job. Its filter and limits apply to every window.
     by : pair of criteria
         Two of ``"start"``, ``"finish"``, ``"runtime"``, ``"cost"``,
         ``"processor_time"``, and sums of values as in `find_window`: the name of a
-        numeric field, an array with one value a row or a function made by `criterion`
+        numeric field, an array with one value per row or a function made by `criterion`
         (all maximized), or ``minimize(...)`` of those.
     shape : {"square", "ragged"}
         As for `find_window`.
@@ -64,7 +64,7 @@ def pareto(
     Returns
     -------
     Front
-        The points, the best by the first criterion first. Empty if nothing fits.
+        The points, in the order of the first criterion. Empty if nothing fits.
 
     Raises
     ------
@@ -73,29 +73,27 @@ def pareto(
     ValueError, TypeError
         As `find_window`; for a criterion whose front would not be exact (``"first"``,
         ``"leftover"``, ``"dependable"``, ``"coordinated"``, functions of the start);
-        and if the request already has so many limits that no limit on a criterion can
-        be added (one of six is needed for each sum of values).
+        and if the request has no free limit for a criterion (each sum of values needs
+        one of the six).
 
     Notes
     -----
     Windows start where a slot starts, or at the earliest start: an earlier start makes
     none of these criteria worse, so no other start can add a point.
 
-    Of the windows with one pair of values, the tie rule of `find_window` by the later
-    criterion of start, finish, runtime and cost decides: the earliest start, then the
+    Among windows with equal values, the tie-break of `find_window` by the later
+    criterion of start, finish, runtime and cost applies: the earliest start, then the
     lowest cost, then the smallest node ids. If one of the criteria is a sum of values
-    (or the ragged processor time), any of these windows may be the answer, always the
-    same one.
+    (or the ragged processor time), the choice is unspecified but deterministic.
 
     Costs and sums are compared up to the rounding of their decimals: two amounts that
     differ by less than 2**-46 of their size (for up to 50 nodes; n * 2**-50 + 2**-47
-    for n) may count as one. Times are compared exactly.
+    for n) may be treated as equal. Times are compared exactly.
 
-    Two searches a point and two more, by sums up to six; with `most` up to four times
-    as many. With `most`,
-    the next search is made in the gap with the largest area between what is known of
-    it, so that no part of the front stays unknown for long; `Front.between` bounds what
-    lies in each gap.
+    Two searches per point and two more, by sums up to six; with `most` up to four times
+    that number. With `most`, each search is made in the gap with the largest unexplored
+    area, so the points spread over the front; `Front.between` bounds the windows in
+    each gap.
 
     Examples
     --------
@@ -140,7 +138,7 @@ def _front(
     shape: Shape,
     request: Request,
 ) -> Front:
-    """The front as users see it: values in their own units, rows as they know them."""
+    """Make the front that users see: values in their units, original rows of slots."""
     name = f"pareto({goals[0].name}, {goals[1].name})"
     origin = pool._free()[1]
     scales = np.array([goals[0].scale, goals[1].scale])
@@ -171,9 +169,9 @@ def _front(
 
 
 class Front(Drawn):
-    """The Pareto front of a job; made by `pareto`.
+    """The Pareto front of a job; the result of `pareto`.
 
-    A sequence of windows, the best by the first criterion first. A slice is a
+    A sequence of windows, in the order of the first criterion. A slice is a
     `WindowTable`.
 
     Attributes
@@ -181,17 +179,17 @@ class Front(Drawn):
     by : pair of str
         The names of the two criteria.
     windows : WindowTable
-        The windows. The `Window.value` of each is that by the first criterion; its
-        `Window.bound` is the same for a proven point, NaN for others.
+        The windows. The `Window.value` of each is its value by the first criterion; its
+        `Window.bound` is the same for a proven point, and NaN otherwise.
     values : ndarray of float64, shape (k, 2)
         The values of each window by the two criteria, in their own units.
     proven : ndarray of bool, shape (k,)
-        Whether no window dominates this one. False only if `max_work` ended one of the
-        searches of the point.
+        Whether it is proven that no window dominates this one. False only if `max_work`
+        ended one of the searches of the point.
     between : ndarray of float64, shape (k - 1, 2)
-        For each two neighbouring points, bounds on the windows of the front that may
-        lie between them: none of these has a better value than this by either
-        criterion. NaN if it is proven that none lies between.
+        For each two neighbouring points, bounds on the windows of the front between
+        them: no such window has a better value than this by either criterion. NaN if
+        it is proven that there is none.
     """
 
     def __init__(
@@ -212,7 +210,7 @@ class Front(Drawn):
 
     @property
     def complete(self) -> bool:
-        """Whether these are all points of the front, and all are proven."""
+        """Whether all points of the front are present and proven."""
         return bool(self.proven.all() and np.isnan(self.between).all())
 
     @property
@@ -249,11 +247,11 @@ class Front(Drawn):
         return visible(f"Front({size} by {by}, {whole})")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python numbers and text, ready for JSON.
+        """Return everything as plain Python numbers and text, ready for JSON.
 
         ``points`` holds for each window its two ``values`` and whether it is
         ``proven``, beside what `Window.to_dict` returns; ``between`` holds a pair for
-        each gap, None where nothing lies between.
+        each gap, None if it is proven empty.
         """
         rows = zip(self.values.tolist(), self, strict=True)
         between = [None if a != a else [a, b] for a, b in self.between.tolist()]
@@ -266,7 +264,7 @@ class Front(Drawn):
         }
 
     def _shown(self) -> Table:
-        """One row a point: its two values, then all of its window."""
+        """Return one row per point: its two values, then all of its window."""
         table = self.windows._shown()
         columns: dict[str, Any] = {
             name: self.values[:, k]

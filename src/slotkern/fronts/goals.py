@@ -1,4 +1,4 @@
-"""The criteria of a front: losses that searches minimize and requests limit."""
+"""The criteria of a front, as losses that searches minimize and requests limit."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ if TYPE_CHECKING:
 
 __all__ = ["LAST_SUM", "Goal", "goal_of", "loss_of_bound"]
 
-#: The limits on sums that a request may have.
+#: The largest number of limits on sums of a request.
 _MOST_LIMITS = 6
-#: The rank of the last goal that is a sum of values.
+#: The highest rank of a goal that is a sum of values.
 LAST_SUM = 1
 
 
 class Goal(NamedTuple):
-    """One criterion of a front, as a loss that is minimized.
+    """One criterion of a front, as a loss to be minimized.
 
     Attributes
     ----------
     name : str
+        The name of the criterion.
     rank : int
-        The goal of the lower rank is minimized first, the other one is limited: sums of
-        values come first, because a limit on a sum costs more than one on the others.
+        The goal of lower rank is minimized first and the other one is limited. Sums of
+        values have the lowest ranks, because a limit on a sum costs more than others.
     search : criterion
-        What `find_window` minimizes, in place of the loss.
+        The criterion of `find_window` that minimizes the loss.
     loss : callable
-        The loss of a window of `find_window`.
+        Computes the loss of a window of `find_window`.
     scale : float
-        The value in the criterion's own units is this times the loss.
+        The factor from the loss to the value in the criterion's own units.
     within : callable
-        The request with the loss limited to at most this.
+        Returns a request whose loss is limited to at most a number.
     exact : bool
-        Whether losses are compared exactly: times are, sums are not.
+        Whether losses are compared exactly: True for times, False for sums.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Goal(NamedTuple):
 
 
 def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> Goal:
-    """The goal that a criterion means; raises ValueError if its front is not exact."""
+    """Make the goal of a criterion; raises ValueError if its front is not exact."""
     if isinstance(name, str):
         match name:
             case "start":
@@ -70,7 +71,7 @@ def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> G
             case "runtime":
                 return Goal(name, 4, name, lambda w: w.runtime, 1.0, _max_runtime)
             case "processor_time" if shape == "square":
-                # n times the runtime: the order is that of the runtime.
+                # n times the runtime, hence in the order of the runtime.
                 scale = float(request.nodes)
                 return Goal(
                     name, 4, "runtime", lambda w: w.runtime, scale, _max_runtime
@@ -93,7 +94,7 @@ def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> G
 
 
 def _sumgoal_of(criterion: Any, pool: PreparedSlots) -> Goal:
-    """The goal of a column, an array or a function."""
+    """Make the goal of a column, an array or a function."""
     worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
     inner = criterion.criterion if isinstance(criterion, Minimize) else criterion
     if worth == "function":
@@ -122,7 +123,7 @@ def _sumgoal_of(criterion: Any, pool: PreparedSlots) -> Goal:
 
 
 def lengths(window: Window) -> NDArray[np.float64]:
-    """How long each part of a window runs, ascending by node."""
+    """Return the length of each part of a window, by node."""
     return np.array([part["length"] for part in window.to_dict()["slots"]])
 
 
@@ -143,7 +144,7 @@ def _budget(request: Request, most: float) -> Request:
 
 
 def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
-    """Return what limits a sum, which is `scale` times the loss."""
+    """Return a function that limits a sum, which is `scale` times the loss."""
     side: Literal["<=", ">="] = "<=" if scale > 0 else ">="
 
     def within(request: Request, most: float) -> Request:
@@ -159,5 +160,5 @@ def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
 
 
 def loss_of_bound(goal: Goal, bound: float) -> float:
-    """The loss that the bound of a search means; searches report values."""
+    """Convert the bound of a search, which is a value, to a loss."""
     return bound if goal.rank else bound / goal.scale

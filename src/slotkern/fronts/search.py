@@ -1,10 +1,10 @@
-"""The searches of a front by two goals, whole or at most so many points of it.
+"""The searches of a front by two goals: the whole front, or at most n points of it.
 
-Both losses are minimized (a maximized sum is turned round). One point of the front is
-the least first loss among the windows whose second loss is below that of the point
-before, and then the least second loss among those. The limits on the losses are limits
-of the request (`latest`, `deadline`, `max_runtime`, `budget`, `limits`): the kernels of
-`find_window` are the only searches, so that each point is proven by them.
+Both losses are minimized (a maximized sum is negated). A point of the front has the
+least first loss among the windows whose second loss is below that of the previous
+point, and then the least second loss among those. The limits on the losses are limits
+of the request (`latest`, `deadline`, `max_runtime`, `budget`, `limits`), so every
+search is a `find_window` and its proof of optimality proves the point.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FrontSearch", "Point", "Points"]
 
-#: Searches for a lower second loss before that is left to a search by the second goal.
+#: Searches that lower the second loss before a search by the second goal is made.
 _STEPS = 2
 
 
 class Point(NamedTuple):
-    """A window of the front.
+    """A point of the front: a window and its losses.
 
     Attributes
     ----------
     first, second : float
         The losses.
     least : float
-        No window whose second loss is as small has a lower first loss than this.
+        A lower bound on the first loss of windows whose second loss is no larger.
     proven : bool
-        Whether no window dominates this one.
+        Whether it is proven that no window dominates this one.
     """
 
     first: float
@@ -50,13 +50,16 @@ class Point(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points by rising first loss, and for each gap the least losses in it, or None."""
+    """Points by ascending first loss, and the least losses in each gap or None.
+
+    A gap of None is proven to be empty.
+    """
 
     points: list[Point]
     gaps: list[tuple[float, float] | None]
 
     def turned(self) -> Points:
-        """The same by rising second loss, which becomes the first."""
+        """Return the points by ascending second loss, which becomes the first."""
         points = [
             point._replace(first=point.second, second=point.first)
             for point in reversed(self.points)
@@ -67,20 +70,25 @@ class Points(NamedTuple):
 
 @dataclass
 class Gap:
-    """A gap of a front that is being searched, between two neighbouring points.
+    """A gap of the front between two neighbouring points, while it is searched.
 
-    Windows between them have second losses above `low` and below those of `left`.
+    Windows in it have second losses above `low` and below that of `left`.
     """
 
     left: Point
     right: Point
     low: float
-    halved: bool = False  # nothing was found in its lower half
-    over: bool = False  # nothing more to be searched
+    halved: bool = False  # its lower half was searched without a result
+    over: bool = False  # the search of this gap has ended
 
 
 class FrontSearch:
-    """The searches of one front: `first` is minimized while `second` is limited."""
+    """The searches of one front: `first` is minimized while `second` is limited.
+
+    `margin` is the relative rounding error of sums; `closed` has the pairs of windows
+    with a proven empty gap; `found` caches the searches by the limit on the second
+    loss.
+    """
 
     def __init__(
         self,
@@ -93,14 +101,14 @@ class FrontSearch:
     ) -> None:
         self.pool, self.request, self.shape = pool, request, shape
         self.first, self.second, self.options = first, second, options
-        # Costs are sums that the kernels round n times.
+        # The kernels round costs up to n times.
         self.margin = 2.0**-47 + request.nodes * 2.0**-50
         self.closed: set[tuple[int, int]] = set()
-        self.lowest = -math.inf  # the least second loss there is
+        self.lowest = -math.inf  # the least second loss of all windows
         self.found: dict[float, tuple[Window | None, float]] = {}
 
     def best(self, goal: Goal, request: Request) -> tuple[Window | None, float]:
-        """The window of the least loss, and the loss that no window is below."""
+        """Return the window of least loss, and a lower bound on the loss of all."""
         swept = isinstance(goal.search, str) and goal.search in CRITERIA
         how = {} if swept and not request.limits else self.options
         window = find_window(self.pool, request, goal.search, shape=self.shape, **how)
@@ -112,7 +120,7 @@ class FrontSearch:
         return window, min(loss, loss_of_bound(goal, window.bound))
 
     def limited(self, most: float) -> tuple[Window | None, float]:
-        """The same by the first goal, with the second loss at most this."""
+        """Return `best` by the first goal, with the second loss limited; cached."""
         if most not in self.found:
             request = self.request
             if most < math.inf:
@@ -121,17 +129,17 @@ class FrontSearch:
         return self.found[most]
 
     def point(self, most: float) -> Point | None:
-        """The point of the least first loss whose second loss is at most this."""
+        """Find the point of least first loss whose second loss is at most this."""
         window, least = self.limited(most)
         if window is None:
             return None
         return self.by_steps(window, least) or self.by_limit(window, least)
 
     def by_steps(self, window: Window, least: float) -> Point | None:
-        """The point by a few searches that limit the second loss further.
+        """Find the point by a few searches that limit the second loss further.
 
-        The search that finds a greater first loss is also the first search of the next
-        point. None if the first goal is no sum, or where many windows have one sum.
+        The search that returns a larger first loss is also the first search of the next
+        point. None if the first goal is not a sum, or if many windows have equal sums.
         """
         first, second = self.first, self.second
         if first.rank > LAST_SUM:
@@ -150,28 +158,28 @@ class FrontSearch:
         return None
 
     def by_limit(self, window: Window, least: float) -> Point:
-        """The point by a search by the second goal that limits the first loss."""
+        """Find the point by a search by the second goal that limits the first loss."""
         first, second = self.first, self.second
         within = self.reach(first, first.loss(window))
         better, _ = self.best(second, first.within(self.request, within))
         chosen = better or window
         proven = window.proven and better is not None and better.proven
         loss = first.loss(chosen)
-        least = loss if window.proven else least  # its sum is rounded in its own order
+        least = loss if window.proven else least  # the order of its sum may differ
         return Point(loss, second.loss(chosen), least, chosen, proven)
 
     def reach(self, goal: Goal, loss: float) -> float:
-        """The largest loss that counts as equal to this."""
+        """Return the largest loss that counts as equal to this one."""
         return loss if goal.exact else loss + self.margin * abs(loss)
 
     def below(self, loss: float) -> float:
-        """The largest second loss that counts as less than this."""
+        """Return the largest second loss that counts as less than this one."""
         if self.second.exact or loss == 0:
             return math.nextafter(loss, -math.inf)
         return loss - self.margin * abs(loss)
 
     def ends(self) -> tuple[Point | None, float]:
-        """The first point, and a bound on the second loss of all windows."""
+        """Return the first point, and a lower bound on all second losses."""
         window, bound = self.best(self.second, self.request)
         if window is None:
             return None, math.inf
@@ -179,11 +187,11 @@ class FrontSearch:
         return self.point(math.inf), bound
 
     def is_last(self, loss: float) -> bool:
-        """Whether this is the least second loss there is."""
+        """Return whether this is the least second loss of all windows."""
         return loss <= self.reach(self.second, self.reach(self.second, self.lowest))
 
     def all_points(self) -> Points:
-        """The whole front, from the least first loss to the least second loss."""
+        """Find the whole front, from the least first loss to the least second loss."""
         point, bound = self.ends()
         points: list[Point] = []
         while point is not None:
@@ -192,14 +200,14 @@ class FrontSearch:
                 break
             following = self.point(self.below(point.second))
             if following is None or following.second >= point.second:
-                break  # only rounding lies between
+                break  # the two differ by rounding only
             if following.least >= following.first:
                 self.close(point, following)
             point = following
         return self.gathered(points, [], bound)
 
     def some_points(self, most: int) -> Points:
-        """At most so many points: both ends, then always in the largest gap."""
+        """Find at most n points: both ends, then one in the largest gap at a time."""
         first, bound = self.ends()
         if first is None:
             return Points([], [])
@@ -227,7 +235,7 @@ class FrontSearch:
         return self.gathered(points, gaps, bound)
 
     def look_into(self, gap: Gap) -> Point | None:
-        """A new point of a gap, or None where its lower half or all of it is empty."""
+        """Find a point in a gap; None if its lower half, or all of it, is empty."""
         most = self.below(gap.left.second)
         middle = gap.low + (gap.left.second - gap.low) / 2
         if not gap.halved and gap.low < middle < most:
@@ -241,15 +249,15 @@ class FrontSearch:
                 if gap.over:
                     self.close(gap.left, gap.right)
             else:
-                gap.over = True  # not proven: nothing more to be learnt here
+                gap.over = True  # not proven: further searches cannot decide it
             return None
         gap.halved = False
         if found.second <= gap.low and gap.low == gap.right.second:
-            gap.over = True  # only rounding lies between
+            gap.over = True  # the two differ by rounding only
         return found
 
     def split(self, gap: Gap, found: Point) -> Gap:
-        """Narrow a gap to what lies left of a new point, and return the right one."""
+        """Shrink a gap to its left part at a new point, and return the right part."""
         right = Gap(found, gap.right, gap.right.second)
         proven = found.least >= found.first
         if gap.over and proven:
@@ -262,11 +270,11 @@ class FrontSearch:
         return right
 
     def close(self, left: Point, right: Point) -> None:
-        """Note that no window lies between two points."""
+        """Record that no window lies between two points."""
         self.closed.add((id(left.window), id(right.window)))
 
     def gathered(self, points: list[Point], gaps: list[Gap], lowest: float) -> Points:
-        """The points that none of them dominates, and what is known of their gaps."""
+        """Return the points that are not dominated, with the bounds of their gaps."""
         kept: list[Point] = []
         for point in sorted(points, key=lambda point: (point.first, point.second)):
             if not kept or point.second < kept[-1].second:

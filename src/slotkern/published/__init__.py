@@ -1,14 +1,14 @@
-"""The papers' algorithms as their pseudo-code says, step by step, compiled by numba.
+"""The papers' algorithms, step by step as in their pseudo-code, compiled by numba.
 
-They are the oracle of the tests and the baseline of the benchmarks, and the place to
-read what the fast kernels compute. Misprints are mended, and the docstring of the
-function that does it says what is printed, what is done, and why; docs/published.md
-lists them all. Every quantity is written in the one expression the whole library uses,
-so that costs, finishes and exactly met budgets agree to the last bit.
+They are the oracle of the tests, the baseline of the benchmarks, and readable versions
+of what the fast kernels compute. Misprints are corrected; the docstring of the function
+states what is printed, what is done instead, and why. docs/published.md lists them all.
+Costs, finishes and budgets use the same floating-point expressions as the kernels, so
+results agree to the last bit.
 
-`import slotkern` does not import this package, since that imports numba. To follow an
-algorithm in a debugger, set NUMBA_DISABLE_JIT=1 in the environment: the same functions
-then run as ordinary Python.
+`import slotkern` does not import this package, because this package imports numba. To
+step through an algorithm in a debugger, set NUMBA_DISABLE_JIT=1 in the environment: the
+functions then run as ordinary Python.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,11 @@ __all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find
 
 
 class Algorithm(NamedTuple):
-    """A published algorithm: its name, where it is printed, and the functions.
+    """A published algorithm: its name, the paper and section, and its functions.
 
-    They take slots, proper, job, and the seed ("value": the values). `lite` is the form
-    that takes the n cheapest slots of each step, if there is one.
+    `search(slots, proper, job, x)` returns the window or None; x is the seed, or the
+    values for criterion "value". `lite` is the variant that takes the n cheapest slots
+    of each step, if there is one.
     """
 
     name: str
@@ -44,8 +45,8 @@ AEP_PAPER = "Slot selection and co-allocation algorithms for economic scheduling
 SQUARE_PAPER = "Optimization of resources selection for jobs scheduling"
 PLACEMENT_PAPER = "Dependable and coordinated resources allocation algorithms"
 
-#: Every published algorithm, by shape and criterion; "value" is any array of values,
-#: "local_price" the first window of slots that each keep to the price limit.
+#: Every published algorithm by (shape, criterion). "value" stands for any array of
+#: values, "local_price" for the first window whose slots each meet the price limit.
 ALGORITHMS: dict[tuple[str, str], Algorithm] = {
     ("ragged", "first"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
     ("ragged", "start"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
@@ -113,63 +114,64 @@ def find(
     lite: bool = False,
     seed: int = 0,
 ) -> Found | None:
-    """Find a window as the paper that printed the algorithm does.
+    """Find a window by the published algorithm for this shape and criterion.
 
     Parameters
     ----------
     slots : structured array, shape (m,)
         Free slots with the fields node, start, end, performance and price, sorted by
-        (start, node); trusted to be valid (`slotkern.validate_slots` checks it).
+        (start, node). They are not validated; see `slotkern.validate_slots`.
     nodes : int
         Number of slots of the window, on as many nodes.
     volume : float
         Work for each node; a part takes volume / performance, with `setup` and `step`
-        as `slotkern.Request` says.
+        as in `slotkern.Request`.
     budget : float
-        The most that the window may cost.
+        The largest cost of the window.
     min_performance, max_price : float
-        The least performance and the highest price of a slot that may take part.
+        The least performance and the highest price of a usable slot.
 
-        Misprint: the square procedure asks for performance p_i > p, the experiment
-        of the same papers for p_i >= 1. Here it is >= everywhere, as the word minimum
-        says.
+        Misprint: the square procedure requires performance p_i > p, the experiment
+        of the same papers p_i >= 1. Here it is >= everywhere, as the word minimum
+        implies.
     earliest, deadline : float
-        When the window may start and must have finished.
+        The earliest start and the latest finish of the window.
     setup, step : float
-        The constant part of a part's length, and of what it is a multiple.
+        The constant part of a part's length, and the unit to which lengths are rounded.
     latest, max_runtime : float
-        The latest start and the most time to the finish: slots that start later, or on
-        which a part runs longer, are in no window that keeps these.
+        The latest start and the longest runtime: later slots, and slots on which a part
+        runs longer, are excluded.
     proper : bool array, shape (m,), optional
-        Which slots may take part at all (properHardwareAndSoftware); all without it.
+        The usable slots (properHardwareAndSoftware); all by default.
     criterion : str or float64 array of shape (m,)
-        What is best, or the values whose sum is maximized (AEP, MaxQ).
+        The objective, or the values whose sum is maximized (AEP, MaxQ).
     shape : str
-        A key of `ALGORITHMS` is (shape, criterion); an array's criterion is "value".
+        With the criterion, a key of `ALGORITHMS`; for an array the criterion is
+        "value".
     lite : bool
-        Take the n cheapest slots of each step (MaxQ, DEP, COORD).
+        Take the n cheapest slots of each step (the Lite variants of MaxQ, DEP, COORD).
     seed : int
-        Of the random windows of minProcTime; the others use no random numbers.
+        Seed of the random windows of minProcTime; the others use no random numbers.
 
     Returns
     -------
     Found or None
         `start` of the window and `rows` of its slots, an int64 array of shape (nodes,),
-        cheapest first (equal costs by node); where a sum was maximized also that
-        `value`, and of MaxQ, DEP and COORD the `length` of the group. None if the
-        algorithm finds no window. Among windows of equal value the one met first.
+        cheapest first (equal costs by node); also the maximized `value`, if a sum was
+        maximized, and for MaxQ, DEP and COORD the `length` of the group. None if the
+        algorithm finds no window. Among windows of equal value, the first one found.
 
     Raises
     ------
     ValueError
-        If nothing is published for this shape and criterion, or the table of AEP, MaxQ,
-        DEP and COORD is asked for with a budget that is infinite or makes it larger
-        than 1 GiB.
+        If nothing is published for this shape and criterion, or if the table of AEP,
+        MaxQ, DEP and COORD would need an infinite number of columns (infinite budget)
+        or more than 1 GiB.
 
     Notes
     -----
     Ragged: linear in m, quadratic in the nodes with a logarithm for the sort; square:
-    the same once for each different performance; by value O(a n C) at every step for a
+    the same once per different performance; by value: O(a n C) at every step for a
     live slots and the budget C.
 
     Examples

@@ -1,14 +1,14 @@
-"""AEP, the Algorithm searching for Extreme Performance, and what is built on it.
+"""AEP, the Algorithm searching for Extreme Performance, and the algorithms based on it.
 
 "Slot selection and co-allocation algorithms for economic scheduling in distributed
 computing", section 2. Windows are ragged: every part starts at the window's start and
 runs for its own length (`Job.lengths`). AMP, minCost, minRuntime, minFinish and
-minProcTime are one sweep over the slots by start and differ in the window they take
-from the slots that are live at a step. ALP (section 1) is AMP with a price limit on
-each slot in the place of the budget. The general criterion of section 2.1 is in
-`slotkern.published.valued`, where its knapsack is.
+minProcTime are one sweep over the slots by start; they differ in the window that they
+select from the live slots of a step. ALP (section 1) is AMP with a price limit on each
+slot instead of the budget. The general criterion of section 2.1 needs a knapsack and is
+in `slotkern.published.valued`.
 
-Complexity: linear in the slots; each step sorts the live slots, at most one a node.
+Complexity: linear in the slots; each step sorts the live slots, at most one per node.
 """
 
 from typing import NamedTuple
@@ -55,9 +55,9 @@ def total(window: Numbers, column: NDArray[np.float64]) -> float:
 def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) -> int:
     """Keep the slots that are long enough to begin at `start`; return how many.
 
-    Misprint: the paper removes from the list over whose indices it runs, so that the
-    slot after a removed one is not looked at. Here every expired slot leaves: it can
-    be in no window of this start.
+    Misprint: the paper removes elements from the list while iterating over its indices,
+    so the slot after a removed one is skipped. Here every expired slot is removed: it
+    can be in no window that starts here.
     """
     kept = 0
     for slot in extended[:size]:
@@ -69,7 +69,7 @@ def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) ->
 
 @compiled
 def longest(window: Numbers, slots: SlotList) -> int:
-    """Where in the window its first longest slot is."""
+    """Return the position of the first longest slot of a window."""
     place = 0
     for i in range(1, len(window)):
         if slots.length[window[i]] > slots.length[window[place]]:
@@ -81,12 +81,12 @@ def longest(window: Numbers, slots: SlotList) -> int:
 def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> None:
     """Exchange the longest slot of the window for shorter ones as the budget allows.
 
-    `rest` comes cheapest first, and nothing in it is cheaper than the window.
+    `rest` is sorted by cost, and contains nothing cheaper than the window.
 
-    Misprint: the paper tests ``resultWindow.cost + shortSlot.cost < S``. Here the long
-    slot's cost is refunded, without which the window keeps slots that it could well
-    afford to exchange; with it the runtime left is the least that this step can offer.
-    And what costs exactly S is within the budget, as in the problem statement of
+    Misprint: the paper tests ``resultWindow.cost + shortSlot.cost < S``. Here the cost
+    of the long slot is refunded; without the refund the window keeps slots that it
+    could afford to exchange, and with it the resulting runtime is the least of this
+    step. A cost of exactly S is within the budget, as in the problem statement of
     section 2.1.
     """
     n = len(window)
@@ -120,14 +120,14 @@ def best_window(
     slots: SlotList,
     random: np.random.Generator,
 ) -> Numbers:
-    """Take the window of one step (getBestWindow): n slots, cheapest first.
+    """Select the window of one step (getBestWindow): n slots, cheapest first.
 
-    Misprint: ``getSubList(0, n)`` and ``getSubList(n + 1, m)`` leave one slot out of
-    both lists. Here the rest begins with it: it is the cheapest of them.
+    Misprint: ``getSubList(0, n)`` and ``getSubList(n + 1, m)`` omit one slot from both
+    lists. Here the rest begins with that slot, the cheapest of the rest.
 
     Misprint: the paper exchanges slots of the n cheapest whatever they cost. Here they
-    stay as they are where they exceed the budget, and `aep` skips the step: if the n
-    cheapest do not fit, no n slots do.
+    are unchanged if they exceed the budget, and `aep` skips the step: if the n cheapest
+    do not fit, no n slots do.
     """
     if criterion == PROCESSOR_TIME:
         return draw(extended.copy(), n, random)
@@ -140,7 +140,7 @@ def best_window(
 
 @compiled
 def value_of(window: Numbers, start: float, criterion: int, slots: SlotList) -> float:
-    """Value a window (getCriterion): less is better."""
+    """Compute the value of a window (getCriterion): less is better."""
     if criterion == COST:
         return exact_total(window, slots.cost)
     runtime: float = slots.length[window[longest(window, slots)]]
@@ -161,12 +161,12 @@ def aep(
     criterion: int,
     random: np.random.Generator,
 ) -> tuple[float, Numbers]:
-    """Sweep the slots by start and keep the first of the best windows of all steps.
+    """Sweep the slots by start and keep the first best window of all steps.
 
-    Misprint: the scheme keeps a window if ``crW > maxCriterion`` and says nothing of
-    the value to begin with, nor of the budget. Here less is better, as cost, runtime
-    and the problem statement of section 2.1 want it; the first window within the
-    budget is kept, and one beyond it never.
+    Misprint: the scheme keeps a window if ``crW > maxCriterion`` and defines neither
+    the initial value nor a test of the budget. Here less is better, as cost, runtime
+    and the problem statement of section 2.1 require; the first window within the budget
+    is kept, and a window beyond the budget never.
     """
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
@@ -200,7 +200,7 @@ def repeated(
     criterion: int,
     random: np.random.Generator,
 ) -> tuple[float, Numbers]:
-    """Run the sweep this many times and return the last window; a call for timing."""
+    """Run the sweep this many times and return the last window; used for timing."""
     found = aep(slots, n, budget, criterion, random)
     for _ in range(times - 1):
         found = aep(slots, n, budget, criterion, random)
@@ -213,15 +213,15 @@ def cut(
 ) -> tuple[SlotList, Numbers]:
     """Return the list, and the nodes, without the parts of a window.
 
-    The rests of a cut slot keep its place by cost. A rest before the window also keeps
-    its place by start; one after the window is inserted by (start, node).
+    The remnants of a cut slot keep its place by cost. A remnant before the window also
+    keeps its place by start; one after the window is inserted by (start, node).
     """
     m = len(slots.arrival)
     most = m + len(window)
     taken = np.zeros(m, np.bool_)
     taken[window] = True
-    first = np.full(m, -1, np.int64)  # number of what begins where the slot does
-    late = np.empty(len(window), np.int64)  # numbers of the rests after the window
+    first = np.full(m, -1, np.int64)  # number of the remnant with the slot's start
+    late = np.empty(len(window), np.int64)  # numbers of the remnants after the window
     proper, place = np.empty(most, np.bool_), np.empty(most, np.int64)
     begin, end = np.empty(most), np.empty(most)
     length, cost = np.empty(most), np.empty(most)
@@ -231,7 +231,7 @@ def cut(
         for after in range(2 if taken[slot] else 1):
             if after:
                 if slots.end[slot] - finish <= 4 * 2.0**-52 * abs(finish):
-                    continue  # rounding, no rest
+                    continue  # rounding error, no remnant
                 late[rests] = size
                 rests += 1
             elif not taken[slot] or slots.start[slot] < start:
@@ -283,10 +283,10 @@ def csa(
     budget: float,
     random: np.random.Generator,
 ) -> list[float]:
-    """CSA (section 3.1), this many times: starts of the windows of AMP, each cut out.
+    """Run CSA (section 3.1) this many times: starts of AMP's windows, each cut out.
 
-    `slotkern.published.alternatives` says which parts they are; this form, compiled as
-    a whole, is there to be timed.
+    `slotkern.published.alternatives` returns the parts as well; this version is
+    compiled as a whole, for timing.
     """
     starts = [0.0 for _ in range(0)]
     for _ in range(times):
@@ -303,7 +303,7 @@ def csa(
 def numbered(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
 ) -> tuple[Numbers, SlotList]:
-    """Number the slots by cost: the rows of the numbers, and the columns."""
+    """Number the slots by cost; returns the row of each number, and the columns."""
     cost = job.costs(slots)
     row, arrival = in_order(slots, cost)
     return row, SlotList(
@@ -323,7 +323,7 @@ def search(
     criterion: int,
     seed: int,
 ) -> Found | None:
-    """Sweep the slots, and tell the rows of the window."""
+    """Sweep the slots and return the rows of the window."""
     row, columns = numbered(slots, proper, job)
     random = np.random.default_rng(seed)
     start, window = aep(columns, job.nodes, job.most, criterion, random)
@@ -333,18 +333,18 @@ def search(
 def amp(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
 ) -> Found | None:
-    """AMP (section 2.2): the first step whose n cheapest live slots fit the budget."""
+    """Run AMP (section 2.2): the first step whose n cheapest live slots fit S."""
     return search(slots, proper, job, START, seed)
 
 
 def alp(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
 ) -> Found | None:
-    """ALP (section 1): the first n live slots, of which none has too high a price.
+    """Run ALP (section 1): the first n live slots, each within the price limit.
 
-    The price limit F is part of `proper`. The budget does not count: n slots at F or
-    less for a time T never cost more than S = F T n, with which AMP may also take
-    some that are dearer.
+    The price limit F is part of `proper`. The budget is not tested: n slots at F or
+    less for a time T never cost more than S = F T n. AMP with budget S may also select
+    slots above F.
     """
     return search(slots, proper, job._replace(budget=np.inf), START, seed)
 
@@ -373,10 +373,10 @@ def min_finish(
 def min_proc_time(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, seed: int
 ) -> Found | None:
-    """Simplified minProcTime (section 3.1): the best of one random window a step.
+    """Run the simplified minProcTime (section 3.1): one random window per step.
 
-    The paper does not say how the window is drawn, nor what happens to one beyond the
-    budget: here every n live slots are equally likely, and the step is skipped. It
-    promises neither the least processor time nor that it finds a window at all.
+    The paper defines neither how the window is drawn nor what happens to one beyond the
+    budget: here every n live slots are equally likely, and the step is skipped. Neither
+    the least processor time nor any window is guaranteed.
     """
     return search(slots, proper, job, PROCESSOR_TIME, seed)

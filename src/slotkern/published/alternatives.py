@@ -1,9 +1,9 @@
-"""Schemes that find several windows for one job: search, cut the window out, search on.
+"""Schemes that find several windows for one job by searching and cutting repeatedly.
 
 CSA ("Slot selection and co-allocation algorithms for economic scheduling in distributed
 computing", section 3.1) repeats AMP; MultipleBest ("Optimization of resources selection
 for jobs scheduling in heterogeneous distributed computing environments", section 4)
-repeats FirstFit. What remains of a cut slot returns to the list, in its place.
+repeats FirstFit. The remnants of a cut slot are inserted into the list in order.
 
 Complexity: k + 1 searches of the whole list for k windows.
 """
@@ -23,9 +23,9 @@ Window = tuple[float, NDArray[np.int64], NDArray[np.float64]]
 
 
 class Scheme(NamedTuple):
-    """A published scheme: its name, where it is printed, and the function.
+    """A published scheme: its name, the paper and section, and the function.
 
-    It takes what `all_windows` does after the shape.
+    The function has the parameters of `all_windows`, with the shape bound.
     """
 
     name: str
@@ -39,10 +39,10 @@ def cut(
     start: float,
     finish: NDArray[np.float64],
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """The list without these parts, and the row that each of its slots comes from.
+    """Return the list without these parts, and the original row of each of its slots.
 
-    The papers speak of "cutting" a window from the list and do not say what becomes of
-    the rests of its slots; here they return to the list.
+    The papers speak of "cutting" a window from the list without defining what becomes
+    of the remnants of its slots; here they return to the list.
     """
     ends = slots["end"][rows]
     rounding = ends - finish <= 4 * 2.0**-52 * np.abs(finish)
@@ -78,13 +78,13 @@ def all_windows(
     nodes, volume, setup, step, **job
         As for `slotkern.published.find`.
     limit : int, optional
-        The most windows.
+        The largest number of windows.
 
     Returns
     -------
     list of (start, rows, finish)
-        In order of discovery: the start, the rows of `slots` cheapest first, and where
-        each part ends.
+        In order of discovery: the start, the rows of `slots`, cheapest first, and the
+        end of each part.
     """
     from slotkern.published import find
 

@@ -2,10 +2,10 @@
 
 "Preference-based fair resource sharing and scheduling optimization in Grid VOs",
 section 3.1: the backward recursion of eqs. (2) to (4) over the total expense, on a
-grid. Expenses are rounded up to whole steps, so that a choice always fits, but the best
-one may be missed; `slotkern.choose_one_each` is the same problem without a grid.
+grid. Expenses are rounded up to whole steps, so every choice is feasible, but the best
+one may be missed; `slotkern.choose_one_each` solves the same problem without a grid.
 
-Complexity: O(m G) for m alternatives and G steps of the grid; n G table.
+Complexity: O(m G) time for m alternatives and G steps of the grid; an n G table.
 """
 
 from itertools import pairwise
@@ -27,9 +27,9 @@ def grid_choice(
     steps: int,
     maximize: bool,
 ) -> Numbers:
-    """Eqs. (2)-(4): job i has the alternatives first[i] to first[i + 1].
+    """Choose by eqs. (2)-(4); job i has the alternatives first[i] to first[i + 1].
 
-    Returns the chosen row of each job, or no rows where nothing fits the grid.
+    Returns the chosen row of each job, or no rows if no choice fits the grid.
     """
     jobs = len(first) - 1
     sign = -1.0 if maximize else 1.0
@@ -55,5 +55,5 @@ def grid_choice(
 
 
 def time_limit(expense: NDArray[np.float64], first: Numbers) -> float:
-    """Eq. (5): t* is the sum over the jobs of their mean expense, rounded up."""
+    """Compute t* of eq. (5): the sum over the jobs of their rounded-up mean expense."""
     return float(sum(np.ceil(expense[i:j].sum() / (j - i)) for i, j in pairwise(first)))

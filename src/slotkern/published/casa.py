@@ -1,19 +1,19 @@
-"""One node of a community of schedulers, as the paper on CASA prints it.
+"""One node of a community of schedulers, as printed in the paper on CASA.
 
 "Exploring decentralized dynamic scheduling for grids and clouds using the
-community-aware scheduling algorithm", section 4: Algorithms 1 to 5. Plain Python: what
-is told to a node, and what it asks for in return, are those of the compiled
-`slotkern._community.Agent`, and so are the lots it draws.
+community-aware scheduling algorithm", section 4: Algorithms 1 to 5. This plain Python
+class has the inputs, outputs and random numbers of the compiled
+`slotkern._community.Agent`, and is its reference in the tests.
 
-What is not printed, or twice: h_resched takes jobs whose relative delay is at least mu
-(Algorithm 4; the text says "greater than"). The mean queueing time is that of the
-waiting jobs and, where none waits, of the ended ones (Definition 4; the text: "jobs
-already executed"). The RECEIPT of Table 1 is the answer to an ASSIGN, which is sent
-again until it comes. The ASSIGN redeems the promise of the node chosen, which the
-algorithm revokes as well. A node that leaves informs others as if its own estimate
-were infinite.
+Points that the paper leaves open or contradicts: h_resched selects jobs whose relative
+delay is at least mu (Algorithm 4; the text has "greater than"). The mean queueing time
+is that of the waiting jobs, and of the ended jobs if none waits (Definition 4; the text
+has "jobs already executed"). The RECEIPT of Table 1 answers an ASSIGN, which is sent
+again until the RECEIPT arrives. The ASSIGN redeems the promise of the chosen node,
+which the algorithm revokes as well. A node that leaves informs others with an infinite
+estimate of its own.
 
-Complexity: a message O(promises + jobs), with no care for speed.
+Complexity: a message takes O(promises + jobs); the code is not optimized.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from slotkern._community import Message
 
 __all__ = ["Lots", "Node", "Rules"]
 
-NOTHING = (0xFFFFFFFF, 0)  # the ticket of no entry
+NOTHING = (0xFFFFFFFF, 0)  # the ticket that refers to no entry
 MASK = 2**64 - 1
 
 
 class Lots:
-    """Random numbers: splitmix64."""
+    """A stream of random numbers (splitmix64)."""
 
     def __init__(self, seed: int, stream: int) -> None:
         self.state = _mix((_mix(seed) + stream) & MASK)
 
     def uniform(self) -> float:
-        """The next number in [0, 1)."""
+        """Return the next number in [0, 1)."""
         self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
         return (_mix(self.state) >> 11) * 2.0**-53
 
@@ -48,7 +48,7 @@ def _mix(z: int) -> int:
 
 
 def _added(numbers: Iterable[float]) -> float:
-    """Their sum from first to last; sum() rounds otherwise since Python 3.12."""
+    """Sum from first to last; sum() rounds differently since Python 3.12."""
     total = 0.0
     for number in numbers:
         total += number
@@ -56,7 +56,7 @@ def _added(numbers: Iterable[float]) -> float:
 
 
 class Rules(NamedTuple):
-    """The coefficients, and their printed defaults."""
+    """The coefficients of the paper, with their printed defaults."""
 
     omega: float = 1.0
     varpi: float = 1.0
@@ -67,7 +67,7 @@ class Rules(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a node is told of a job."""
+    """The description of a job that a node receives."""
 
     processors: int
     estimate: float
@@ -75,12 +75,12 @@ class Job(NamedTuple):
 
     @property
     def load(self) -> float:
-        """Definition 1, for a job of speed 1."""
+        """The load of Definition 1, for a job of speed 1."""
         return self.processors * self.estimate
 
 
 class Round:
-    """One attempt of a requester to find a node for a job."""
+    """One attempt of a node to find a node for a job."""
 
     def __init__(self, job: int, hop: int, moves: bool) -> None:
         self.job, self.hop, self.moves = job, hop, moves
@@ -88,12 +88,15 @@ class Round:
         self.offers: list[tuple[int, Any, float]] = []  # node, promise, response
         self.answered: set[int] = set()
         self.contacted = 0
-        self.here = (0.0, 0.0)  # the estimate and the mean at the requester
+        self.here = (0.0, 0.0)  # the requester's estimate and mean queueing time
         self.to, self.promise = 0, NOTHING
 
 
 class Node:
-    """A node with its metascheduler and its local queue."""
+    """A node: its metascheduler and its local queue.
+
+    Each event method returns the actions that it causes, as tuples.
+    """
 
     def __init__(
         self,
@@ -109,24 +112,24 @@ class Node:
         self.label, self.rules = label, Rules(**rules)
         self.lots = Lots(seed, node)
         self.jobs: dict[int, Job] = {}
-        self.queue: list[tuple[int, int, float]] = []  # job, hop, entered
-        self.pending: dict[int, Any] = {}  # of waiting jobs: the round's ticket
-        self.waited: list[float] = []  # by the jobs that have ended
-        self.promises: dict[Any, tuple[float, float]] = {}  # load, until when
+        self.queue: list[tuple[int, int, float]] = []  # job, hop, time of arrival
+        self.pending: dict[int, Any] = {}  # the round's ticket, by waiting job
+        self.waited: list[float] = []  # waiting times of the ended jobs
+        self.promises: dict[Any, tuple[float, float]] = {}  # load, expiry
         self.rounds: dict[Any, Round] = {}
         self.hops: dict[int, int] = {}
         self.present = True
         self.serial = 0
         self.asked: list[tuple[Any, ...]] = []
 
-    # --- what is told to it
+    # --- events
 
     def describe(self, job: int, processors: int, estimate: float, label: int) -> None:
-        """Make a job known."""
+        """Store the description of a job."""
         self.jobs[job] = Job(processors, estimate, label)
 
     def submit(self, job: int) -> list[Any]:
-        """h_request (Algorithm 1), up to the discovery of neighbours."""
+        """Run h_request (Algorithm 1) up to the discovery of neighbours."""
         self._begin(job, 0, False, (0.0, 0.0))
         return self._done()
 
@@ -175,13 +178,13 @@ class Node:
         return self._done()
 
     def decide(self, ticket: Any) -> list[Any]:
-        """h_assign (Algorithm 3)."""
+        """Run h_assign (Algorithm 3)."""
         if (found := self.rounds.get(ticket)) and found.state == "collecting":
             self._assign(ticket, found)
         return self._done()
 
     def reschedule(self, now: float) -> list[Any]:
-        """h_resched (Algorithm 4)."""
+        """Run h_resched (Algorithm 4)."""
         if not self.present:
             return self._done()
         mean = self.mean_wait(now)
@@ -199,13 +202,13 @@ class Node:
         return self._done()
 
     def resend(self, ticket: Any) -> list[Any]:
-        """Send an ASSIGN again that has no RECEIPT."""
+        """Send an ASSIGN without RECEIPT again."""
         if (found := self.rounds.get(ticket)) and found.state == "handing over":
             self._hand_over(ticket, found)
         return self._done()
 
     def retry(self, ticket: Any) -> list[Any]:
-        """Try a suspended job again."""
+        """Start a new round for a suspended job."""
         if (found := self.rounds.get(ticket)) and found.state == "suspended":
             del self.rounds[ticket]
             self.asked.append(("resumed", found.job))
@@ -216,7 +219,7 @@ class Node:
         return self._done()
 
     def leave(self) -> list[Any]:
-        """Offer the waiting jobs to others."""
+        """Stop accepting jobs and offer the waiting jobs to other nodes."""
         self.present = False
         for job, hop, _ in self.queue:
             if job not in self.pending:
@@ -224,7 +227,7 @@ class Node:
         return self._done()
 
     def join(self) -> list[Any]:
-        """Take jobs again; those that nobody would take stay."""
+        """Accept jobs again; jobs whose rounds are suspended stay in the queue."""
         self.present = True
         for job, _, _ in self.queue:
             ticket = self.pending.get(job)
@@ -234,46 +237,46 @@ class Node:
         return self._done()
 
     def start(self, job: int) -> bool:
-        """A waiting job starts."""
+        """Start a waiting job; returns False if the job is not in the queue."""
         if all(each[0] != job for each in self.queue):
             return False
         self._take(job)
         return True
 
     def ended(self, waited: float) -> None:
-        """A job has ended that had waited here so long."""
+        """Record that a job has ended after waiting this long here."""
         self.waited.append(waited)
 
-    # --- what it looks like
+    # --- observable state
 
     @property
     def waiting(self) -> list[tuple[int, int, float]]:
-        """Jobs, hops and times of coming, in the order of the queue."""
+        """Job, hop and time of arrival of each waiting job, in queue order."""
         return list(self.queue)
 
     @property
     def queue_load(self) -> float:
-        """Definition 1."""
+        """The queue's load of Definition 1."""
         return _added(self.jobs[job].load for job, _, _ in self.queue)
 
     @property
     def shadow_load(self) -> float:
-        """Definition 2."""
+        """The load of the shadow queue, Definition 2."""
         return _added(load for load, _ in self.promises.values())
 
     @property
     def negotiations(self) -> int:
-        """How many rounds are open."""
+        """The number of open rounds."""
         return len(self.rounds)
 
     def mean_wait(self, now: float) -> float:
-        """Definition 4."""
+        """Compute the mean queueing time of Definition 4."""
         if self.queue:
             entered = _added(entered for _, _, entered in self.queue)
             return now - entered / len(self.queue)
         return _added(self.waited) / len(self.waited) if self.waited else 0.0
 
-    # --- how it does that
+    # --- implementation
 
     def _done(self) -> list[Any]:
         asked, self.asked = self.asked, []
@@ -332,7 +335,7 @@ class Node:
         return self._job_time(job), self.queue_load / power, self.shadow_load / power
 
     def _accept(self, asked: Any, kind: str, now: float) -> None:
-        """Lines 3 to 9 of h_accept (Algorithm 2)."""
+        """Execute lines 3 to 9 of h_accept (Algorithm 2)."""
         times = self._times(asked.job)
         promise = self._ticket()
         load = self.jobs[asked.job].load / max(1, asked.contacted)
@@ -348,7 +351,7 @@ class Node:
         )
 
     def _on_inform(self, message: Any, now: float) -> None:
-        """h'_accept (Algorithm 5)."""
+        """Run h'_accept (Algorithm 5)."""
         if not self._offers(message.job):
             return
         job, queue, shadow = self._times(message.job)
@@ -376,7 +379,7 @@ class Node:
                 self._assign(message.negotiation, found)
 
     def _assign(self, ticket: Any, found: Round) -> None:
-        if found.moves and self.pending.get(found.job) != ticket:  # it runs already
+        if found.moves and self.pending.get(found.job) != ticket:  # already running
             for node, promise, _ in found.offers:
                 self._revoke(node, found.job, promise)
             del self.rounds[ticket]
@@ -398,7 +401,7 @@ class Node:
             self.asked.append(("suspended", found.job, ticket))
 
     def _draw(self, responses: list[float]) -> int:
-        """Definition 3, by one number in [0, 1)."""
+        """Choose an offer by Definition 3, with one number in [0, 1)."""
         total = _added(1 / response for response in responses)
         left = self.lots.uniform() * total
         for k, response in enumerate(responses[:-1]):

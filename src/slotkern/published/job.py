@@ -1,4 +1,7 @@
-"""What every published algorithm is asked: a job and the columns it is placed on."""
+"""The input of every published algorithm: a job, its part lengths and costs.
+
+Also the pieces that all of them share: compilation, exact sums and interrupts.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
@@ -17,19 +20,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 
-#: A window that ends later, or costs more, overflows: it fits no job.
+#: The largest finite time or cost: windows beyond it overflow and fit no job.
 FINITE = float(np.finfo(np.float64).max)
 
 
-#: A sum meets an amount if it exceeds it by no more than decimals are rounded.
+#: Tolerance factor of sums: they may exceed a limit by the rounding error of decimals.
 MET = 1 + 2.0**-50
 
 
 class Job(NamedTuple):
-    """The resource request of the papers, less what `proper` already decides.
+    """The resource request of the papers, without the tests that `proper` covers.
 
-    The papers know no constant part and no rounding step of a part's length. Both
-    change getTime(Job) alone, so that the algorithms stand as they are.
+    The papers have neither a constant part nor a rounding step of a part's length. Both
+    affect getTime(Job) only, so the algorithms are unchanged.
     """
 
     nodes: int
@@ -42,11 +45,11 @@ class Job(NamedTuple):
 
     @property
     def most(self) -> float:
-        """The largest cost that meets the budget, by the rule of `slotkern.Request`."""
+        """The largest cost that meets the budget, with the tolerance of `Request`."""
         return min(self.budget * MET, FINITE)
 
     def lengths(self, performance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How long a part runs on each node, by the rule of `slotkern.Request`."""
+        """Compute the length of a part on each node, as in `slotkern.Request`."""
         time: NDArray[np.float64] = self.setup + self.volume / performance
         if self.step == 0:
             return time
@@ -58,7 +61,7 @@ class Job(NamedTuple):
         return lengths
 
     def costs(self, slots: NDArray[np.void]) -> NDArray[np.float64]:
-        """What a part on each slot costs by itself."""
+        """Compute the cost of a part on each slot."""
         price: NDArray[np.float64] = slots["price"]
         performance: NDArray[np.float64] = slots["performance"]
         if self.setup == 0 and self.step == 0:
@@ -73,7 +76,7 @@ class Job(NamedTuple):
         latest: float,
         max_runtime: float,
     ) -> NDArray[np.bool_]:
-        """Return which slots keep the limits of the request that are of one slot."""
+        """Return the slots that meet each limit of the request on a single slot."""
         performance: NDArray[np.float64] = slots["performance"]
         kept: NDArray[np.bool_] = performance >= min_performance
         kept &= slots["price"] <= max_price
@@ -83,21 +86,21 @@ class Job(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A window as the algorithms report it."""
+    """A window as the algorithms return it."""
 
     start: float
     rows: NDArray[np.int64]
-    length: float = 0.0  # of a group's window that lacks the group's own performance
-    value: float | None = None  # what the algorithm maximized
+    length: float = 0.0  # of the group, if the window lacks the group's performance
+    value: float | None = None  # the maximized sum
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function, keeping the machine code on disk for the next process.
+    """Compile a function and cache the machine code on disk.
 
-    Each compiled function stays readable Python: `function.py_func` is the original,
-    and with NUMBA_DISABLE_JIT=1 in the environment nothing is compiled at all.
-    Callers and callees share one file, but for `exact_total`: numba's cache sees
-    changes of the caller's file only.
+    The readable Python function remains available as `function.py_func`. With
+    NUMBA_DISABLE_JIT=1 in the environment nothing is compiled. Callers and callees are
+    in one file, except for `exact_total`, because numba's cache is invalidated only by
+    changes of the caller's file.
     """
     return cast(Function, numba.njit(cache=True)(function))
 
@@ -106,9 +109,9 @@ def compiled(function: Function) -> Function:
 def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float:
     """Sum a column over a window: the exact sum of terms >= 0, rounded once.
 
-    The papers' sums are those of real numbers. Each addition's rounding error is added
-    up beside the sum. If that sum is rounded too, the terms are added once more, into
-    parts that do not overlap (Shewchuk's expansion).
+    The papers' sums are sums of real numbers. The rounding error of each addition is
+    accumulated in a second sum. If that sum is rounded too, the terms are summed again
+    as a nonoverlapping expansion (Shewchuk).
     """
     high, low, lost = 0.0, 0.0, 0.0
     for slot in window:
@@ -156,22 +159,23 @@ def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float
 
 
 class Interrupted(Exception):
-    """Ctrl-C has been pressed; what it means is for the interpreter to say."""
+    """Raised by compiled code when Ctrl-C is pending; `whole` handles it."""
 
 
 def interrupted() -> bool:
-    """Return whether Ctrl-C waits for compiled code to come to its end.
+    """Return whether Ctrl-C is pending; in compiled code only.
 
-    The papers know no such step. Where nothing is compiled, the interpreter looks.
+    The papers have no such step. Without compilation it returns False, because the
+    interpreter handles signals itself.
     """
     return False
 
 
 def whole(run: Callable[..., Result], *arguments: Any) -> Result:
-    """Run compiled code; Ctrl-C ends it, unless the program's handler lets it go on.
+    """Run compiled code, and run it again if a signal handler returns normally.
 
-    The interpreter asks the handler, which raises what it likes, on the way to the next
-    try.
+    On `Interrupted` the interpreter runs the handler before the next attempt; an
+    exception that the handler raises propagates.
     """
     while True:
         try:
@@ -189,7 +193,7 @@ def _compile_interrupted() -> Any:
     def occurred() -> bool:
         if _occurred() == 0:
             return False
-        _set_again()  # asking takes it away
+        _set_again()  # the query cleared the flag
         return True
 
     return occurred
@@ -198,10 +202,10 @@ def _compile_interrupted() -> Any:
 def in_order(
     slots: NDArray[np.void], key: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the slots by (key, node), so that sorting numbers is sorting costs.
+    """Number the slots by (key, node), so that sorting numbers sorts by cost.
 
-    Returns `row`, which row of `slots` each number stands for, and `arrival`, the
-    numbers in the order of the rows: by non-decreasing start, then node.
+    Returns `row`, the row of `slots` for each number, and `arrival`, the numbers in the
+    order of the rows: by non-decreasing start, then node.
     """
     row = np.lexsort((slots["node"], key)).astype(np.int64)
     arrival = np.empty_like(row)

@@ -1,10 +1,11 @@
-"""The compiled loops of AEP's algorithms and of CSA, prepared to be timed alone.
+"""The compiled loops of AEP's algorithms and of CSA, prepared for timing.
 
-`slotkern.published.find` numbers the slots by cost before every search. That is numpy
-code whose time is linear in the slots, and it hides how the printed loops grow. Here
-the slots are numbered once; `Loop` repeats the printed loop inside one compiled call.
+`slotkern.published.find` numbers the slots by cost before every search. That numpy code
+takes linear time and hides how the printed loops scale. Here the slots are numbered
+once, and `Loop` repeats the printed loop inside one compiled call.
 
-Answers: those of ``method="published"``. Cost: that of the printed algorithm.
+Results equal those of ``method="published"``; the cost is that of the printed
+algorithm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .job import FINITE, Job, whole
 
 __all__ = ["CRITERIA", "Loop", "loop_of"]
 
-#: The criteria of `aep.aep`; "first" and "start" are both AMP.
+#: The criteria of `aep.aep`; "first" and "start" both select AMP.
 CRITERIA = {
     "first": aep.START,
     "start": aep.START,
@@ -34,14 +35,14 @@ CRITERIA = {
 
 @dataclass(frozen=True)
 class Loop:
-    """A printed algorithm with its slots numbered.
+    """A printed algorithm with its numbered slots.
 
     Attributes
     ----------
-    slots, node : columns of the slots, cheapest first
-    nodes, budget : what the job asks for
+    slots, node : columns of the slots, in order of cost
+    nodes, budget : number of slots and largest cost of the window
     criterion : a value of `CRITERIA`, or None for CSA
-    seed : of the random windows of minProcTime
+    seed : seed of the random windows of minProcTime
     """
 
     slots: aep.SlotList
@@ -66,7 +67,7 @@ class Loop:
 def loop_of(
     slots: NDArray[np.void], request: Request, criterion: str | None, seed: int = 0
 ) -> Loop:
-    """Number the slots for a request and return the loop to be run.
+    """Number the slots for a request and return its loop.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def loop_of(
     criterion : str or None
         A key of `CRITERIA`; None for CSA.
     seed : int
-        Of the random windows of minProcTime.
+        Seed of the random windows of minProcTime.
 
     Examples
     --------

@@ -2,10 +2,10 @@
 
 "Optimization of resources selection for jobs scheduling in heterogeneous distributed
 computing environments", section 3.2. All parts of a window start and finish together.
-The comments name the steps of the paper's list.
+The comments give the step labels of the paper's list.
 
-Complexity: for each of the groups (one for each different performance) linear in the
-slots; each step sorts the live slots of the group, at most one a node.
+Complexity: linear in the slots for each group (one per different performance); each
+step sorts the live slots of the group, at most one per node.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ def window_cost(window: Numbers, length: float, slots: SlotList) -> float:
 
 @compiled
 def value_of(start: float, length: float, cost: float, criterion: int) -> float:
-    """Value a window: -f of the paper, so less is better."""
+    """Compute the value of a window: -f of the paper, so smaller is better."""
     if criterion == FINISH:
         return start + length
     if criterion == RUNTIME:
@@ -68,15 +68,15 @@ def square_search(
 ) -> tuple[float, Numbers]:
     """Sweep each group, fastest first, and keep the first of the best windows.
 
-    Misprint: step 1 sets f_max = 0, but f = -(start + T) and all its like are never
-    above 0, so that nothing would be found. Here the first window that fits is kept.
+    Misprint: step 1 sets f_max = 0, but f = -(start + T) and the like are never above
+    0, so nothing would be found. Here the first feasible window is accepted.
 
-    Misprint: step v.A looks for a slot of the group's own performance among those that
-    v.B has yet to remove. Here the expired leave first: without such a slot among the
-    live ones the faster group has had this choice, which is the reason that A gives.
+    Misprint: step v.A looks for a slot of the group's own performance among slots that
+    v.B has yet to remove. Here the expired slots are removed first: without a live slot
+    of this performance a faster group has had this choice, which is the purpose of A.
 
-    Misprint: step vi wants a total cost C_i < C. Here a window may cost exactly C, as
-    in the restriction of eq. (1).
+    Misprint: step vi requires a total cost C_i < C. Here a window may cost exactly C,
+    as in the restriction of eq. (1).
     """
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)  # 1
     window_slots = np.empty(len(slots.arrival), np.int64)
@@ -102,7 +102,7 @@ def square_search(
                         slowest += 1
             size = kept
             if slowest == 0:
-                continue  # A: a faster group has had these slots
+                continue  # A: a faster group has already covered these slots
             if size >= n:  # vi
                 window = np.sort(window_slots[:size])[:n]
                 cost = window_cost(window, length, slots)
@@ -116,7 +116,7 @@ def square_search(
 def numbered(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
 ) -> tuple[Numbers, SlotList, NDArray[np.float64]]:
-    """Number the slots by price: rows of the numbers, the columns, and the groups."""
+    """Number the slots by price; returns row of each number, columns and groups."""
     row, arrival = in_order(slots, slots["price"])
     columns = SlotList(
         arrival,
@@ -133,7 +133,7 @@ def numbered(
 def search(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
 ) -> Found | None:
-    """Search the groups, and tell the rows of the window."""
+    """Search the groups and return the rows of the window."""
     row, columns, groups = numbered(slots, proper, job)
     start, window = square_search(
         columns,
@@ -153,7 +153,7 @@ def first_fit(
 
     Misprint: section 4.2 "returns first suitable and affordable window found". Read as
     the first group in which a window fits, this contradicts the mean start of 0 that
-    section 4.2 reports; so it is the least start of all groups.
+    section 4.2 reports; here it is the least start of all groups.
     """
     return search(slots, proper, job, START)
 

@@ -1,17 +1,17 @@
-"""A choice of n by value at every step: AEP in general, MaxQ, DEP, COORD, Lite.
+"""Choices of n slots by value at every step: general AEP, MaxQ, DEP, COORD, Lite.
 
 "Optimization of resources selection for jobs scheduling in heterogeneous distributed
 computing environments", sections 3.2 and 3.3; "Dependable and coordinated resources
-allocation algorithms", sections 3.3, 3.4 and 4. At every step the table of eq. (2) over
-an integer budget; Lite takes the n cheapest slots instead. As printed, the window of a
-group may lack a slot of the group's own performance.
+allocation algorithms", sections 3.3, 3.4 and 4. Every step solves the table of eq. (2)
+over an integer budget; Lite takes the n cheapest slots instead. As printed, the window
+of a group may contain no slot of the group's own performance.
 
 "Slot selection and co-allocation algorithms for economic scheduling in distributed
-computing", section 2.1, states the same problem for ragged windows and leaves its
-solution open: the same table solves it.
+computing", section 2.1, states the same problem for ragged windows without a solution;
+the same table solves it.
 
 Complexity: for each group and step O(a n C) for the a live slots and the budget C; Lite
-sorts them. Ragged windows know no groups.
+sorts the live slots. Ragged windows have no groups.
 """
 
 import numpy as np
@@ -33,16 +33,17 @@ Numbers = NDArray[np.int64]
 
 COLUMN, DEPENDABLE, COORDINATED = range(3)
 
-#: The largest table of eq. (2), which has a column for each unit of the budget.
+#: The largest size of the table of eq. (2), which has one column per unit of budget.
 MOST_BYTES = 2**30
 
 
 @compiled
 def in_units(cost: float, budget: int) -> int:
-    """A cost in whole units of money, rounded up; budget + 1 is beyond all means.
+    """Convert a cost to whole units of money, rounded up; budget + 1 means too much.
 
-    The table needs integers, and the papers do not say how they make them: rounded up,
-    costs within C are within the budget. 1e-9 forgives what rounding adds to a cost.
+    The table needs integers, and the papers do not define the conversion: rounded up,
+    costs within C are within the budget. The 1e-9 absorbs the rounding errors of a
+    cost.
     """
     return int(min(np.ceil(cost - 1e-9), budget + 1.0))
 
@@ -51,18 +52,18 @@ def in_units(cost: float, budget: int) -> int:
 def table_choice(
     values: NDArray[np.float64], costs: Numbers, n: int, budget: int
 ) -> tuple[float, Numbers]:
-    """Eq. (2): f[k, j] is the best value of k of the slots so far at cost j or less.
+    """Solve eq. (2): f[k, j] is the best value of k of the slots so far at cost <= j.
 
-    Misprint: the papers let C_j run from 1. Here it runs from 0: once a slot that
-    costs all of C_j is taken, the others must be free, and f(0, k) says what they are
-    worth. The papers set f(C_j, 0) = 0 alone; f(C_j, k) of no slots at all is -inf.
+    Misprint: in the papers C_j starts at 1. Here it starts at 0: after a slot that
+    costs all of C_j the others must be free, and f(0, k) is their value. The papers
+    define f(C_j, 0) = 0 only; f(C_j, k) of no slots is -inf.
     """
     f = np.full((n + 1, budget + 1), -np.inf)
     f[0] = 0.0
     taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
     for i in range(len(values)):
         if interrupted():
-            break  # the caller sees it, too
+            break  # the caller tests interrupted() too
         cost, value = costs[i], values[i]
         if cost > budget:
             continue
@@ -86,7 +87,7 @@ def table_choice(
 def worth(
     kind: int, z: float, begin: float, end: float, start: float, length: float
 ) -> float:
-    """How much a slot is worth to a window; the more, the better."""
+    """Compute the value of a slot for a window; larger is better."""
     if kind == DEPENDABLE:
         return min(start - begin, end - start - length)
     if kind == COORDINATED:
@@ -109,9 +110,9 @@ def valued_search(
 ) -> tuple[float, float, float, Numbers]:
     """Sweep each group, fastest first, and keep the first of the best windows.
 
-    The misprints of `square.square_search` are mended in the same way: f_max begins at
-    -inf (COORD's f is never above 0), expired slots leave before A counts, and Lite's
-    windows may cost exactly C.
+    The misprints of `square.square_search` are corrected in the same way: f_max starts
+    at -inf (COORD's f is never above 0), expired slots are removed before step A, and
+    the windows of Lite may cost exactly C.
     """
     best_start, best_length, best_value = 0.0, 0.0, -np.inf  # 1
     best = np.empty(0, np.int64)
@@ -138,7 +139,7 @@ def valued_search(
                         slowest += 1
             size = kept
             if slowest == 0 or size < n:
-                continue  # A: a faster group has had these slots
+                continue  # A: a faster group has already covered these slots
             window = np.sort(live[:size])  # vi
             if lite:
                 window = window[:n]
@@ -169,7 +170,7 @@ def valued_search(
 def ragged_search(
     slots: aep.SlotList, z: NDArray[np.float64], n: int, budget: float
 ) -> tuple[float, float, Numbers]:
-    """The scheme of AEP with eq. (2) for getBestWindow; its misprints as in `aep`."""
+    """Run the scheme of AEP with eq. (2) as getBestWindow; misprints as in `aep`."""
     best_start, best_value, best = 0.0, -np.inf, np.empty(0, np.int64)
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
@@ -204,8 +205,8 @@ def ragged_search(
 def check_table(job: Job, nodes: int) -> None:
     """Raise ValueError unless the table of eq. (2) fits in `MOST_BYTES`.
 
-    At a step at most one slot of each node is live, and each has an entry of one byte
-    beside the eight of the value.
+    At a step at most one slot of each node is live. Each cell has eight bytes for the
+    value and one byte per live slot.
     """
     if not np.isfinite(job.budget):
         raise ValueError("the published table needs a finite budget, got inf")
@@ -226,7 +227,7 @@ def general(
 ) -> Found | None:
     """AEP's general criterion (section 2.1): the ragged window of the largest sum of z.
 
-    The paper minimizes; minus its z is z here.
+    The paper minimizes a sum; z is its negative.
     """
     check_table(job, len(np.unique(slots["node"])))
     row, columns = aep.numbered(slots, proper, job)
@@ -245,7 +246,7 @@ def search(
     z: NDArray[np.float64],
     lite: bool,
 ) -> Found | None:
-    """Number the slots by price, search the groups, and tell the window.
+    """Number the slots by price, search the groups, and return the window.
 
     Raises ValueError if the budget is infinite or the table too large.
     """
@@ -276,7 +277,7 @@ def max_value(
     z: NDArray[np.float64],
     lite: bool = False,
 ) -> Found | None:
-    """MaxQ (2018, section 3.3) for any values z of the slots, or MaxQ Lite."""
+    """Run MaxQ (2018, section 3.3) for any values z of the slots, or MaxQ Lite."""
     return search(slots, proper, job, COLUMN, z, lite)
 
 
@@ -287,7 +288,7 @@ def dependable(
     seed: int,
     lite: bool = False,
 ) -> Found | None:
-    """DEP (section 3.4): the largest mean distance to the nearest task, or DEP Lite."""
+    """Run DEP (section 3.4): the largest mean distance to the nearest task, or Lite."""
     return search(slots, proper, job, DEPENDABLE, np.zeros(len(slots)), lite)
 
 
@@ -298,5 +299,5 @@ def coordinated(
     seed: int,
     lite: bool = False,
 ) -> Found | None:
-    """COORD (section 3.4): the smallest mean distance to the farthest task, or Lite."""
+    """Run COORD (section 3.4): least mean distance to the farthest task, or Lite."""
     return search(slots, proper, job, COORDINATED, np.zeros(len(slots)), lite)
