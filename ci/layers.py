@@ -50,6 +50,8 @@ LAYERS = {
         "checks of arguments, filters, extras, types, display of results",
         (
             "checks",
+            "display",
+            "display_table",
             "errors",
             "extras",
             "forks",
@@ -142,8 +144,8 @@ EXCEPTIONS = {
         "explanation",
     ): "find_window(required=True) raises with the explanation",
     ("_find", "search"): "find_window delegates criteria that are not built in",
-    ("shown", "files.tables"): "to_pandas and to_arrow of results with a table",
-    ("shown", "plotting.dispatch"): "the plot method of results with a picture",
+    ("display", "files.tables"): "to_pandas and to_arrow of results with a table",
+    ("display", "plotting.dispatch"): "the plot method of results with a picture",
     ("_alternatives", "criteria"): "best and pareto by a criterion of values",
     ("_moments", "machine.durations"): "durations of a request in less common units",
     (

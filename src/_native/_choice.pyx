@@ -14,8 +14,8 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, number
 
 from slotkern.checks import integer, one_of
-from slotkern.shown import Shown
-from slotkern.shown_table import Table
+from slotkern.display import HasTable
+from slotkern.display_table import Table
 
 cnp.import_array()
 
@@ -113,10 +113,10 @@ cdef class Choice:
         self.rows = self.rows.astype(np.int64)
         self.value, self.cost, self.proven, self.bound = value, cost, proven, bound
 
-    to_pandas = Shown.to_pandas
-    to_arrow = Shown.to_arrow
-    __arrow_c_stream__ = Shown.__arrow_c_stream__
-    _repr_html_ = Shown._repr_html_
+    to_pandas = HasTable.to_pandas
+    to_arrow = HasTable.to_arrow
+    __arrow_c_stream__ = HasTable.__arrow_c_stream__
+    _repr_html_ = HasTable._repr_html_
 
     def _shown(self):
         """The rows chosen as a table."""
@@ -367,10 +367,10 @@ cdef class OneEach:
         self.value, self.weight, self.bound, self.least = value, weight, bound, least
         self.proven, self.feasible = proven, feasible
 
-    to_pandas = Shown.to_pandas
-    to_arrow = Shown.to_arrow
-    __arrow_c_stream__ = Shown.__arrow_c_stream__
-    _repr_html_ = Shown._repr_html_
+    to_pandas = HasTable.to_pandas
+    to_arrow = HasTable.to_arrow
+    __arrow_c_stream__ = HasTable.__arrow_c_stream__
+    _repr_html_ = HasTable._repr_html_
 
     def _shown(self):
         """The row chosen of each class as a table."""

@@ -19,7 +19,7 @@ from slotkern._kernels cimport (
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
 from slotkern.errors import slot_error
-from slotkern.shown import Drawn
+from slotkern.display import HasPlot
 
 cnp.import_array()
 
@@ -162,16 +162,16 @@ cdef class PreparedSlots:
         ids.sort()
         return ids
 
-    to_pandas = Drawn.to_pandas
-    to_arrow = Drawn.to_arrow
-    __arrow_c_stream__ = Drawn.__arrow_c_stream__
-    _repr_html_ = Drawn._repr_html_
-    plot = Drawn.plot
+    to_pandas = HasPlot.to_pandas
+    to_arrow = HasPlot.to_arrow
+    __arrow_c_stream__ = HasPlot.__arrow_c_stream__
+    _repr_html_ = HasPlot._repr_html_
+    plot = HasPlot.plot
 
     def _shown(self):
         """The free slots as a table."""
-        from slotkern.shown_table import Table
-        return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"))
+        from slotkern.display_table import Table
+        return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"))
 
     def __repr__(self):
         when = "" if self.clock is None else f", {self.clock}"

@@ -19,7 +19,7 @@ from slotkern._windows cimport Window
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
 from slotkern.checks import integer, number
-from slotkern.shown_table import Table
+from slotkern.display_table import Table
 
 cnp.import_array()
 
@@ -215,7 +215,7 @@ cdef class SlotPool(ChangingSlots):
         """What is free now as a table."""
         booked = len(self._state()["booked"])
         facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
-        return Table.of(repr(self), self.slots, terms=self.terms, times=("start", "end"),
+        return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"),
                         facts=facts)
 
     def by_node(self):

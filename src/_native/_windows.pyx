@@ -18,7 +18,7 @@ from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRo
 from slotkern._request cimport Request, shape_of
 from slotkern.checks import integer, one_of
 
-from slotkern.shown import Drawn
+from slotkern.display import HasPlot
 
 cnp.import_array()
 
@@ -137,15 +137,15 @@ cdef class Window:
     def __len__(self):
         return self.count
 
-    to_pandas = Drawn.to_pandas
-    to_arrow = Drawn.to_arrow
-    __arrow_c_stream__ = Drawn.__arrow_c_stream__
-    _repr_html_ = Drawn._repr_html_
-    plot = Drawn.plot
+    to_pandas = HasPlot.to_pandas
+    to_arrow = HasPlot.to_arrow
+    __arrow_c_stream__ = HasPlot.__arrow_c_stream__
+    _repr_html_ = HasPlot._repr_html_
+    plot = HasPlot.plot
 
     def _shown(self):
         """The parts as a table."""
-        from slotkern.shown_table import Table
+        from slotkern.display_table import Table
         facts = {
             "start": self.start_time or self.start, "finish": self.finish_time or self.finish,
             "runtime": self.duration or self.runtime, "cost": self.cost,
@@ -157,7 +157,7 @@ cdef class Window:
         if self.proven_over != ALL_STARTS:
             facts["best of" if self.proven else "bound of"] = self.proven_over
         called = "" if self.name is None else f" of {self.name}"
-        return Table.of(
+        return Table.from_array(
             f"Window{called}: {self.shape} {self.criterion}", self.slots, terms=self.terms,
             times=("start", "end"), facts=facts)
 
@@ -546,17 +546,17 @@ cdef class WindowTable:
         """Whether each value is known to be the best there is."""
         return np.array([self.windows.is_proven(i) for i in range(len(self))], bool)
 
-    to_pandas = Drawn.to_pandas
-    to_arrow = Drawn.to_arrow
-    __arrow_c_stream__ = Drawn.__arrow_c_stream__
-    _repr_html_ = Drawn._repr_html_
-    plot = Drawn.plot
+    to_pandas = HasPlot.to_pandas
+    to_arrow = HasPlot.to_arrow
+    __arrow_c_stream__ = HasPlot.__arrow_c_stream__
+    _repr_html_ = HasPlot._repr_html_
+    plot = HasPlot.plot
 
     def _shown(self):
         """One row a window: its name if it has one, its figures, its nodes."""
-        from slotkern.shown_table import Table, joined
+        from slotkern.display_table import Table, join_nodes
         columns = self.figures() | {name: self.table[name] for name in TABLE.names}
-        columns["nodes"] = joined(self.flat_parts()["node"], self.first, self.terms)
+        columns["nodes"] = join_nodes(self.flat_parts()["node"], self.first, self.terms)
         return Table(
             repr(self), columns, len(self), terms=self.terms, times=("start", "finish"),
             spans=("runtime",))

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern.shown_table import Table
+from slotkern.display_table import Table
 
 MOST_EACH: int
 MOST_LIMITS: int

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from slotkern._request import Request
 from slotkern._windows import Window
+from slotkern.display_table import Table
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
-from slotkern.shown_table import Table
 from slotkern.typing import Criterion, Slots
 
 SLOT: np.dtype[np.void]

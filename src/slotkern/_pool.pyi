@@ -9,7 +9,7 @@ from slotkern._bookings import Bookings
 from slotkern._changing import ChangingSlots
 from slotkern._request import Request
 from slotkern._windows import Window
-from slotkern.files.whole import AnyPath
+from slotkern.files.atomic import AnyPath
 from slotkern.limits import Limit
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slotkern._request import Request
+from slotkern.display_table import Table
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
-from slotkern.shown_table import Table
 from slotkern.typing import Shape
 
 PART: np.dtype[np.void]

@@ -20,11 +20,11 @@ from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.checks import hint_keywords, visible
+from slotkern.display import HasTable
+from slotkern.display_table import Table
 from slotkern.errors import UndecidedError
 from slotkern.hostlists import abridge
 from slotkern.limits import Limit, uses_of
-from slotkern.shown import Shown
-from slotkern.shown_table import Table
 from slotkern.where import columns
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _UNDECIDED = (
 
 
 @dataclass(frozen=True)
-class Explanation(Shown):
+class Explanation(HasTable):
     """The reasons why a request has no window, or the limits of the window it has.
 
     Every figure is the result of an exact search over the same slots. Each "smallest

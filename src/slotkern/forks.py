@@ -33,7 +33,7 @@ LATE = (
     "slotkern.machine.terms",
     "slotkern.pool_file",
     "slotkern.search",
-    "slotkern.shown_table",
+    "slotkern.display_table",
     "slotkern.where",
     "threading",
 )

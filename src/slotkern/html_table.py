@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.display_table import Table
 from slotkern.hostlists import abridge
-from slotkern.shown_table import Table
 
 __all__ = ["html_of"]
 
@@ -76,8 +76,8 @@ def _body(table: Table, rows: NDArray[np.int64]) -> str:
 
 def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str], str]:
     """The cells of a column, escaped, and where they stand."""
-    values, clock = table.some(name, rows), table.clock
-    called = table.names(rows) if name == "node" else None
+    values, clock = table.column_at(name, rows), table.clock
+    called = table.node_names(rows) if name == "node" else None
     if called is not None:
         return [_words(each) for each in called.tolist()], "left"
     if clock is not None and name in table.times:
@@ -115,8 +115,8 @@ def _bars(table: Table, rows: NDArray[np.int64]) -> list[str]:
     ends = [name for name in ("end", "finish") if name in table.columns]
     if "start" not in table.columns or not ends or not len(rows):
         return []
-    left = table.some("start", rows).astype(np.float64)
-    right = table.some(ends[0], rows).astype(np.float64)
+    left = table.column_at("start", rows).astype(np.float64)
+    right = table.column_at(ends[0], rows).astype(np.float64)
     known = np.isfinite(left)
     edges = np.concatenate([left[known], right[np.isfinite(right)]])
     low, high = edges.min(initial=math.inf), edges.max(initial=-math.inf)

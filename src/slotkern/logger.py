@@ -1,8 +1,8 @@
-"""What is decided without being asked: the logger ``slotkern`` of the standard library.
+"""The logger ``slotkern`` of the standard library.
 
-Nothing is shown unless the program asks for it, as by ``logging.basicConfig(level=
-"INFO")``. A warning says that something given was left out, an info which default was
-taken where data was missing.
+A warning reports that part of the input was left out; an info reports which default
+replaced missing data. Nothing is printed unless the program configures logging, as by
+``logging.basicConfig(level="INFO")``.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern import _choice
 from slotkern._choice import OneEach
 from slotkern.checks import hint_keywords
-from slotkern.shown import Shown
-from slotkern.shown_table import Table
+from slotkern.display import HasTable
+from slotkern.display_table import Table
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
@@ -95,7 +95,7 @@ def choose_one_each(
 
 
 @dataclass(frozen=True)
-class TradeOff(Shown):
+class TradeOff(HasTable):
     """The Pareto front of value and weight over all choices of one row per class.
 
     Attributes

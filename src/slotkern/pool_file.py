@@ -19,8 +19,8 @@ from ._spans import SPAN, overlap
 from .errors import PoolFileChangedError
 from .files import FORMATS
 from .files.archive import read_archive, write_archive
+from .files.atomic import AnyPath, as_path, lock_file, open_atomic
 from .files.columns import Fault, Room
-from .files.whole import AnyPath, as_path, hold_file, open_whole
 from .logger import log
 from .machine.closures import checked
 from .machine.saved import recalled, told
@@ -77,7 +77,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     if len(closed):
         arrays["closed"] = closed
     key = os.path.realpath(path)
-    with hold_file(path):
+    with lock_file(path):
         found, loaded = _generation_at(path), pool._generations.get(key)
         changed = found is not None and loaded is not None and found != loaded
         if changed and not overwrite:
@@ -86,7 +86,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
         number = 1 + max((each.number for each in before), default=0)
         generation = Generation(number, _digest(arrays, loaded))
         mark = {_NUMBER: np.array(number), _DIGEST: np.array(generation.digest)}
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             write_archive(file, mark | arrays)
     pool._generations[key] = generation
 

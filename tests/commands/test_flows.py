@@ -17,7 +17,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 from command_line import refused, run
 
-from slotkern.files import whole
+from slotkern.files import atomic
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_nothing_half_written_stays(
         if len(calls) == 2:
             raise failure
 
-    monkeypatch.setattr(whole.os, "fsync", stops)
+    monkeypatch.setattr(atomic.os, "fsync", stops)
     words = ("--policy", "easy", "--policy", "sjf", "--output", folder)
     result = run("replay", trace_file, *words)
     assert result.exit_code != 0

@@ -14,14 +14,14 @@ import pytest
 
 import slotkern as sk
 from slotkern.files.archive import write_archive
-from slotkern.files.whole import hold_file
+from slotkern.files.atomic import lock_file
 
 BOOK = """
 import sys, slotkern as sk
-from slotkern.files.whole import hold_file
+from slotkern.files.atomic import lock_file
 path, owner = sys.argv[1:]
 for _ in range(5):
-    with hold_file(path):
+    with lock_file(path):
         pool = sk.SlotPool.load(path)
         pool.book(pool.find(sk.Request(1, 1)), owner=owner)
         pool.save(path)
@@ -119,10 +119,10 @@ def test_a_lock_nests_in_a_thread_and_excludes_others(path: Path) -> None:
     done: list[str] = []
 
     def write() -> None:
-        with hold_file(path, waits.set):
+        with lock_file(path, waits.set):
             done.append("other")
 
-    with hold_file(path), hold_file(path):
+    with lock_file(path), lock_file(path):
         other = threading.Thread(target=write)
         other.start()
         assert waits.wait(30)
@@ -130,5 +130,5 @@ def test_a_lock_nests_in_a_thread_and_excludes_others(path: Path) -> None:
         done.append("this")
     other.join(30)
     assert done == ["this", "other"]
-    with hold_file(path.with_name("none.npz")), hold_file(os.devnull):
+    with lock_file(path.with_name("none.npz")), lock_file(os.devnull):
         pass

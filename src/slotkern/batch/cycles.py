@@ -20,19 +20,19 @@ from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import hint_keywords, integer, number, shown
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.limits import Limit
 from slotkern.logger import log
 from slotkern.machine.clock import Clock, is_number
 from slotkern.search import restated
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cycles(Drawn):
+class Cycles(HasPlot):
     """The result of `run_cycles`: the schedules of all cycles, and the times by job.
 
     Attributes

@@ -13,9 +13,9 @@ from slotkern._batch import REASONS
 from slotkern._windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
 from slotkern.checks import number, one_of
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.logger import log
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.batch.schedule import Schedule
@@ -38,7 +38,7 @@ UNDECIDED = REASONS.index("undecided")
 
 
 @dataclass(frozen=True, eq=False)
-class Execution(Drawn):
+class Execution(HasPlot):
     """The result of running a schedule with true lengths.
 
     Attributes

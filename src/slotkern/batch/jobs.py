@@ -11,7 +11,7 @@ from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
 from slotkern._request import Request
 from slotkern.checks import meant, row_of
-from slotkern.files.whole import AnyPath
+from slotkern.files.atomic import AnyPath
 from slotkern.machine.frames import called
 from slotkern.machine.jobs import (
     is_table,

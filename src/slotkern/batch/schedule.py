@@ -20,9 +20,9 @@ from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import Policy
 from slotkern.checks import visible
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.one_each import TradeOff, trade_off
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Shape
@@ -35,7 +35,7 @@ NODE = np.dtype(
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule(Drawn):
+class Schedule(HasPlot):
     """The result of `schedule_batch`: a sequence of `Window` or None, by job.
 
     Attributes

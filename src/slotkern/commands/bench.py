@@ -87,7 +87,7 @@ def scaling(
     times of searches in pools prepared once, beside the papers' algorithm while one
     search takes it no longer than a second.
     """
-    from slotkern.files.whole import make_folder
+    from slotkern.files.atomic import make_folder
     from slotkern.studies import load_study
     from slotkern.studies.figures import draw_times
     from slotkern.studies.report import print_times

@@ -30,7 +30,7 @@ from slotkern.communities.workload import (
     generate_community,
 )
 from slotkern.extras import extra
-from slotkern.files.whole import make_folder
+from slotkern.files.atomic import make_folder
 from slotkern.traces.read import read_trace
 
 with extra():

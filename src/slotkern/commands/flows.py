@@ -26,7 +26,7 @@ from slotkern.commands.results import (
 from slotkern.commands.tables import format_column, metrics_table
 from slotkern.commands.terminal import progress_bars, show
 from slotkern.extras import extra
-from slotkern.files.whole import make_folder, open_whole
+from slotkern.files.atomic import make_folder, open_atomic
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as run_replay
 from slotkern.replays.result import Replay
@@ -305,7 +305,7 @@ def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
     make_folder(folder)
     with ExitStack() as stack:
         for name, data in files.items():
-            file = stack.enter_context(open_whole(folder / name))
+            file = stack.enter_context(open_atomic(folder / name))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # what can fail has failed before the first rename

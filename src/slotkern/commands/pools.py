@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.checks import visible
 from slotkern.extras import extra
-from slotkern.files.whole import hold_file
+from slotkern.files.atomic import lock_file
 from slotkern.machine.durations import NO_LIMIT
 
 with extra():
@@ -61,7 +61,7 @@ def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]
     def waits() -> None:
         print(f"{visible(read)}: another command changes it; waiting", file=sys.stderr)
 
-    with hold_file(read, waits):
+    with lock_file(read, waits):
         yield
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern.extras import extra
 from slotkern.files.arrow import pyarrow
-from slotkern.files.whole import open_whole
+from slotkern.files.atomic import open_atomic
 from slotkern.machine.clock import Clock
 from slotkern.viewer.pages import SUFFIXES, view
 
@@ -135,7 +135,7 @@ def write_table(path: Path, columns: Columns) -> None:
     """
     encode = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
     data = encode(columns)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(data)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from slotkern._community import FATES
 from slotkern.checks import visible
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 
 __all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
 
@@ -37,7 +37,7 @@ COMMUNITY_RESULT = np.dtype(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CommunityRun(Drawn):
+class CommunityRun(HasPlot):
     """A simulated community; made by `simulate_community`.
 
     Attributes
@@ -212,7 +212,7 @@ class CommunityRun(Drawn):
         found = self.metrics()
         names = ("completion", "response", "waiting", "slowdown", "messages")
         facts = {name: found[name] for name in names} | self.failures()
-        return Table.of(repr(self), self.jobs, facts=facts)
+        return Table.from_array(repr(self), self.jobs, facts=facts)
 
 
 #: The kinds that the paper counts.

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import hint_keywords, integer, one_of
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.environment.laws import Load, Price, Uniform, law_of
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 from slotkern.slots import SLOT
 
 __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]
@@ -41,7 +41,7 @@ NODE = np.dtype(_NODE_FIELDS, align=True)
 
 
 @dataclass(frozen=True, repr=False)
-class Environment(Drawn):
+class Environment(HasPlot):
     """One random environment; stands wherever its `slots` may.
 
     Attributes
@@ -64,7 +64,7 @@ class Environment(Drawn):
 
     def _shown(self) -> Table:
         """The free slots."""
-        return Table.of(repr(self), self.slots)
+        return Table.from_array(repr(self), self.slots)
 
     def __repr__(self) -> str:
         return (

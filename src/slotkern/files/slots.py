@@ -19,6 +19,7 @@ from slotkern.slots import SlotError, make_slots, validate_slots
 
 from . import FORMATS, Format
 from .arrow import arrow_columns, pyarrow, to_table
+from .atomic import AnyPath, as_path, open_atomic, refuse_folder
 from .columns import (
     MAX_BYTES,
     Columns,
@@ -29,7 +30,6 @@ from .columns import (
     plain_columns,
     row_place,
 )
-from .whole import AnyPath, as_path, open_whole, refuse_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def write_slots(path: AnyPath, slots: Any) -> None:
     slots = _structured(slots)
     validate_slots(slots)
     data = form.encode(slots)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(data)
 
 

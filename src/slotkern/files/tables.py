@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from slotkern.display_table import Table
 from slotkern.extras import extra
-from slotkern.shown_table import Table
 
 from .arrow import pyarrow, to_table
 from .columns import plain_columns
@@ -22,7 +22,7 @@ def frame_of(table: Table) -> pd.DataFrame:
     with extra():
         import pandas as pd
 
-    frame = pd.DataFrame(plain_columns(table.whole(), "pandas"))
+    frame = pd.DataFrame(plain_columns(table.all_columns(), "pandas"))
     for name, utc in table.dates().items():
         zone = table.clock.origin.tzinfo
         frame[name] = pd.Series(pd.DatetimeIndex(utc, tz="UTC").tz_convert(zone))
@@ -32,7 +32,7 @@ def frame_of(table: Table) -> pd.DataFrame:
 def arrow_of(table: Table) -> Any:
     """Return a table as a pyarrow.Table, its dates in the zone of the clock."""
     pa = pyarrow()
-    found = to_table(table.whole())
+    found = to_table(table.all_columns())
     for name, utc in table.dates().items():
         kind = pa.timestamp(table.clock.tick, tz=_zone(table.clock.zone))
         found = found.append_column(name, pa.array(utc).cast(kind))

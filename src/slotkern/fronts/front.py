@@ -13,11 +13,11 @@ from slotkern._core import PreparedSlots, in_numbers, prepared
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.checks import hint_keywords, integer, number, one_of, visible
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.fronts.goals import Goal, goal_of
 from slotkern.fronts.search import FrontSearch, Points
 from slotkern.search import restated
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 
 if TYPE_CHECKING:
     from slotkern.typing import FrontCriterion, Shape, Slots
@@ -168,7 +168,7 @@ def _front(
     )
 
 
-class Front(Drawn):
+class Front(HasPlot):
     """The Pareto front of a job; the result of `pareto`.
 
     A sequence of windows, in the order of the first criterion. A slice is a

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern._moments import Duration, Moment, Scale
 from slotkern.checks import number, one_of, row_of, shown
+from slotkern.display_table import Table
 from slotkern.html_table import html_of
-from slotkern.shown_table import Table
 
 from .durations import duration_of
 from .moments import (

@@ -8,6 +8,7 @@ from typing import Any
 
 from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
+from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.files.columns import Fault
 from slotkern.files.csv import (
     BOM,
@@ -18,7 +19,6 @@ from slotkern.files.csv import (
     read_table,
     with_commas,
 )
-from slotkern.files.whole import AnyPath, as_path, refuse_folder
 
 from .frames import FileColumns, check_width, columns_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
 from slotkern.checks import meant, row_of, shown
-from slotkern.files.whole import AnyPath, as_path, refuse_folder
+from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
 from .durations import NO_LIMIT

@@ -20,11 +20,11 @@ from slotkern.checks import (
     shown,
     visible,
 )
-from slotkern.files.whole import AnyPath
+from slotkern.display import HasTable
+from slotkern.display_table import Table
+from slotkern.files.atomic import AnyPath
 from slotkern.hostlists import count, expand, is_hostlist, quoted
 from slotkern.logger import log
-from slotkern.shown import Shown
-from slotkern.shown_table import Table
 
 from .clock import is_number
 from .frames import called, columns_of
@@ -36,7 +36,7 @@ __all__ = ["Machine", "numbers_of"]
 MAX_NODES = 2**24
 
 
-class Machine(Shown):
+class Machine(HasTable):
     """Machine(table, *, name="name", processors=None)
 
     A table of nodes; the node of row i has the id i in slots, windows and pools.

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import hint_keywords, meant, number, of_column, row_of, shown
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.logger import log
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
@@ -27,7 +27,7 @@ BUSY = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")])
 
 
 @dataclass(frozen=True, repr=False)
-class FreeSlots(Drawn):
+class FreeSlots(HasPlot):
     """The free slots of a machine; stands wherever slots may be given.
 
     Attributes
@@ -55,7 +55,9 @@ class FreeSlots(Drawn):
     def _shown(self) -> Table:
         """The free slots."""
         terms = self.clock, self.machine
-        return Table.of(repr(self), self.slots, terms=terms, times=("start", "end"))
+        return Table.from_array(
+            repr(self), self.slots, terms=terms, times=("start", "end")
+        )
 
     def __repr__(self) -> str:
         when = "" if self.clock is None else f", {self.clock}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.extras import extra
-from slotkern.files.whole import open_whole
+from slotkern.files.atomic import open_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,6 +97,6 @@ def save_figure(figure: Figure, target: Path | None) -> Figure:
     drawn = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "slotkern"}):
         figure.savefig(drawn, format=kind, metadata=stamp)
-    with open_whole(target) as file:
+    with open_atomic(target) as file:
         file.write(drawn.getvalue())
     return figure

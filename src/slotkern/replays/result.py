@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.checks import visible
-from slotkern.files.whole import AnyPath, open_whole
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
+from slotkern.files.atomic import AnyPath, open_atomic
 from slotkern.replays.cluster import Cluster
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 from slotkern.traces.read import SWF, Trace, trace_text, write_trace
 
 __all__ = ["RESULT", "Replay"]
@@ -45,7 +45,7 @@ STEP = np.dtype([("time", "f8"), ("value", "i8")])
 
 
 @dataclass(frozen=True, repr=False)
-class Replay(Drawn):
+class Replay(HasPlot):
     """A replayed job flow; made by `replay`.
 
     Attributes
@@ -239,7 +239,7 @@ class Replay(Drawn):
         """One row a job."""
         found = self.metrics()
         names = ("utilization", "bounded_slowdown_mean", "queue_max")
-        return Table.of(
+        return Table.from_array(
             repr(self),
             self.jobs,
             terms=(self.trace.clock, None),
@@ -320,7 +320,7 @@ class Replay(Drawn):
         7``; the processors of several sites are numbered one after another).
         """
         data = self._csv().encode()
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(data)
 
     def _csv(self) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.extras import extra
-from slotkern.files.whole import make_folder, open_whole
+from slotkern.files.atomic import make_folder, open_atomic
 from slotkern.studies.experiment import compute, experiment_of
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study
@@ -294,7 +294,7 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
     # between, what is missing is computed again.
     for name in chunk.file_names(chunk.first + 1, chunk.last - 1):
         path.with_name(name).unlink(missing_ok=True)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         parquet.write_table(pa.table(columns), file, write_page_checksum=True)
 
 
@@ -320,7 +320,7 @@ def _claim(campaign: Campaign) -> None:
             )
         if not difference:
             return
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(json.dumps(mine, indent=1).encode())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.files.whole import make_folder
+from slotkern.files.atomic import make_folder
 from slotkern.plotting.layout import LETTER
 from slotkern.plotting.style import (
     FAINT,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.extras import extra
-from slotkern.files.whole import open_whole
+from slotkern.files.atomic import open_atomic
 from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.sheets import Sheet
@@ -112,7 +112,7 @@ def write_tables(summary: Summary, times: Times = ()) -> list[Path]:
     written = []
     for name, text in texts.items():
         written.append(summary.campaign.folder / name)
-        with open_whole(written[-1]) as file:
+        with open_atomic(written[-1]) as file:
             file.write(text.encode())
     return written
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from slotkern._replay import replay
 from slotkern.checks import hint_keywords, integer
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
 from slotkern.environment import Price, Uniform
-from slotkern.files.whole import AnyPath, as_path
+from slotkern.files.atomic import AnyPath, as_path
 from slotkern.logger import log
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, Trace, read_trace
@@ -43,7 +43,7 @@ _MAX_PROCESSORS = 2**20
 
 
 @dataclass(frozen=True, repr=False)
-class TraceSlots(Drawn):
+class TraceSlots(HasPlot):
     """The free slots that a trace leaves on its machine, and how it was placed.
 
     Attributes
@@ -76,7 +76,9 @@ class TraceSlots(Drawn):
     def _shown(self) -> Table:
         """The free slots."""
         terms = None if self.clock is None else (self.clock, None)
-        return Table.of(repr(self), self.slots, terms=terms, times=("start", "end"))
+        return Table.from_array(
+            repr(self), self.slots, terms=terms, times=("start", "end")
+        )
 
     def __repr__(self) -> str:
         when = "" if self.clock is None else f", {self.clock}"

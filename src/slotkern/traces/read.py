@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from slotkern._trace import LineError, TraceParser, row_lines
 from slotkern.checks import hint_keywords, integer, one_of
-from slotkern.files.whole import AnyPath, as_path, open_whole, refuse_folder
+from slotkern.display import HasPlot
+from slotkern.display_table import Table
+from slotkern.files.atomic import AnyPath, as_path, open_atomic, refuse_folder
 from slotkern.logger import log
 from slotkern.machine.clock import Clock
-from slotkern.shown import Drawn
-from slotkern.shown_table import Table
 
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
@@ -82,7 +82,7 @@ _CHUNK = 2**18
 
 
 @dataclass(frozen=True, repr=False)
-class Trace(Drawn):
+class Trace(HasPlot):
     """The jobs of a workload trace, and what its header says of them.
 
     Attributes
@@ -146,7 +146,7 @@ class Trace(Drawn):
 
     def _shown(self) -> Table:
         """One row a job."""
-        return Table.of(
+        return Table.from_array(
             repr(self),
             self.jobs,
             terms=None if self.clock is None else (self.clock, None),
@@ -334,7 +334,7 @@ def write_trace(
     if header is None:
         header = jobs.header if isinstance(jobs, Trace) else {}
     data = trace_text(jobs.jobs if isinstance(jobs, Trace) else jobs, header)
-    with open_whole(path) as file:
+    with open_atomic(path) as file:
         file.write(gzip.compress(data, 6, mtime=0) if packed else data)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.checks import hint_keywords, integer, visible
-from slotkern.files.whole import AnyPath, as_path, open_whole
+from slotkern.files.atomic import AnyPath, as_path, open_atomic
 from slotkern.plotting.times import parse_time
 from slotkern.viewer.packed import described, packed, text_of
 from slotkern.viewer.things import ground_of, items_of, own_items
@@ -68,7 +68,7 @@ class View:
             When the file cannot be written; nothing is left behind.
         """
         target = checked_page(path)
-        with open_whole(target) as file:
+        with open_atomic(target) as file:
             file.write(self._page.encode("ascii", "xmlcharrefreplace"))
 
     def _repr_html_(self) -> str:

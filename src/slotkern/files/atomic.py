@@ -1,10 +1,12 @@
-"""Writing a file whole or not at all: the one way in which all files are written.
+"""Atomic replacement of files, and locks on files. All files are written this way.
 
-The bytes go into a draft beside the file, are flushed to the disk, and take the file's
-place by a rename. Killed at any moment, the file is what it was or complete.
+The bytes are written to a draft in the same folder, flushed to the disk, and renamed to
+the target. If the process is killed at any moment, the file has its old content or its
+complete new content.
 
-A draft is named after its file and locked while its writer lives. One that nobody locks
-is of a killed writer, and the next that writes this file removes it.
+The name of a draft is derived from that of its file, and its writer holds a lock on it.
+An unlocked draft is stale: its writer was killed, and the next writer of the file
+removes it.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows: no draft is known to be dead, and none is removed
+except ImportError:  # Windows: stale drafts cannot be detected and are not removed
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "AnyPath",
     "as_path",
-    "hold_file",
+    "lock_file",
     "make_folder",
-    "open_whole",
+    "open_atomic",
     "refuse_folder",
 ]
 
@@ -38,17 +40,17 @@ AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
-#: Of this many writers of one file that are killed together no draft stays.
-_MOST_AT_ONCE = 8
+#: The number of possible drafts of a file that each writer checks for stale ones.
+_MAX_STALE_DRAFTS = 8
 
 
 def as_path(path: AnyPath) -> Path:
-    """Return a path given as text, as bytes or as an object.
+    """Convert text, bytes or an os.PathLike object to a Path.
 
     Raises
     ------
     TypeError, ValueError
-        For anything else, and for a path with a null character.
+        If the value is of another type, or the path contains a null character.
     """
     try:
         text = os.fsdecode(path)
@@ -61,19 +63,19 @@ def as_path(path: AnyPath) -> Path:
 
 
 def refuse_folder(path: Path) -> None:
-    """Raise the system's error for a folder in the place of a file."""
+    """Raise IsADirectoryError, as the system does, if the path is a folder."""
     if path.is_dir():
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
 
 
 @contextmanager
-def open_whole(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file for writing; what is there is replaced when the block ends well.
+def open_atomic(path: AnyPath) -> Iterator[BinaryIO]:
+    """Open a file for writing; an existing file is replaced when the block succeeds.
 
     Parameters
     ----------
     path : path
-        A link is followed. A device, a pipe or a socket is written directly.
+        Symbolic links are followed. A device, a pipe or a socket is written directly.
 
     Yields
     ------
@@ -82,15 +84,15 @@ def open_whole(path: AnyPath) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        Naming `path`, when it cannot be written: the file is as it was, and no draft is
-        left. The same holds for any error in the block.
+        If `path`, which the message names, cannot be written. After this and any other
+        error in the block, the file is unchanged and the draft is removed.
 
     Notes
     -----
-    The bytes are on the disk before the rename, and the rename is before this returns
-    (``fsync`` of the file and of its folder), so that a loss of power afterwards loses
-    nothing. A file that is there keeps its mode, and its owner where the system allows;
-    a new one gets what the umask says. Other hard links to it keep the old content.
+    The file is flushed (``fsync``) before the rename, and its folder before this
+    returns, so a later loss of power loses nothing. A replaced file keeps its mode, and
+    its owner if the system permits; a new file gets the mode of the umask. Other hard
+    links to the file keep the old content.
     """
     path = as_path(path)
     try:
@@ -100,28 +102,28 @@ def open_whole(path: AnyPath) -> Iterator[BinaryIO]:
     if there is None or stat.S_ISREG(there.st_mode):
         target = Path(os.path.realpath(path))
         opened: AbstractContextManager[BinaryIO] = _drafted(target, there)
-    else:  # open() says what is wrong with a folder
+    else:  # for a folder, open() raises the error
         opened = open(path, "wb")  # noqa: SIM115
     try:
         with opened as file:
             yield file
     except OSError as error:
-        if error.errno is None:  # of a library, not of the system
+        if error.errno is None:  # raised by a library, not by the system
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextmanager
 def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
-    if there is not None:  # a file that may not be written is not replaced either
+    if there is not None:  # raise if the caller has no permission to write the file
         os.close(os.open(target, os.O_WRONLY))
     mode = None if there is None else stat.S_IMODE(there.st_mode)
     drafts = _drafts(target)
     draft, handle = _new_draft(drafts, 0o666 if mode is None else mode & 0o666)
     file = os.fdopen(handle, "wb")
     try:
-        for other in itertools.islice(drafts, _MOST_AT_ONCE):
-            _remove_if_dead(other)
+        for other in itertools.islice(drafts, _MAX_STALE_DRAFTS):
+            _remove_if_stale(other)
         yield file
         file.flush()
         if there is not None and mode is not None and fcntl:
@@ -130,10 +132,10 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
             os.fchmod(handle, mode)
         os.fsync(handle)
         if not fcntl:
-            file.close()  # Windows does not rename what is open
+            file.close()  # Windows does not rename an open file
         os.replace(draft, target)
     except BaseException:
-        with suppress(OSError):  # where the disk is full, this fails again
+        with suppress(OSError):  # if the disk is full, closing fails again
             file.close()
         with suppress(OSError):
             os.unlink(draft)
@@ -143,110 +145,115 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
 
 
 def _drafts(target: Path) -> Iterator[Path]:
-    """The names of drafts of `target`."""
-    # Short whatever the target is called: names end at 255 bytes.
+    """Yield the possible names of drafts of `target`."""
+    # A hash, since a name is limited to 255 bytes.
     name = hashlib.blake2b(os.fsencode(target.name), digest_size=8).hexdigest()
     for i in itertools.count():
         yield target.with_name(f".slotkern-{name}-{i}.tmp")
 
 
 def _new_draft(drafts: Iterator[Path], mode: int) -> tuple[Path, int]:
-    """Return the first name that is free, as a file that is locked, and its handle."""
+    """Create and lock a draft under the first free name; return it and its handle."""
     while True:
         draft = next(drafts)
-        _remove_if_dead(draft)
+        _remove_if_stale(draft)
         with suppress(FileExistsError):
             handle = os.open(draft, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-            if _lock(handle, without=True) and _is_at(draft, handle):
+            if _lock(handle, fallback=True) and _is_at(draft, handle):
                 return draft, handle
-            os.close(handle)  # another writer took it for dead before it was locked
+            os.close(handle)  # race: another process removed the draft before the lock
 
 
-def _remove_if_dead(draft: Path) -> None:
-    """Remove a draft that no writer holds."""
+def _remove_if_stale(draft: Path) -> None:
+    """Remove a draft that no writer has locked."""
     try:
         handle = os.open(draft, _FLAGS | os.O_RDONLY)
-    except OSError:  # there is none, or it is somebody else's
+    except OSError:  # it does not exist, or belongs to another user
         return
     try:
-        if _lock(handle, without=False) and _is_at(draft, handle):
+        if _lock(handle, fallback=False) and _is_at(draft, handle):
             os.unlink(draft)
-    except OSError:  # nor can it be removed
+    except OSError:  # the draft cannot be removed; leave it
         pass
     finally:
         os.close(handle)
 
 
-def _lock(handle: int, without: bool) -> bool:
-    """Lock an open file; False if another has it, `without` where nothing is locked."""
+def _lock(handle: int, fallback: bool) -> bool:
+    """Lock an open file.
+
+    Returns False if another process or thread holds the lock, and `fallback` if the
+    system does not support locks.
+    """
     if not fcntl:
-        return without
+        return fallback
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return without
+        return fallback
     return True
 
 
-class _Held(threading.local):
-    """The files whose lock this thread holds, by their real path."""
+class _LockedFiles(threading.local):
+    """The real paths of the files that this thread has locked."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
 
 
-_held = _Held()
+_locked_files = _LockedFiles()
 
 
 @contextmanager
-def hold_file(
+def lock_file(
     path: AnyPath, on_wait: Callable[[], object] | None = None
 ) -> Iterator[None]:
-    """Hold a file's lock while the block runs, to read, change and replace the file.
+    """Lock a file while the block runs, to read, change and replace it.
 
     Parameters
     ----------
     path : path
-        A link is followed. Nothing is locked if there is no such regular file.
+        Symbolic links are followed. If there is no regular file, nothing is locked.
     on_wait : callable, optional
-        Called once if another thread or process holds the lock and this one waits.
+        Called once if another thread or process holds the lock, before waiting for it.
 
     Notes
     -----
-    The lock is advisory (``flock``): it excludes other blocks of this kind, in this
-    process and in others, and no other access. Blocks nest within one thread. The lock
-    ends with its process. Without ``flock``, as on Windows, the block runs unlocked.
+    The lock is advisory (``flock``): it excludes other callers of `lock_file`, in this
+    process and in others, but no other access. Blocks can be nested within a thread.
+    The system releases the lock if the process ends. Without ``flock``, as on Windows,
+    the block runs unlocked.
 
-    `open_whole` replaces the file by a rename, so that a waiting block may get the lock
-    of a file that has left the path; it then waits for the lock of the new file.
+    `open_atomic` replaces the file by a rename, so a waiting caller may obtain the lock
+    of the replaced file; it then waits for the lock of the new one.
     """
     target = os.path.realpath(as_path(path))
-    if target in _held.paths:
+    if target in _locked_files.paths:
         yield
         return
     handle = _locked_file(Path(target), on_wait)
-    _held.paths.add(target)
+    _locked_files.paths.add(target)
     try:
         yield
     finally:
-        _held.paths.discard(target)
+        _locked_files.paths.discard(target)
         if handle is not None:
             os.close(handle)
 
 
 def _locked_file(target: Path, on_wait: Callable[[], object] | None) -> int | None:
-    """Return a handle of the file at this path that holds its lock, or None."""
+    """Open and lock the file at a path; None if it cannot be opened or locked."""
     while fcntl:
         try:
             if not stat.S_ISREG(os.stat(target).st_mode):
                 return None
             handle = _opened(target)
-        except OSError:  # the caller's own access raises the error
+        except OSError:  # the caller raises the error when it opens the file
             return None
         try:
-            if not _lock(handle, without=True):
+            if not _lock(handle, fallback=True):
                 if on_wait is not None:
                     on_wait()
                     on_wait = None
@@ -261,7 +268,7 @@ def _locked_file(target: Path, on_wait: Callable[[], object] | None) -> int | No
 
 
 def _opened(target: Path) -> int:
-    """Open a file for its lock, which some file systems give to writers only."""
+    """Open a file to lock it; some file systems lock only files open for writing."""
     flags = _FLAGS | getattr(os, "O_CLOEXEC", 0)
     try:
         return os.open(target, flags | os.O_RDWR)
@@ -270,7 +277,7 @@ def _opened(target: Path) -> int:
 
 
 def _is_at(path: Path, handle: int) -> bool:
-    """Return whether an open file still has this path."""
+    """Return whether `path` still refers to the open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -278,9 +285,9 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Put the rename on the disk, where a folder can be opened and flushed."""
+    """Flush a rename to the disk, if the system can flush folders."""
     if fcntl:
-        with suppress(OSError):  # the file is there, whole
+        with suppress(OSError):  # the rename itself has succeeded
             handle = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(handle)
@@ -289,12 +296,12 @@ def _flush_folder(folder: Path) -> None:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Return the folder of this name, made with all above it if it is not there.
+    """Create a folder and its parents unless they exist; return its path.
 
     Raises
     ------
     OSError
-        When it cannot be made; for a file in its place, naming that file.
+        If the folder cannot be created; the message names a file that is in its place.
     """
     folder = Path(path)
     for place in (folder, *folder.parents):

@@ -1,4 +1,4 @@
-"""The one way of writing files: whole or not at all, and ordinary files afterwards."""
+"""Tests of atomic writes: complete or not at all, with the usual mode and owner."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 import pytest
 
 import slotkern as sk
-from slotkern.files import whole
-from slotkern.files.whole import as_path, open_whole
+from slotkern.files import atomic
+from slotkern.files.atomic import as_path, open_atomic
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX modes, links and locks")
 
 
 def write(path: object, data: bytes = b"new") -> None:
-    with open_whole(path) as file:  # type: ignore[arg-type]
+    with open_atomic(path) as file:  # type: ignore[arg-type]
         file.write(data)
 
 
-def test_slots_given_where_the_path_stands() -> None:
+def test_swapped_arguments_of_write_slots_are_refused() -> None:
     slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[2])
     with pytest.raises(TypeError, match=r"a path is text, bytes or .*, not ndarray"):
         sk.write_slots(slots, "slots.csv")  # type: ignore[arg-type]
 
 
 def test_paths_of_every_kind(tmp_path: Path) -> None:
-    path = tmp_path / ("é" * 125)  # names end at 255 bytes
+    path = tmp_path / ("é" * 125)  # the limit of names is 255 bytes
     for given in (path, str(path), os.fsencode(path)):
         write(given, b"x" * 100_000)
         assert path.read_bytes() == b"x" * 100_000
@@ -53,7 +53,7 @@ def test_an_error_in_the_block_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_bytes(b"old")
 
     def fail(error: BaseException) -> None:
-        with open_whole(path) as file:
+        with open_atomic(path) as file:
             file.write(b"new")
             raise error
 
@@ -64,24 +64,24 @@ def test_an_error_in_the_block_leaves_the_old_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_stop_while_dead_drafts_are_looked_for_leaves_none(
+def test_an_interrupt_during_the_search_for_stale_drafts_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = []
+    checked = []
 
     def stop(draft: Path) -> None:
-        looked.append(draft)
-        if len(looked) == 2:  # the draft is there
-            assert os.listdir(tmp_path) == [looked[0].name]
+        checked.append(draft)
+        if len(checked) == 2:  # the own draft exists by now
+            assert os.listdir(tmp_path) == [checked[0].name]
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(whole, "_remove_if_dead", stop)
+    monkeypatch.setattr(atomic, "_remove_if_stale", stop)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "file")
     assert os.listdir(tmp_path) == []
 
 
-def test_errors_name_the_file_that_was_asked_for(tmp_path: Path) -> None:
+def test_errors_name_the_target_and_not_the_draft(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere/file'$"):
         write(tmp_path / "nowhere" / "file")
     with pytest.raises(IsADirectoryError, match=f"{tmp_path.name}'$"):
@@ -114,7 +114,7 @@ def test_mode_and_links_are_kept(tmp_path: Path) -> None:
 
 
 @posix
-def test_pipes_and_devices_are_written_not_replaced(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_written_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []
@@ -135,10 +135,10 @@ def test_pipes_and_devices_are_written_not_replaced(tmp_path: Path) -> None:
 
 LIMITED = """
 import resource, sys
-from slotkern.files.whole import open_whole
+from slotkern.files.atomic import open_atomic
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    with open_whole(sys.argv[1]) as file:
+    with open_atomic(sys.argv[1]) as file:
         file.write(b"x" * int(sys.argv[2]))
 except OSError as error:
     print(error)
@@ -160,8 +160,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, size: int) -> None:
 
 STUCK = """
 import sys, time
-from slotkern.files.whole import open_whole
-with open_whole(sys.argv[1]) as file:
+from slotkern.files.atomic import open_atomic
+with open_atomic(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
     print("writing", flush=True)
@@ -170,7 +170,7 @@ with open_whole(sys.argv[1]) as file:
 
 
 @posix
-def test_drafts_of_the_killed_are_removed_and_of_the_living_are_not(
+def test_drafts_of_killed_writers_are_removed_and_of_live_writers_are_kept(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "file"
@@ -180,7 +180,7 @@ def test_drafts_of_the_killed_are_removed_and_of_the_living_are_not(
         for writer in writers:
             assert writer.stdout is not None
             assert writer.stdout.readline() == b"writing\n"
-        write(path)  # beside two that write the same file
+        write(path)  # while two processes write the same file
         assert path.read_bytes() == b"new"
         drafts = set(os.listdir(tmp_path)) - {"file"}
         assert len(drafts) == 2
@@ -197,7 +197,7 @@ def test_drafts_of_the_killed_are_removed_and_of_the_living_are_not(
 
 
 @posix
-def test_many_writers_of_one_file(tmp_path: Path) -> None:
+def test_concurrent_writers_of_one_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([65 + i]) * 50_000 for i in range(8)]
 
