@@ -1,9 +1,9 @@
-"""Windows by value against the table at every step, the papers' way.
+"""Times searches by value against the papers' table at every step of the sweep.
 
-``python benchmarks/additive.py`` runs the papers' environments with real-valued
-performance (about 100 groups) and with integers (9). The table is the project's own
-vectorized one (`choose` with method "table"), called for the live slots of every step
-with integer costs rounded up. Ratios in one run, answers compared.
+``python benchmarks/additive.py`` uses the papers' environments, with real-valued
+performance (about 100 groups) and with integers (9). The table is the vectorized one of
+`choose` (method "table"); it is called for the live slots of every step with costs
+rounded up to integers. Both sides run in one process, and their answers are compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 from time import perf_counter_ns
 
 import numpy as np
-from results import Measured, keep
+from results import Measured, store
 
 import slotkern as sk
 
@@ -27,7 +27,7 @@ PAPER_MS = 1700  # operational time that the paper reports for DEP and COORD
 
 
 def environment(cycle, nodes=100, *, real):
-    """An environment of the papers; `real` draws performance from a continuum."""
+    """Return the slots of an environment; `real` draws performance from a continuum."""
     slots = sk.generate_environment(
         "square", seed=5, cycle=cycle, nodes=nodes
     ).slots.copy()
@@ -41,7 +41,7 @@ def environment(cycle, nodes=100, *, real):
 
 
 def steps_of(slots, job):
-    """Group, start and live rows of every step, as the papers' procedure meets them."""
+    """Yield span, start and live rows of every step of the papers' procedure."""
     start, end, performance = (slots[f] for f in ("start", "end", "performance"))
     for least in np.unique(performance)[::-1]:
         span = job.volume / least
@@ -54,7 +54,7 @@ def steps_of(slots, job):
 
 
 def by_table(slots, job, criterion):
-    """The best value and the time that the tables took."""
+    """Return the best value, the nanoseconds of all tables, and their number."""
     best, spent, count = -np.inf, 0, 0
     for span, t, live in steps_of(slots, job):
         cost = np.ceil(span * slots["price"][live] - 1e-9)
@@ -74,6 +74,7 @@ def by_table(slots, job, criterion):
 
 
 def timed(call, *given, repeat=5):
+    """Return the median wall-clock nanoseconds of repeated calls, and the result."""
     spent = []
     for _ in range(repeat):
         begin = perf_counter_ns()
@@ -83,7 +84,7 @@ def timed(call, *given, repeat=5):
 
 
 def ratios(criterion, cycles, *, real):
-    """One line: how many times faster, median and worst."""
+    """Print and return how many times faster the search is: median and worst case."""
     found, fast = [], []
     for cycle in range(cycles):
         slots = environment(cycle, real=real)
@@ -119,7 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=20)
     parser.add_argument("--worst-of", type=int, default=200)
-    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    parser.add_argument(
+        "--keep", action="store_true", help="store the rows in measured.json"
+    )
     options = parser.parse_args()
     rows = []
     for real in (True, False):
@@ -128,7 +131,7 @@ def main() -> None:
         rows.append(ratios("dependable", options.cycles, real=real))
         rows.append(ratios("coordinated", options.cycles, real=real))
     if options.keep:
-        keep("additive", rows)
+        store("additive", rows)
 
     small, large = [], []
     for cycle in range(options.cycles):

@@ -1,4 +1,4 @@
-"""All alternatives of a job in one sweep, against the papers' CSA, in one run.
+"""Times the search for all alternatives in one sweep against the papers' CSA.
 
 python benchmarks/alternatives.py [--keep]
 """
@@ -9,7 +9,7 @@ import sys
 import time
 
 import numpy as np
-from results import Measured, keep
+from results import Measured, store
 
 import slotkern as sk
 from slotkern.published import SCHEMES
@@ -18,7 +18,7 @@ JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
 
 
 def alternatives(rounds: int) -> list[Measured]:
-    """Environments once by CSA, many times by one sweep: equal window by window."""
+    """Measure CSA and the sweep in random environments, and compare all windows."""
     csa = SCHEMES["ragged"].search
     kept = []
     sizes = [(100, 3600, rounds), (400, 600, rounds), (400, 3600, 1)]
@@ -67,4 +67,4 @@ def alternatives(rounds: int) -> list[Measured]:
 if __name__ == "__main__":
     measured = alternatives(5)
     if "--keep" in sys.argv:
-        keep("alternatives", measured)
+        store("alternatives", measured)

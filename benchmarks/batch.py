@@ -1,8 +1,8 @@
-"""Batches a second, how their time grows, and the choice of one each against HiGHS.
+"""Batches per second, the growth of their time, and `choose_one_each` against HiGHS.
 
-``python benchmarks/batch.py --highs PYTHON`` takes an interpreter of an environment
-that has `highspy`. All solve the same choices, and every answer is compared. Times are
-of the processor, one thread.
+``python benchmarks/batch.py --highs PYTHON`` takes an interpreter whose environment has
+`highspy`. All methods solve the same instances, and every answer is compared. Times are
+CPU times of one thread.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ json.dump(out, open(sys.argv[2], "w"))
 
 
 def timed(function, *arguments, **options):
+    """Return the CPU nanoseconds of a call, and its result."""
     begin = thread_time_ns()
     result = function(*arguments, **options)
     return thread_time_ns() - begin, result
 
 
 def instance(kind, jobs, size, rng):
-    """Times and costs of `size` alternatives of each job, and the limit of eq. (5)."""
+    """Return values and weights of `size` alternatives per job, and eq. (5)'s limit."""
     first = np.arange(jobs + 1) * size
     work = np.repeat(rng.uniform(400, 2000, jobs), size)
     power = rng.uniform(2, 10, jobs * size)
@@ -69,16 +70,18 @@ def instance(kind, jobs, size, rng):
 
 
 def by_highs(python, cases):
+    """Return nanoseconds and optimum of each case by HiGHS in another interpreter."""
     with tempfile.TemporaryDirectory() as folder:
-        asked, given = Path(folder) / "in.json", Path(folder) / "out.json"
-        asked.write_text(
+        problems, results = Path(folder) / "in.json", Path(folder) / "out.json"
+        problems.write_text(
             json.dumps([[x.tolist() for x in c[:3]] + [c[3]] for c in cases])
         )
-        subprocess.run([python, "-c", HIGHS, asked, given], check=True)
-        return json.loads(given.read_text())
+        subprocess.run([python, "-c", HIGHS, problems, results], check=True)
+        return json.loads(results.read_text())
 
 
 def choices(highs):
+    """Print the times of `choose_one_each`, of the papers' grid and of HiGHS."""
     rng = np.random.default_rng(5)
     print("one of each, microseconds (median; worst)")
     for jobs, size, count in ((20, 12, 40), (100, 20, 10), (1000, 50, 4)):
@@ -113,6 +116,7 @@ def choices(highs):
 
 
 def policies():
+    """Print how many batches per second each policy schedules and executes."""
     setting = load_study("vo").sweeps["table3"][0]
     cases = []
     for cycle in range(50):
@@ -147,6 +151,7 @@ def policies():
 
 
 def growth():
+    """Print the seconds of larger batches by three policies."""
     print("\nseconds for larger batches")
     rng = np.random.default_rng(2)
     for nodes, jobs, k in (
@@ -183,7 +188,7 @@ def growth():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--highs", help="a Python that has highspy")
+    parser.add_argument("--highs", help="an interpreter that has highspy")
     arguments = parser.parse_args()
     choices(arguments.highs)
     policies()

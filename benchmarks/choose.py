@@ -1,8 +1,8 @@
-"""One subset by the knapsack against OR-tools, CP-SAT, HiGHS and the plain table.
+"""Times `choose` against OR-tools, CP-SAT, HiGHS and the table of the papers.
 
-``python benchmarks/choose.py --ortools PYTHON --highs PYTHON`` takes interpreters of
-environments that have `ortools` and `highspy` (they cannot share one process). All
-solve the same instances; every answer is compared. Ratios of medians, one run.
+``python benchmarks/choose.py --ortools PYTHON --highs PYTHON`` takes interpreters whose
+environments have `ortools` and `highspy` (they cannot share one process). All solve
+the same instances, and every answer is compared. Printed are ratios of median times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 
 KINDS = ("uncorrelated", "weakly", "strongly", "inversely", "subset-sum")
 
-# What the other solvers run, each in a process of its own: instances in, answers out.
+# Programs of the other solvers. Each runs in its own process, reads instances from the
+# first file and writes its times and answers to the second.
 ORTOOLS = """
 import json, sys, time
 from ortools.algorithms.python import knapsack_solver as ks
@@ -28,8 +29,8 @@ out = []
 for cost, value, n, budget, solvers in json.load(open(sys.argv[1])):
     row = {}
     if "ortools" in solvers:
-        # Exactly n: a second dimension in which every item weighs 1 with room for n,
-        # and values lifted so far that n items are worth more than any n - 1.
+        # Exactly n: a second dimension in which every item weighs 1 and the capacity
+        # is n; `lift` makes any n items worth more than any n - 1.
         lift = sum(sorted(value)[-n:]) + 1
         solver = ks.KnapsackSolver(
             ks.SolverType.KNAPSACK_MULTIDIMENSION_BRANCH_AND_BOUND_SOLVER, "")
@@ -86,7 +87,7 @@ json.dump(out, open(sys.argv[2], "w"))
 
 
 def instance(kind, m, n, rng, top=1000):
-    """Integer costs and values of that kind, and a budget that binds."""
+    """Return integer costs and values of a kind, and a budget that binds."""
     cost = rng.integers(1, top + 1, m)
     value = {
         "uncorrelated": rng.integers(1, top + 1, m),
@@ -103,6 +104,7 @@ def instance(kind, m, n, rng, top=1000):
 
 
 def timed(call, *given, **options):
+    """Return the least CPU nanoseconds of three calls, and the answer."""
     best = None
     for _ in range(3):
         begin = process_time_ns()
@@ -112,8 +114,8 @@ def timed(call, *given, **options):
     return best, answer
 
 
-def others(python, program, problems):
-    """The answers of another process."""
+def run_program(python, program, problems):
+    """Return the answers of a program that another interpreter runs."""
     with tempfile.TemporaryDirectory() as folder:
         given, taken = Path(folder, "given.json"), Path(folder, "taken.json")
         given.write_text(json.dumps(problems))
@@ -125,15 +127,17 @@ def main() -> None:
     import slotkern as sk
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ortools", help="a Python that has ortools")
-    parser.add_argument("--highs", help="a Python that has highspy")
+    parser.add_argument("--ortools", help="an interpreter that has ortools")
+    parser.add_argument("--highs", help="an interpreter that has highspy")
     parser.add_argument("--instances", type=int, default=1000)
-    parser.add_argument("--slow", type=int, default=60, help="for the slow solvers")
+    parser.add_argument(
+        "--slow", type=int, default=60, help="instances of slow solvers"
+    )
     options = parser.parse_args()
     rng = np.random.default_rng(1)
 
-    # 7 of 70 with prices and real values as a step of the sweep sees them; the others
-    # get the same in integers of six digits.
+    # 7 of 70 with real costs and values as in a step of a sweep; the other solvers get
+    # the same instances as integers of six digits.
     times, table_times, problems, mine = [], [], [], []
     for _ in range(options.slow):
         cost = rng.uniform(40, 160, 70)
@@ -162,9 +166,9 @@ def main() -> None:
     )
     for python, program in ((options.ortools, ORTOOLS), (options.highs, HIGHS)):
         if python:
-            report(others(python, program, problems), mine, [fast] * len(mine))
+            report(run_program(python, program, problems), mine, [fast] * len(mine))
 
-    # Five kinds, all sizes.
+    # Random instances of five kinds in all sizes.
     problems, mine, spent_by = [], [], []
     worst = 0.0
     slow_left = dict.fromkeys(KINDS, options.slow // 5)
@@ -178,7 +182,7 @@ def main() -> None:
         if (m * n * budget) < 2e8:
             whole, table = timed(sk.choose, cost, value, n, budget, method="table")
             assert table.value == choice.value, (kind, m, n)
-            if spent > worst * whole:  # looks worse than all: a closer look, in turns
+            if spent > worst * whole:  # a new worst case: measure it again, alternating
                 turns = [
                     [
                         timed(sk.choose, cost, value, n, budget, method=method)[0]
@@ -204,22 +208,22 @@ def main() -> None:
     )
     for python, program in ((options.ortools, ORTOOLS), (options.highs, HIGHS)):
         if python:
-            report(others(python, program, problems), mine, spent_by)
+            report(run_program(python, program, problems), mine, spent_by)
 
 
 def report(rows, mine, spent):
-    """Compare the answers, print the ratio of the medians."""
+    """Compare the answers, and print the ratio of the median times."""
     for name in dict.fromkeys(name for row in rows for name in row):
-        asked = [k for k, row in enumerate(rows) if name in row]
-        proven = [k for k in asked if rows[k][name][2]]
-        for k in asked:
+        solved = [k for k, row in enumerate(rows) if name in row]
+        proven = [k for k in solved if rows[k][name][2]]
+        for k in solved:
             assert rows[k][name][1] <= mine[k], (name, k, rows[k], mine[k])
         for k in proven:
             assert rows[k][name][1] == mine[k], (name, k, rows[k], mine[k])
-        ratios = statistics.median(rows[k][name][0] for k in asked)
-        ratios /= statistics.median(spent[k] for k in asked)
+        ratios = statistics.median(rows[k][name][0] for k in solved)
+        ratios /= statistics.median(spent[k] for k in solved)
         print(
-            f"  {name}: {ratios:.0f} times as long on {len(asked)} instances, "
+            f"  {name}: {ratios:.0f} times as long on {len(solved)} instances, "
             f"same optimum on the {len(proven)} it proved"
         )
 

@@ -1,11 +1,11 @@
-"""Jobs a second of simulated communities, by scenario, number of nodes and of jobs.
+"""Simulated jobs per second of communities, by scenario, number of nodes and of jobs.
 
     python benchmarks/community.py [--quick]
 
-CPU seconds, the best of several runs: `sk.simulate_community` with its checks and its
-table of results, and in brackets the kernel alone. Every run is checked: what was
-completed and what has failed add up, and no promise is left. The workloads are
-generated before the clock starts, with the load of the preset "casa".
+Each figure is the least CPU time of several runs of `sk.simulate_community`, including
+its checks and its table of results; the figure in brackets is the kernel alone. Every
+run is checked: completed and failed jobs add up to all jobs, and no promise is left.
+The workloads have the load of the preset "casa" and are generated before measuring.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCENARIOS = ("ind", "cen", "dec-g", "dec-p")
 
 
 def seconds(call: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """The least CPU time of some runs, and the result."""
+    """Return the least CPU time of several runs, and the result."""
     best, result = float("inf"), None
     for _ in range(runs):
         begin = time.process_time()
@@ -34,8 +34,8 @@ def seconds(call: Callable[[], Any], runs: int) -> tuple[float, Any]:
     return best, result
 
 
-class Kernel:
-    """Stands before the kernel and keeps its time."""
+class TimedKernel:
+    """Wraps the kernel and stores its least CPU time."""
 
     def __init__(self) -> None:
         self.whole, self.best = _community.simulate, float("inf")
@@ -48,7 +48,8 @@ class Kernel:
 
 
 def measure(jobs: Any, nodes: Any, scenario: Any, runs: int) -> str:
-    kernel = Kernel()
+    """Return a line with the rates and the results of a simulation."""
+    kernel = TimedKernel()
     _community.simulate = kernel
     try:
         whole, run = seconds(
@@ -68,11 +69,13 @@ def measure(jobs: Any, nodes: Any, scenario: Any, runs: int) -> str:
 
 
 def memory() -> str:
+    """Return a line with the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return f"the most memory so far: {peak:.2f} GiB"
 
 
 def main() -> None:
+    """Measure all workloads, or with --quick the smaller ones."""
     quick = "--quick" in sys.argv
     print("26 nodes, by number of jobs; seed 1 of each")
     for count in (10_201, 100_000) if quick else (10_201, 100_000, 1_020_195):
@@ -86,7 +89,7 @@ def main() -> None:
         spent = 0.0
         for seed in range(20):
             jobs, nodes = sk.generate_community(seed=seed)
-            kernel = Kernel()
+            kernel = TimedKernel()
             _community.simulate = kernel
             for _ in range(5):
                 sk.simulate_community(jobs, nodes, name, seed=seed)
@@ -104,11 +107,11 @@ def main() -> None:
         print(f"{size:>9,} dec-g: {measure(jobs, nodes, 'dec-g', 1)}")
     print("messages a job by neighbours asked, 26 nodes")
     jobs, nodes = sk.generate_community(seed=1)
-    for asked in (1, 2, 4, 8, 16, 25):
-        run = sk.simulate_community(jobs, nodes, sk.Community(asked), seed=1)
+    for neighbours in (1, 2, 4, 8, 16, 25):
+        run = sk.simulate_community(jobs, nodes, sk.Community(neighbours), seed=1)
         found = run.metrics()
         print(
-            f"{asked:>9}: {found['messages']:6.1f} messages, completion "
+            f"{neighbours:>9}: {found['messages']:6.1f} messages, completion "
             f"{100 * found['completion']:.2f} %, waiting {found['waiting']:,.0f} s"
         )
     assert np.isfinite(found["waiting"])

@@ -1,8 +1,8 @@
-"""Choices and windows by value against every choice there is, for as long as you like.
+"""Compares choices and searches by value with exhaustive search on extreme numbers.
 
-``python benchmarks/extremes.py --choices 100000 --searches 100000 --seed 1`` draws the
-kinds of tests/support/extremes.py, prints what was counted, and stops at the first
-wrong answer with the case that shows it.
+``python benchmarks/extremes.py --choices 100000 --searches 100000 --seed 1`` draws
+cases of the kinds in tests/support/extremes.py, counts them, and stops at the first
+wrong answer, whose case it prints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPTIONS = ({}, {}, {}, {"method": "search"}, {"max_work": 3}, {"gap": 0.01})
 
 
 def choices(count: int, source: random.Random) -> None:
-    """`choose`, and every tenth time `choose_each`."""
+    """Check `choose`, and for about every tenth case `choose_each`."""
     done = found = 0
     while done < count:
         case, options = items(drawn(source)), source.choice(OPTIONS)
@@ -46,7 +46,7 @@ def choices(count: int, source: random.Random) -> None:
 
 
 def windows(count: int, source: random.Random) -> None:
-    """Every source in both shapes."""
+    """Check searches from every kind of source, in both shapes."""
     done = found = 0
     while done < count:
         case = searches(drawn(source), drawn(source))

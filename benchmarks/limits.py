@@ -1,11 +1,11 @@
-"""A choice under several limits against HiGHS and CP-SAT, and what a limit costs.
+"""Times `choose` under several limits against HiGHS and CP-SAT, and the cost of limits.
 
-``python benchmarks/limits.py --ortools PYTHON`` takes an interpreter of an environment
-that has `ortools`; HiGHS is scipy's. All solve the same instances, each answer is
-compared; ratios of medians of the processor's time, one run. `--middle 1000` solves
-that many of 10 of 100 with HiGHS alone. `--searches 12` times whole searches of 100
-nodes in that many environments: without limits, within one that does not bind, within
-one and two that do, taken in turns.
+``python benchmarks/limits.py --ortools PYTHON`` takes an interpreter whose environment
+has `ortools`; HiGHS is the one of scipy. All solve the same instances, every answer is
+compared, and ratios of median CPU times are printed. `--middle 1000` compares 1,000
+choices of 10 of 100 items with HiGHS alone. `--searches 12` times whole searches on 100
+nodes in 12 environments, interleaved: without limits, with one that does not bind, and
+with one and two that bind.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ json.dump(out, open(sys.argv[2], "w"))
 
 
 class Problem(NamedTuple):
+    """An instance: choose n items of largest value within all limits."""
+
     weights: Any  # (limits, m) integers
     value: Any
     n: int
@@ -58,13 +60,15 @@ class Problem(NamedTuple):
 
 
 class Answer(NamedTuple):
-    spent: float
-    value: int
+    """The result of one solver."""
+
+    spent: float  # CPU nanoseconds
+    value: int  # -1: there is no choice
     proven: bool
 
 
 def problem(kind: str, limits: int, m: int, n: int, rng: Any) -> Problem:
-    """Integers, and amounts that bind."""
+    """Return an instance of integers whose limits bind."""
     weights = rng.integers(1, 1001, (limits, m))
     mean = weights.mean(0).astype(int)
     value = {
@@ -77,6 +81,7 @@ def problem(kind: str, limits: int, m: int, n: int, rng: Any) -> Problem:
 
 
 def mine(p: Problem) -> Answer:
+    """Solve an instance by `sk.choose` and check that the choice is feasible."""
     limits = [
         (w.astype(float), "<=", a) for w, a in zip(p.weights, p.amounts, strict=True)
     ]
@@ -92,6 +97,7 @@ def mine(p: Problem) -> Answer:
 
 
 def highs(p: Problem) -> Answer:
+    """Solve an instance by scipy's HiGHS."""
     m = len(p.value)
     begin = process_time_ns()
     found = milp(
@@ -111,19 +117,20 @@ def highs(p: Problem) -> Answer:
 
 
 def cpsat(python: str, problems: list[Problem]) -> list[Answer]:
+    """Solve instances by CP-SAT in another interpreter."""
     with tempfile.TemporaryDirectory() as folder:
         given, taken = Path(folder, "given.json"), Path(folder, "taken.json")
-        words = [
+        rows = [
             (p.weights.tolist(), p.value.tolist(), p.n, p.amounts.tolist())
             for p in problems
         ]
-        given.write_text(json.dumps(words))
+        given.write_text(json.dumps(rows))
         subprocess.run([python, "-c", CPSAT, given, taken], check=True)
         return [Answer(*row) for row in json.loads(taken.read_text())]
 
 
 def compare(name: str, ours: list[Answer], theirs: list[Answer]) -> None:
-    """Nobody is better than a proven answer; the ratio of the medians."""
+    """Assert that no answer beats a proven one, and print the ratio of the medians."""
     for a, b in zip(ours, theirs, strict=True):
         assert not (a.proven and b.value > a.value), (name, a, b)
         assert not (b.proven and a.value > b.value), (name, a, b)
@@ -134,7 +141,8 @@ def compare(name: str, ours: list[Answer], theirs: list[Answer]) -> None:
     print(f"    {name}: {ratio:.0f} times as long; {both} proven of {len(theirs)}")
 
 
-def told(title: str, ours: list[Answer]) -> None:
+def report(title: str, ours: list[Answer]) -> None:
+    """Print the median and the 95th percentile of the times."""
     spent = sorted(a.spent / 1e3 for a in ours)
     proven = sum(a.proven for a in ours)
     print(
@@ -144,7 +152,7 @@ def told(title: str, ours: list[Answer]) -> None:
 
 
 def spent_on(find: Any) -> float:
-    """Nanoseconds of one call: the least of some, each long enough to be measured."""
+    """Return the least nanoseconds of a call; each measurement lasts 0.5 ms or more."""
     calls, least = 1, float("inf")
     for _ in range(8):
         begin = process_time_ns()
@@ -158,7 +166,7 @@ def spent_on(find: Any) -> float:
 
 
 def searches(shape: Any, environments: int) -> None:
-    """What a limit costs: ratios to the search without, of each environment."""
+    """Print how many times as long a search with limits takes as one without."""
     job = sk.Request(7, 800, budget=644)
     ratios: dict[tuple[str, str], list[float]] = {}
     for seed in range(environments):
@@ -201,10 +209,12 @@ def searches(shape: Any, environments: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ortools", help="a Python that has ortools")
-    parser.add_argument("--instances", type=int, default=60, help="of each kind")
-    parser.add_argument("--middle", type=int, default=0, help="of 10 of 100")
-    parser.add_argument("--searches", type=int, default=0, help="environments")
+    parser.add_argument("--ortools", help="an interpreter that has ortools")
+    parser.add_argument("--instances", type=int, default=60, help="number of each kind")
+    parser.add_argument("--middle", type=int, default=0, help="number of 10 of 100")
+    parser.add_argument(
+        "--searches", type=int, default=0, help="number of environments"
+    )
     options = parser.parse_args()
     for shape in ("ragged", "square") if options.searches else ():
         searches(shape, options.searches)
@@ -212,7 +222,7 @@ def main() -> None:
     for kind in KINDS if options.instances else ():
         problems = [problem(kind, 2, 70, 7, rng) for _ in range(options.instances)]
         ours = [mine(p) for p in problems]
-        told(f"7 of 70, two limits, {kind}", ours)
+        report(f"7 of 70, two limits, {kind}", ours)
         compare("HiGHS", ours, [highs(p) for p in problems])
         if options.ortools:
             compare("CP-SAT", ours, cpsat(options.ortools, problems))
@@ -223,7 +233,7 @@ def main() -> None:
             continue
         problems = [problem(kind, limits, 100, 10, rng) for _ in range(count)]
         ours = [mine(p) for p in problems]
-        told(f"10 of 100, {limits} limits, {kind}", ours)
+        report(f"10 of 100, {limits} limits, {kind}", ours)
         compare("HiGHS", ours, [highs(p) for p in problems])
 
 

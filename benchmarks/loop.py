@@ -1,12 +1,12 @@
-"""The scheduling loop, against what else could be its backend, in one run.
+"""Times the loop of find and book against other implementations of its backend.
 
     python benchmarks/loop.py [--quick] [--keep]
 
 Every stream books different jobs into a pool like the papers' until it is full. All
-times are CPU times of this process, unless said otherwise, and the answers of the
-rivals (rivals.py) are compared. `naive` and `numpy` take a few jobs at several
-fillings of the pool; count-only planners take the whole stream, in two versions: one
-that knows beforehand how short a job can be, and one that does not.
+times are CPU times of this process, except for the wall-clock times of threads, and
+the answers of the rivals (rivals.py) are compared. `naive` and `numpy` schedule a few
+jobs at several fill levels of the pool. The count-only planner schedules the whole
+stream, once with the length of the shortest job as input and once without.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 from alternatives import alternatives
 from numpy.typing import NDArray
-from results import Measured, keep
+from results import Measured, store
 from rivals import by_numpy, check_count_only, count_only, free_counts, rescan
 
 import slotkern as sk
 
-# Jobs a second of a count-only planner measured elsewhere, n = 5, by nodes.
+# Jobs per second of a count-only planner of other authors, n = 5, by number of nodes.
 ELSEWHERE = {100: 85_700, 1_000: 15_600, 4_000: 18_800}
 MEAN_VOLUME = 150
 
 
 def jobs(count: int, nodes: int, seed: int) -> list[sk.Request]:
-    """Volumes 100 to 200, budgets that some jobs miss at first."""
+    """Return jobs of volume 100 to 200; some budgets are too small at first."""
     rng = np.random.default_rng(seed)
     volumes = rng.uniform(100, 200, count)
     pay = nodes * volumes * rng.uniform(0.9, 1.6, count)
@@ -43,7 +43,7 @@ def jobs(count: int, nodes: int, seed: int) -> list[sk.Request]:
 
 
 def cpu(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[float, Any]:
-    """CPU seconds of a call, and its result."""
+    """Return the CPU seconds of a call, and its result."""
     begin = time.process_time()
     result = function(*args, **options)
     return time.process_time() - begin, result
@@ -51,7 +51,7 @@ def cpu(function: Callable[..., Any], *args: Any, **options: Any) -> tuple[float
 
 @dataclass
 class Stream:
-    """A pool to fill: `few` jobs at each of the checkpoints go to the rivals too."""
+    """A pool to fill; the rivals schedule `few` jobs at each of the checkpoints."""
 
     nodes: int
     wanted: int
@@ -59,16 +59,16 @@ class Stream:
     checkpoints: int = 5
 
     def run(self) -> Measured:
-        """Fill the pool, print what was measured, and return it: seconds a job."""
+        """Fill the pool, print the rates, and return the seconds per job."""
         slots = sk.generate_environment("aep", nodes=self.nodes, interval=3600).slots
         work = ((slots["end"] - slots["start"]) * slots["performance"]).sum()
         size = int(work / (self.wanted * MEAN_VOLUME))  # the last find nothing
-        asked = jobs(size, self.wanted, seed=self.nodes)
-        pool = laid_out(slots)
+        requests = jobs(size, self.wanted, seed=self.nodes)
+        pool = prepared_pool(slots)
         spent, naive, hand = [0.0], [], []
         windows: list[sk.Window | None] = []
         for rows in np.array_split(np.arange(size), self.checkpoints):
-            free, part = pool.slots, [asked[i] for i in rows]
+            free, part = pool.slots, [requests[i] for i in rows]
             few, rest = part[: self.few], part[self.few :]
             first, begun = cpu(pool.schedule, few, shape="ragged")
             scan, same = cpu(list, rescan(free, few))
@@ -81,12 +81,12 @@ class Stream:
             hand.append(by_hand / len(few))
             windows += [*begun, *done]
         for _ in range(2):
-            again = laid_out(slots)
-            spent.append(cpu(again.schedule, asked, shape="ragged")[0])
+            again = prepared_pool(slots)
+            spent.append(cpu(again.schedule, requests, shape="ragged")[0])
             assert (again.slots == pool.slots).all()
         each = float(np.median(spent)) / size
         nothing = np.array([window is None for window in windows])
-        assert nothing[-size // 100 :].mean() > 0.9  # it is full
+        assert nothing[-size // 100 :].mean() > 0.9  # the pool is full
         print(
             f"{self.nodes:,} nodes, n = {self.wanted}: {len(slots):,} slots,"
             f" {size:,} jobs, {nothing.mean():.1%} of them got nothing"
@@ -98,7 +98,7 @@ class Stream:
                 f"schedule is {mean:,.0f} times faster ({early:,.0f} in the beginning)"
             )
             self.show(name, float(np.mean(times)), text)
-        self.count(slots, asked, each)
+        self.count(slots, requests, each)
         self.rebook(pool, windows, each)
         return Measured(
             f"find and book, ragged, n = {self.wanted}: one of {size:,} jobs, "
@@ -109,16 +109,16 @@ class Stream:
         )
 
     def show(self, name: str, each: float, text: str) -> None:
-        """One line of the report."""
+        """Print one line of the report."""
         print(f"  {name:24}{1 / each:11,.0f} jobs/s, {text}")
 
     def count(
-        self, slots: NDArray[np.void], asked: list[sk.Request], each: float
+        self, slots: NDArray[np.void], requests: list[sk.Request], each: float
     ) -> None:
-        """Count-only planners on the same pool; a job takes its mean time on a node."""
-        lengths = np.array([r.volume for r in asked]) / slots["performance"].mean()
+        """Measure count-only planners; a job's length is its mean over the nodes."""
+        lengths = np.array([r.volume for r in requests]) / slots["performance"].mean()
         profile, least = free_counts(slots), float(lengths.min())
-        count_only(*profile, self.wanted, lengths[:2], least)  # compiles
+        count_only(*profile, self.wanted, lengths[:2], least)  # numba compiles
         for name, shortest in (("count-only", 0.0), ("count-only, least known", least)):
             spent, starts = cpu(count_only, *profile, self.wanted, lengths, shortest)
             check_count_only(slots, self.wanted, lengths, starts)
@@ -132,48 +132,48 @@ class Stream:
     def rebook(
         self, pool: sk.SlotPool, windows: list[sk.Window | None], each: float
     ) -> None:
-        """Release a fifth at random and book again as many."""
-        held = [w for w in windows if w is not None]
+        """Release a random fifth of the windows, and book the same number of jobs."""
+        booked = [w for w in windows if w is not None]
         rng = np.random.default_rng(0)
-        some = [held[i] for i in rng.permutation(len(held))[: len(held) // 5]]
+        some = [booked[i] for i in rng.permutation(len(booked))[: len(booked) // 5]]
         release, _ = cpu(lambda: [pool.release(w) for w in some])
-        asked = jobs(len(some), self.wanted, seed=2)
-        again, done = cpu(pool.schedule, asked, shape="ragged")
-        anew, got = again / len(some), done.booked.mean()
-        text = f"{got:.0%} booked, {each / anew:.2f} times the speed of booking"
+        requests = jobs(len(some), self.wanted, seed=2)
+        again, done = cpu(pool.schedule, requests, shape="ragged")
+        rebooking, got = again / len(some), done.booked.mean()
+        text = f"{got:.0%} booked, {each / rebooking:.2f} times the speed of booking"
         self.show("release", release / len(some), "one by one from Python")
-        self.show("rebook a fifth", anew, text)
+        self.show("rebook a fifth", rebooking, text)
 
 
-def laid_out(slots: NDArray[np.void]) -> sk.SlotPool:
-    """A pool that is ready for its first booking."""
+def prepared_pool(slots: NDArray[np.void]) -> sk.SlotPool:
+    """Return a pool whose indexes are built, ready for the first booking."""
     pool = sk.SlotPool(slots)
     pool.schedule([])
     return pool
 
 
 def answers(windows: Any) -> list[Any]:
-    """What must be equal."""
+    """Return the start, cost and nodes of each window, for comparisons."""
     return [w and (w.start, w.cost, w.nodes) for w in windows]
 
 
-def by_one(pool: sk.SlotPool, asked: list[sk.Request]) -> None:
-    """schedule() from Python."""
-    for request in asked:
+def by_one(pool: sk.SlotPool, requests: list[sk.Request]) -> None:
+    """Do the work of `pool.schedule` by one call of find and book per job."""
+    for request in requests:
         window = pool.find(request, "start", shape="ragged")
         if window is not None:
             pool.book(window)
 
 
 def from_python(count: int) -> None:
-    """What find and book cost one by one, beyond the same in one call."""
+    """Print the overhead of find and book from Python over one call of `schedule`."""
     slots = sk.generate_environment("aep", nodes=100, interval=20_000).slots
-    asked = jobs(count, 5, seed=3)
+    requests = jobs(count, 5, seed=3)
     extra = []
     for _ in range(9):
-        one, many = laid_out(slots), laid_out(slots)
-        in_call, _ = cpu(many.schedule, asked, shape="ragged")
-        singly, _ = cpu(by_one, one, asked)
+        one, many = prepared_pool(slots), prepared_pool(slots)
+        in_call, _ = cpu(many.schedule, requests, shape="ragged")
+        singly, _ = cpu(by_one, one, requests)
         assert (one.slots == many.slots).all()
         extra.append((singly - in_call) / count * 1e6)
     print(
@@ -182,34 +182,34 @@ def from_python(count: int) -> None:
 
 
 def prepare(count: int) -> None:
-    """What a thread or process searches: a pool and jobs."""
-    global POOL, ASKED
+    """Create the pool and the jobs that a thread or process searches."""
+    global POOL, REQUESTS
     slots = sk.generate_environment("aep", nodes=1000, interval=3600).slots
-    POOL, ASKED = sk.SlotPool(slots), jobs(count, 5, seed=4)
+    POOL, REQUESTS = sk.SlotPool(slots), jobs(count, 5, seed=4)
 
 
 def search(part: slice, threads: int = 1) -> int:
-    """How many windows there are for a part of the jobs."""
-    found = sk.find_windows(POOL, ASKED[part], "finish", threads=threads)
+    """Return the number of windows found for a part of the jobs."""
+    found = sk.find_windows(POOL, REQUESTS[part], "finish", threads=threads)
     return int(np.isfinite(found.start).sum())
 
 
 def threads(count: int) -> None:
-    """find_windows by one thread, by two, and by two processes, in turns."""
+    """Time find_windows by one thread, two threads and two processes, interleaved."""
     prepare(count)
     wall: dict[str, list[float]] = {}
     halves = [slice(0, count // 2), slice(count // 2, count)]
-    with ProcessPoolExecutor(2, initializer=prepare, initargs=(count,)) as crew:
-        sum(crew.map(search, halves))  # starts them
-        ways: dict[str, Callable[[], int]] = {
+    with ProcessPoolExecutor(2, initializer=prepare, initargs=(count,)) as workers:
+        sum(workers.map(search, halves))  # starts the processes
+        variants: dict[str, Callable[[], int]] = {
             "one thread": lambda: search(slice(count)),
             "two threads": lambda: search(slice(count), 2),
-            "two processes": lambda: sum(crew.map(search, halves)),
+            "two processes": lambda: sum(workers.map(search, halves)),
         }
         for _ in range(9):
-            for name, way in ways.items():
+            for name, run in variants.items():
                 begin = time.perf_counter()
-                assert way() == count
+                assert run() == count
                 wall.setdefault(name, []).append(time.perf_counter() - begin)
     one, two, both = (np.array(times) for times in wall.values())
     print(
@@ -220,10 +220,12 @@ def threads(count: int) -> None:
 
 
 def main() -> None:
-    """Run all, or a short version."""
+    """Run all measurements, or with --quick the small ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    parser.add_argument(
+        "--keep", action="store_true", help="store the rows in measured.json"
+    )
     options = parser.parse_args()
     quick = options.quick
     streams = [Stream(100, 5, 20), Stream(1_000, 5, 5)]
@@ -234,7 +236,7 @@ def main() -> None:
     rows.append(Stream(1_000, 50, 5).run())
     print(f"time a job, most nodes / least nodes: {growth:.1f}")
     if options.keep:
-        keep("loop", rows)
+        store("loop", rows)
     from_python(1000 if quick else 3000)
     alternatives(1 if quick else 5)
     threads(2000 if quick else 20_000)

@@ -1,8 +1,8 @@
-"""A plain check that a window is the best: valid, and nothing better exists.
+"""Checks that a window is valid and that no better one exists, without the kernels.
 
-Shares no code with the kernels. "Nothing better exists" is a single sweep in ordinary
-Python for each performance group (square) or for all slots (ragged): allow only windows
-that would be strictly better, and see that the cheapest of them breaks the budget.
+For each performance group (square) or for all slots (ragged), one sweep in plain
+Python considers only windows that would be strictly better, and computes the cheapest
+of them. The window is the best if and only if that one exceeds the budget.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 def assert_best(
     slots: npt.NDArray[Any], job: Any, criterion: str, shape: str, window: Any
 ) -> None:
-    """Fail unless `window` is a valid window of the best value, or None if none is.
+    """Fail unless `window` is valid and best, or None if there is no valid window.
 
     The times of the slots must be whole numbers: the sweep rearranges t + d <= end.
     """
@@ -42,7 +42,7 @@ def assert_best(
 
 
 def assert_valid(slots: npt.NDArray[Any], job: Any, shape: str, window: Any) -> None:
-    """Check every rule for a window: nodes, times, lengths, costs, budget."""
+    """Check all constraints of a window: nodes, times, lengths, costs, budget."""
     parts = window.slots
     chosen = slots[parts["row"]]
     assert parts.size == np.unique(parts["node"]).size == job.nodes
@@ -68,7 +68,7 @@ def assert_valid(slots: npt.NDArray[Any], job: Any, shape: str, window: Any) -> 
 def assert_nothing_better(
     slots: npt.NDArray[Any], lengths: Floats, job: Any, criterion: str, window: Any
 ) -> None:
-    """Sweep only over what a better window could consist of."""
+    """Sweep over the slots that a better window could use; fail if there is one."""
     begin = np.maximum(slots["start"], job.earliest)
     costs = lengths * slots["price"]
     deadline, limit = job.deadline, job.budget
@@ -86,19 +86,19 @@ def assert_nothing_better(
     last = np.minimum(slots["end"], deadline) - lengths
     keep &= begin <= last
     begin, last, costs, node = begin[keep], last[keep], costs[keep], slots["node"][keep]
-    # A slot whose company of the n - 1 cheapest nodes breaks the limit helps nothing.
+    # Drop slots that exceed the limit even together with the n - 1 cheapest nodes.
     if np.unique(node).size < job.nodes:
         return
     cheapest = np.full(int(node.max()) + 1, np.inf)
     np.minimum.at(cheapest, node, costs)
-    company = np.partition(cheapest, job.nodes - 1)[: job.nodes - 1].sum()
-    keep = costs + company <= limit
+    others = np.partition(cheapest, job.nodes - 1)[: job.nodes - 1].sum()
+    keep = costs + others <= limit
     least = least_cost(begin[keep], last[keep], costs[keep], job.nodes)
     assert least > limit, f"{criterion}: a better window costs {least}, limit {limit}"
 
 
 def least_cost(begin: Floats, last: Floats, costs: Floats, n: int) -> float:
-    """The least sum of n costs over slots with begin <= t <= last at one time t."""
+    """Return the least sum of n costs among slots with begin <= t <= last, over t."""
     order = np.argsort(begin, kind="stable")
     live: list[float] = []
     expiry: list[tuple[float, float]] = []

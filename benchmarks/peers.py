@@ -1,12 +1,12 @@
-"""Other programs on the same work, in one run; every answer is compared.
+"""Times other programs on the same problems in one run; every answer is compared.
 
     python benchmarks/peers.py --ortools PYTHON --highs PYTHON --accasim PYTHON [--keep]
 
-Three interpreters of environments that have `ortools`, `highspy` and `accasim` (they
-cannot share one process). What is not given is not measured; only all are kept. Streams
-of bookings beside Flux's planner are measured by `benchmarks/planner.py`.
-CPU times of one thread; each peer runs in a process of its own, which also times it,
-without starting it and without reading its input.
+The options take interpreters whose environments have `ortools`, `highspy` and `accasim`
+(they cannot share one process); a peer without an interpreter is skipped, and --keep
+needs all three. `benchmarks/planner.py` compares bookings with those of Flux's planner.
+Times are CPU times of one thread. Each peer runs in its own process, which measures
+itself, without its start-up and without reading its input.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from choose import HIGHS as HIGHS_CHOICE
 from choose import ORTOOLS as ORTOOLS_CHOICE
-from choose import instance, others
-from results import Measured, keep
+from choose import instance, run_program
+from results import Measured, store
 
 import slotkern as sk
 
-#: Times as integers: every length volume / performance is one, in these parts.
+#: Units of integer times per time unit (every volume / performance is an integer in
+#: them), and of integer costs per unit of money.
 PARTS, MONEY = 2520, 10**6
 JOB = sk.Request(5, 800.0, budget=600.0)
 ENVIRONMENTS = 10
@@ -94,7 +95,7 @@ json.dump([version("highspy"), out], open(sys.argv[2], "w"))
 ACCASIM = """
 import collections, collections.abc, glob, json, logging, os, sys, tempfile, time
 for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable"):
-    if not hasattr(collections, name):  # it was written for older Pythons
+    if not hasattr(collections, name):  # AccaSim needs names of older Pythons
         setattr(collections, name, getattr(collections.abc, name))
 from importlib.metadata import version
 from accasim.base.allocator_class import FirstFit
@@ -117,7 +118,7 @@ json.dump([version("accasim"), spent, wait], open(sys.argv[2], "w"))
 
 
 def cpu(call: Callable[..., Any], *given: Any, **options: Any) -> tuple[float, Any]:
-    """The least CPU seconds of a call, and its answer."""
+    """Return the least CPU seconds of five calls, and the answer."""
     times = []
     for _ in range(5):
         begin = thread_time()
@@ -126,16 +127,16 @@ def cpu(call: Callable[..., Any], *given: Any, **options: Any) -> tuple[float, A
     return min(times), answer
 
 
-def told(python: str, program: str, given: Any) -> Any:
-    """What a program in a process of its own answers."""
-    return others(python, program, given)
+def run_peer(python: str, program: str, given: Any) -> Any:
+    """Return the answer of a program that another interpreter runs."""
+    return run_program(python, program, given)
 
 
 # --- one window
 
 
 def window_problems(aim: str) -> tuple[list[Any], list[float], list[float]]:
-    """Environments as integers; and what slotkern takes for each, and answers."""
+    """Return environments as integers, and the times and answers of slotkern."""
     problems, times, answers = [], [], []
     for seed in range(ENVIRONMENTS):
         environment = sk.generate_environment("square", nodes=50, seed=seed)
@@ -163,11 +164,11 @@ def window_problems(aim: str) -> tuple[list[Any], list[float], list[float]]:
 
 
 def windows(python: str, program: str, name: str) -> list[Measured]:
-    """The earliest and the cheapest window by a general solver."""
+    """Measure the earliest and the cheapest window by a general solver."""
     rows = []
     for aim in ("start", "cost"):
         problems, own, answers = window_problems(aim)
-        version, found = told(python, program, problems)
+        version, found = run_peer(python, program, problems)
         for (_, value, proven), answer in zip(found, answers, strict=True):
             assert not proven or abs(value - answer) <= 1e-6 * abs(answer) + JOB.nodes
         proven = sum(proven for _, _, proven in found)
@@ -188,7 +189,7 @@ def windows(python: str, program: str, name: str) -> list[Measured]:
 
 
 def choices(python: str, program: str, names: dict[str, str]) -> list[Measured]:
-    """7 of 70 by value under a budget, weakly correlated."""
+    """Measure choices of 7 of 70 weakly correlated items under a budget."""
     rng = np.random.default_rng(1)
     problems, own, answers = [], [], []
     for _ in range(30):
@@ -197,7 +198,7 @@ def choices(python: str, program: str, names: dict[str, str]) -> list[Measured]:
         own.append(spent)
         answers.append(choice.value)
         problems.append((cost.tolist(), value.tolist(), 7, budget, [*names]))
-    found = told(python, program, problems)
+    found = run_peer(python, program, problems)
     rows = []
     for key, name in names.items():
         for row, answer in zip(found, answers, strict=True):
@@ -221,7 +222,7 @@ def choices(python: str, program: str, names: dict[str, str]) -> list[Measured]:
 
 
 def replays(python: str, count: int = 2000) -> Measured:
-    """EASY over a flow of jobs, beside AccaSim with its first-fit allocator."""
+    """Measure EASY over a flow of jobs, and AccaSim with its first-fit allocator."""
     rng = np.random.default_rng(0)
     jobs = np.full(count, -1, sk.SWF)
     jobs["job"] = np.arange(1, count + 1)
@@ -235,7 +236,7 @@ def replays(python: str, count: int = 2000) -> Measured:
         trace = Path(folder) / "jobs.swf"
         sk.write_trace(trace, jobs)
         given = {"trace": str(trace), "processors": 128}
-        version, spent, theirs = told(python, ACCASIM, given)
+        version, spent, theirs = run_peer(python, ACCASIM, given)
     return Measured(
         f"EASY over {count:,} jobs, 128 processors (mean waits {theirs:,.0f} s and "
         f"{wait:,.0f} s)",
@@ -246,12 +247,14 @@ def replays(python: str, count: int = 2000) -> Measured:
 
 
 def main() -> None:
-    """Run what is given, and keep it if that is everything."""
+    """Measure the peers whose interpreters are given, and store the rows if all are."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ortools", help="a Python that has ortools")
-    parser.add_argument("--highs", help="a Python that has highspy")
-    parser.add_argument("--accasim", help="a Python that has accasim")
-    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    parser.add_argument("--ortools", help="an interpreter that has ortools")
+    parser.add_argument("--highs", help="an interpreter that has highspy")
+    parser.add_argument("--accasim", help="an interpreter that has accasim")
+    parser.add_argument(
+        "--keep", action="store_true", help="store the rows in measured.json"
+    )
     options = parser.parse_args()
     rows: list[Measured] = []
     if options.ortools:
@@ -269,8 +272,8 @@ def main() -> None:
         )
     if options.keep:
         if not all((options.ortools, options.highs, options.accasim)):
-            parser.error("only a run with all of them is kept")
-        keep("peers", rows)
+            parser.error("--keep needs --ortools, --highs and --accasim")
+        store("peers", rows)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Streams of bookings beside Flux's planner, which counts nodes and names none.
+"""Times streams of bookings against Flux's planner, which only counts free nodes.
 
     python benchmarks/planner.py FOLDER [--keep]
 
-A checkout of flux-sched, of which the planner is compiled by $CXX (g++), with a loop
-that asks and books, so that no call from Python counts. Nodes are busy four times, a
-third of all their time, and jobs come until nodes are full. Equal nodes cost nothing;
-real ones have performances, prices, and budgets that some jobs miss: of these the
-planner knows only how many are free, and a job's mean length. Both take each stream in
-turn, from what is free at first; medians of CPU times of one thread.
+FOLDER is a checkout of flux-sched. Its planner is compiled by $CXX (default g++)
+together with a C++ loop that queries and books, so that no call from Python is
+measured. Each node is busy in four intervals, a third of the time, and jobs arrive
+until the nodes are full. Equal nodes cost nothing. Real nodes have performances and
+prices, and some jobs have too small a budget; the planner gets only the number of free
+nodes and each job's mean length. Both sides process each stream alternately, from the
+same initial state. Printed are medians of CPU times of one thread.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from results import Measured, keep
+from results import Measured, store
 
 import slotkern as sk
 
@@ -58,7 +59,7 @@ void place (planner_t *context, int64_t count, uint64_t wanted, const int64_t *l
 
 
 def compiled(folder: Path) -> Any:
-    """Flux's planner as a library."""
+    """Compile Flux's planner and load it as a library."""
     source = folder / "resource" / "planner"
     target = Path(tempfile.mkdtemp())
     (target / "config.h").touch()
@@ -88,7 +89,7 @@ def compiled(folder: Path) -> Any:
 
 @dataclass
 class Stream:
-    """Jobs of `wanted` nodes each, on nodes that are all alike or all different."""
+    """Jobs of `wanted` nodes each, on nodes that are all equal or all different."""
 
     slots: NDArray[np.void]
     nodes: int
@@ -97,7 +98,7 @@ class Stream:
     jobs: list[sk.Request]
 
     def by_planner(self, flux: Any) -> tuple[float, NDArray[np.int64]]:
-        """CPU seconds a job, and when each starts; -1: never."""
+        """Return the CPU seconds per job, and each job's start (-1: none)."""
         context = flux.planner_new(0, HORIZON, self.nodes, b"node")
         begin, length, busy = self.busy()
         for span in zip(begin, length, busy, strict=True):
@@ -110,15 +111,15 @@ class Stream:
         return spent / len(starts), starts
 
     def by_slotkern(self) -> tuple[float, sk.Bookings]:
-        """CPU seconds a job, and what was booked."""
+        """Return the CPU seconds per job, and the bookings."""
         pool = sk.SlotPool(self.slots)
-        pool.schedule([])  # it is ready for its first booking
+        pool.schedule([])  # builds the indexes before measuring
         before = thread_time()
         done = pool.schedule(self.jobs, "start", shape="ragged")
         return (thread_time() - before) / len(self.jobs), done
 
     def busy(self) -> tuple[Any, Any, Any]:
-        """Stretches of time in which as many nodes are busy: begin, length, nodes."""
+        """Return begin, length and number of busy nodes of each constant interval."""
         times = np.concatenate([self.slots["start"], self.slots["end"]])
         change = np.repeat([-1, 1], len(self.slots))
         at, place = np.unique(times, return_inverse=True)
@@ -128,7 +129,7 @@ class Stream:
 
 
 def stream(nodes: int, wanted: int, real: bool) -> Stream:
-    """Jobs until the nodes are full, in the long run; of 5 nodes no more than 8,000."""
+    """Return jobs that about fill the nodes, but no more than MOST_JOBS."""
     rng = np.random.default_rng([nodes, wanted, real])
     lengths = (HORIZON * rng.uniform(0.0375, 0.1125, (nodes, PERIODS))).astype(int)
     idle = HORIZON - lengths.sum(axis=1, keepdims=True)
@@ -163,7 +164,7 @@ def stream(nodes: int, wanted: int, real: bool) -> Stream:
 
 
 def raced(folder: Path) -> Iterator[Measured]:
-    """Each stream by both in turn."""
+    """Measure every stream by both sides, alternately."""
     flux = compiled(folder)
     for nodes, wanted in SIZES:
         for real in (False, True):
@@ -173,7 +174,7 @@ def raced(folder: Path) -> Iterator[Measured]:
                 rival, starts = jobs.by_planner(flux)
                 own, done = jobs.by_slotkern()
                 times.append((rival, own))
-            if not real:  # until then the same is free
+            if not real:  # the free time is the same at the first job
                 assert starts[0] == done.start[0]
             got = f"{done.booked.sum():,} and {(starts >= 0).sum():,}"
             yield Measured(
@@ -186,10 +187,12 @@ def raced(folder: Path) -> Iterator[Measured]:
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Measure all streams and print the times."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a checkout of flux-sched")
-    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    parser.add_argument(
+        "--keep", action="store_true", help="store the rows in measured.json"
+    )
     options = parser.parse_args()
     rows = []
     for row in raced(options.folder):
@@ -200,7 +203,7 @@ def main() -> None:
         )
         rows.append(row)
     if options.keep:
-        keep("planner", rows)
+        store("planner", rows)
 
 
 if __name__ == "__main__":

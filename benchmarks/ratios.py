@@ -1,9 +1,9 @@
-"""How much faster the kernels are than the papers' algorithms, measured in one run.
+"""Measures how much faster the kernels are than the papers' algorithms, in one run.
 
-``python benchmarks/ratios.py`` prints the table, and keeps it with ``--keep``. Every
-ratio is the median over interleaved rounds, each on an environment of its own, of the
-CPU times of a stream of different jobs; every answer of `published` is compared with
-the kernels'. Where searches learn from those before, the first ones have a row too.
+``python benchmarks/ratios.py`` prints the table; ``--keep`` stores it. Every ratio is
+the median over interleaved rounds, each on its own environment, of the CPU times of a
+stream of different jobs. Every answer of `published` is compared with the kernels'. If
+searches use caches that earlier searches filled, the first searches have their own row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from results import Measured, keep
+from results import Measured, store
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +26,7 @@ from slotkern.commands.bench import stream
 from slotkern.environment import Uniform
 
 ROUNDS = 20
-FIRST = 20  # searches of a pool
+FIRST = 20  # number of searches measured before the caches of a pool are filled
 AEP_JOB = {"nodes": 5, "volume": 310.0, "budget": 1500.0}
 NAMES = {"cost": "cheapest", "runtime": "shortest", "finish": "earliest"}
 SQUARE_JOB = {"nodes": 7, "volume": 800.0, "budget": 644.0}
@@ -45,10 +45,10 @@ class Row:
 def nanoseconds(
     call: Callable[..., Any], *given: Any, **options: Any
 ) -> tuple[float, Any]:
-    """The CPU time of one call, and its result.
+    """Return the CPU time of one call, and its result.
 
-    On a busy machine a long call is interrupted more often than a short one, so that
-    wall-clock ratios would flatter the short ones.
+    On a busy machine a long call is interrupted more often than a short one, so
+    wall-clock ratios would favour the short calls.
     """
     begin = thread_time_ns()
     result = call(*given, **options)
@@ -58,7 +58,7 @@ def nanoseconds(
 def search_all(
     slots: Any, jobs: Sequence[Any], criterion: str, shape: str, method: str = "exact"
 ) -> list[Any]:
-    """One window for each job, by one call each."""
+    """Return a window for each job, each found by one call."""
     find = sk.find_window
     return [find(slots, job, criterion, shape=shape, method=method) for job in jobs]
 
@@ -72,7 +72,7 @@ def against_published(
     jobs: int,
     **environment: Any,
 ) -> list[Row]:
-    """Ratios of the times of one search, published over kernels."""
+    """Return rows with the time per search of `published` divided by the kernels'."""
     per_round = jobs // ROUNDS
     learns = {"cost"} if shape == "ragged" else set()
     ratios: dict[str, list[tuple[float, float, float]]] = {c: [] for c in criteria}
@@ -141,7 +141,7 @@ def same_value(printed: Any, fast: Any) -> None:
 
 
 def smallest_call() -> tuple[float, Row]:
-    """Call overhead: one slot, one node, through the pool."""
+    """Measure the overhead of a call: a search of one slot for one node in a pool."""
     slots = sk.make_slots(node=[0], start=[0], end=[10], performance=[1], price=[1])
     pool, job, find = sk.SlotPool(slots), sk.Request(1, 5.0), sk.find_window
     times = []
@@ -158,7 +158,7 @@ def smallest_call() -> tuple[float, Row]:
 
 
 def time_per_slot(overhead: float, jobs: int) -> list[Row]:
-    """Time of a search per slot, less the call, as slots and nodes grow."""
+    """Measure the time per slot without the call overhead, for growing sizes."""
     sizes = {
         (100, 600): "",
         (100, 3600): "<= 1.5 ns",
@@ -199,7 +199,7 @@ def time_per_slot(overhead: float, jobs: int) -> list[Row]:
 
 @numba.njit(fastmath=True)  # type: ignore[untyped-decorator]
 def sum_of_columns(a: Any, b: Any, c: Any, d: Any) -> float:
-    """Stream four columns once, vectorised."""
+    """Sum four columns in one vectorised pass."""
     total = 0.0
     for i in range(a.size):
         total += a[i] + b[i] + c[i] + d[i]
@@ -207,7 +207,7 @@ def sum_of_columns(a: Any, b: Any, c: Any, d: Any) -> float:
 
 
 def against_streaming(jobs: int) -> Row:
-    """A prepared cost search over 20,000 nodes against reading four columns once."""
+    """Compare a cost search in a pool of 20,000 nodes with a pass over its columns."""
     slots = sk.generate_environment(nodes=20_000).slots
     pool = sk.SlotPool(slots)
     names = ("start", "end", "performance", "price")
@@ -240,7 +240,7 @@ def against_streaming(jobs: int) -> Row:
 
 
 def validation() -> Row:
-    """Checking a raw array at the door."""
+    """Measure the validation of a raw slot array."""
     slots = sk.generate_environment(nodes=20_000).slots
     times = [nanoseconds(sk.validate_slots, slots)[0] for _ in range(30)]
     each = np.median(times) / slots.size
@@ -250,7 +250,7 @@ def validation() -> Row:
 
 
 def threads(jobs: int) -> Row:
-    """find_windows with one thread and with two."""
+    """Measure find_windows with one thread and with two."""
     slots = sk.generate_environment(interval=3600).slots
     pool = sk.SlotPool(slots)
     times = []
@@ -273,10 +273,12 @@ def threads(jobs: int) -> Row:
 
 
 def main() -> None:
-    """Measure everything and print the table."""
+    """Run all measurements and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=20000, help="jobs in each stream")
-    parser.add_argument("--keep", action="store_true", help="in measured.json")
+    parser.add_argument(
+        "--keep", action="store_true", help="store the rows in measured.json"
+    )
     options = parser.parse_args()
     jobs = max(options.jobs, 2 * FIRST * ROUNDS)
     overhead, smallest = smallest_call()
@@ -320,7 +322,7 @@ def main() -> None:
         threads(jobs),
     ]
     if options.keep:
-        keep("ratios", [row.kept for row in rows if row.kept])
+        store("ratios", [row.kept for row in rows if row.kept])
     table = Table(box=SIMPLE_HEAD, title=f"Medians over streams of {jobs:,} jobs")
     for heading in ("", "measured", "aim"):
         table.add_column(heading)

@@ -1,11 +1,12 @@
-"""Jobs a second of replays; `benchmarks/simulators.py` races with other simulators.
+"""Measures the jobs per second of replays.
 
     python benchmarks/replay.py [TRACE.swf.gz ...]
     python benchmarks/replay.py --growth
 
-A synthetic flow is replayed as well, and one with 2,000 waiting jobs. CPU seconds, the
-best of several runs: `sk.replay` with its checks and its table of results, and the
-kernel alone. With --growth only flows that get longer, on machines that get larger.
+A synthetic flow and one with 2,000 waiting jobs are replayed as well. Times are the
+least CPU time of several runs, of `sk.replay` with its checks and its table of results
+and of the kernel alone. --growth replays only flows of growing length and on growing
+machines. `benchmarks/simulators.py` compares with other simulators.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ POLICIES = ("fcfs", "easy", "easy-sjf", "conservative")
 
 
 def synthetic(count: int, seed: int = 0, processors: int = 128) -> sk.Trace:
-    """A flow that keeps a machine about as busy as real ones are.
+    """Return a flow that loads a machine about as much as real traces do.
 
-    Jobs of a larger machine are no wider: they come faster.
+    On a larger machine the jobs arrive faster; their number of processors is the same.
     """
     rng = np.random.default_rng(seed)
     jobs = np.full(count, -1, sk.SWF)
@@ -41,23 +42,24 @@ def synthetic(count: int, seed: int = 0, processors: int = 128) -> sk.Trace:
 
 
 def crowded(menu: bool, count: int = 4000) -> sk.Trace:
-    """All come in a short time: more than 2,000 wait.
+    """Return a flow whose jobs arrive in a short time, so that more than 2,000 wait.
 
-    People ask for round times, so estimates are few (the menu); or each is its own.
+    With `menu` the estimates are a few round times, as users request them; without,
+    every job has its own.
     """
     trace = synthetic(count, 1)
     jobs = trace.jobs
     jobs["submit"] = (jobs["submit"] / 40).round()
     if menu:
         hours = np.array([0.25, 0.5, 1, 2, 4, 8, 12, 24, 48]) * 3600
-        place = np.searchsorted(hours, jobs["requested_time"]).clip(max=len(hours) - 1)
-        jobs["requested_time"] = np.maximum(hours[place], jobs["run_time"])
+        index = np.searchsorted(hours, jobs["requested_time"]).clip(max=len(hours) - 1)
+        jobs["requested_time"] = np.maximum(hours[index], jobs["run_time"])
     name = "2,000 waiting, round estimates" if menu else "2,000 waiting, own estimates"
     return sk.Trace(jobs, header=trace.header, source=name)
 
 
 def best(call: Callable[[], Any], seconds: float = 1.0) -> tuple[float, Any]:
-    """The least CPU time of a call, and what it returns."""
+    """Return the least CPU time of repeated calls, and the result."""
     least, total, answer = float("inf"), 0.0, None
     while total < seconds:
         begin = time.process_time()
@@ -68,7 +70,7 @@ def best(call: Callable[[], Any], seconds: float = 1.0) -> tuple[float, Any]:
 
 
 def kernel_time(done: sk.Replay, policy: str) -> float:
-    """The kernel alone, on the columns of a replay; its starts are compared."""
+    """Return the CPU time of the kernel alone; its starts must equal the replay's."""
     chosen = sk.POLICIES[policy]
     columns = {
         name: np.ascontiguousarray(done.jobs[name])
@@ -99,7 +101,7 @@ def kernel_time(done: sk.Replay, policy: str) -> float:
 
 
 def measure(trace: sk.Trace) -> None:
-    """A line for each policy."""
+    """Print a line for each policy."""
     name = Path(trace.source).name
     for policy in POLICIES:
         took, done = best(lambda policy=policy: sk.replay(trace, policy=policy))
@@ -115,7 +117,7 @@ def measure(trace: sk.Trace) -> None:
 
 
 def growth() -> None:
-    """Flows that get longer, and machines that get larger, about as busy."""
+    """Measure flows of growing length, and growing machines of about equal load."""
     for count in (10_000, 100_000, 1_000_000):
         grown(f"{count:,} jobs, 128 processors", synthetic(count))
     for processors in (100, 1_000, 10_000, 100_000):
@@ -124,7 +126,7 @@ def growth() -> None:
 
 
 def grown(name: str, trace: sk.Trace) -> None:
-    """A line for a flow."""
+    """Print a line for a flow."""
     line = f"{name:34}"
     for policy in ("easy", "conservative"):
         took, done = best(lambda policy=policy: sk.replay(trace, policy=policy))
@@ -134,7 +136,7 @@ def grown(name: str, trace: sk.Trace) -> None:
 
 
 def main() -> None:
-    """Measure everything."""
+    """Run all measurements."""
     if sys.argv[1:] == ["--growth"]:
         return growth()
     traces = [sk.read_trace(path) for path in sys.argv[1:]]

@@ -1,7 +1,7 @@
-"""Keeps what was measured, with machine and date, for the pages that show it.
+"""Stores the figures of benchmarks with machine and date, for the pages.
 
-`make bench` fills benchmarks/measured.json, a part for each benchmark, and
-ci/measured.py writes tables and pictures from it.
+`make bench` writes benchmarks/measured.json, with one entry per benchmark, and
+ci/measured.py generates tables and pictures from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILE = Path(__file__).parent / "measured.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """One search: the median seconds that a rival takes, and those of slotkern."""
+    """One comparison: the median seconds of a rival and of slotkern."""
 
     what: str
     rival: float
@@ -32,11 +32,11 @@ class Measured:
 
 
 def machine() -> dict[str, str | int | float]:
-    """What the figures depend on beside the program."""
+    """Return the hardware and the versions on which the figures depend."""
     name = platform.processor() or platform.machine()
-    told = Path("/proc/cpuinfo")
-    if told.exists():
-        lines = told.read_text(encoding="utf-8").splitlines()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
         names = [line for line in lines if line.startswith("model name")]
         name = names[0].partition(":")[2].strip() if names else name
     return {
@@ -51,12 +51,12 @@ def machine() -> dict[str, str | int | float]:
     }
 
 
-def keep(part: str, rows: list[Measured]) -> None:
-    """Put the rows of a benchmark in the place of its older ones."""
-    kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    kept[part] = {
+def store(part: str, rows: list[Measured]) -> None:
+    """Replace the stored rows of a benchmark."""
+    figures = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    figures[part] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": machine(),
         "rows": [asdict(row) for row in rows],
     }
-    FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a scheduling loop is built on otherwise: rivals of `SlotPool.schedule`."""
+"""Simple implementations of find and book with which benchmarks compare `SlotPool`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import slotkern as sk
 
 
 def cut(slots: NDArray[np.void], window: sk.Window) -> NDArray[np.void]:
-    """The slots that a window leaves free, with the rests of those it is cut from."""
+    """Return the slots that stay free after a window is cut out, ordered by start."""
     rows = window.slots["row"]
     ends = slots["end"][rows]
     finish = window.slots["end"].copy()
@@ -31,10 +31,10 @@ def cut(slots: NDArray[np.void], window: sk.Window) -> NDArray[np.void]:
 
 
 def rescan(
-    slots: NDArray[np.void], asked: Sequence[sk.Request]
+    slots: NDArray[np.void], requests: Sequence[sk.Request]
 ) -> Iterator[sk.Window | None]:
-    """Naive: `find_window` searches the whole array for every job, then it is cut."""
-    for request in asked:
+    """Yield windows naively: for every job, search all slots and cut the window out."""
+    for request in requests:
         window = sk.find_window(slots, request, "start", shape="ragged")
         if window is not None:
             slots = cut(slots, window)
@@ -42,26 +42,26 @@ def rescan(
 
 
 def by_numpy(
-    slots: NDArray[np.void], asked: Sequence[sk.Request]
+    slots: NDArray[np.void], requests: Sequence[sk.Request]
 ) -> Iterator[float | None]:
-    """What a user would write: the earliest starts by numpy alone.
+    """Yield the earliest starts by numpy alone, as a user would program it.
 
-    Counts the live slots at every start in one go, and looks only where there are
-    enough for the n cheapest of them.
+    Counts the live slots at every start at once, and examines only the starts with at
+    least n live slots.
     """
-    for request in asked:
+    for request in requests:
         length = request.volume / slots["performance"]
         cost = request.volume * (slots["price"] / slots["performance"])
         latest = (slots["end"] - length) * (1 + 1e-12)  # rounding; tested below
         rows = np.flatnonzero(slots["start"] <= latest)
         begin = slots["start"][rows]
         times = np.unique(begin)
-        come = np.searchsorted(begin, times, "right")
-        gone = np.searchsorted(np.sort(latest[rows]), times, "left")
+        arrived = np.searchsorted(begin, times, "right")
+        expired = np.searchsorted(np.sort(latest[rows]), times, "left")
         start = None
-        for k in np.flatnonzero(come - gone >= request.nodes):
+        for k in np.flatnonzero(arrived - expired >= request.nodes):
             t = times[k]
-            early = rows[: come[k]]
+            early = rows[: arrived[k]]
             live = early[t + length[early] <= slots["end"][early]]
             if len(live) < request.nodes:
                 continue
@@ -83,7 +83,7 @@ def by_numpy(
 def free_counts(
     slots: NDArray[np.void],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """How many nodes are free from each time on: all that a count-only planner sees."""
+    """Return times and the number of free nodes from each on: a count-only profile."""
     edges = np.concatenate([slots["start"], slots["end"]])
     change = np.repeat([1, -1], len(slots))
     time, place = np.unique(edges, return_inverse=True)
@@ -100,13 +100,13 @@ def count_only(
     lengths: NDArray[np.float64],
     shortest: float,
 ) -> NDArray[np.float64]:
-    """The earliest start of each job where only the number of free nodes is known.
+    """Return the earliest start of each job by a profile of the number of free nodes.
 
-    A sorted list of times and how many nodes are free from each on: look where enough
-    are free for the job's length, book so many. What is full is dropped from its head,
-    which makes room for the times that bookings add, and so is what has no room for
-    `shortest`, where it is known that no job is shorter. No node is named, and none has
-    a price. Nan for what does not fit.
+    The profile is a sorted array of times with the number of nodes that are free from
+    each on. A job is booked at the first time from which `wanted` nodes are free for
+    its length. Full intervals are removed from the head of the array, which makes room
+    for the times that bookings add, and so are intervals shorter than `shortest` (a
+    lower bound on all lengths). No node is named and none has a price. NaN: no start.
     """
     head = len(lengths)
     size = head + len(time)
@@ -147,7 +147,7 @@ def check_count_only(
     lengths: NDArray[np.float64],
     starts: NDArray[np.float64],
 ) -> None:
-    """Never more nodes than are free; the first jobs start as a plain search says."""
+    """Assert that no node is booked twice, and compare the first starts naively."""
     time, free = free_counts(slots)
     got = ~np.isnan(starts)
     edges = np.concatenate([starts[got], starts[got] + lengths[got], time])

@@ -1,13 +1,14 @@
-"""Replays of a real trace beside simulators that people use, in one run.
+"""Times replays of a real trace against other simulators, in one run.
 
     python benchmarks/simulators.py TRACE.swf.gz [--accasim PYTHON]
                                     [--pyss FOLDER --python2 PYTHON]
 
-An interpreter that has AccaSim, a checkout of the predictsim sources, which hold the
-simulator pyss, and a Python 2 to run them. All get the same jobs, cleaned: each runs at
-least one second and no longer than it asks for, on no more than the machine. CPU
-seconds of one thread, without reading the trace; each simulator has its own process.
-Every start is compared: they differ in the order of events of one moment.
+The options take an interpreter that has AccaSim, a checkout of the predictsim sources,
+which contain the simulator pyss, and a Python 2 that runs them. All simulators get the
+same cleaned jobs: run times of at least one second and at most the requested time, and
+no job wider than the machine. Times are CPU seconds of one thread without reading the
+trace; each simulator has its own process. The number of equal starts is printed; the
+simulators order events of equal time differently.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from choose import others
+from choose import run_program
 from peers import ACCASIM
 
 import slotkern as sk
@@ -56,14 +57,14 @@ SCHEDULERS = {
 
 
 def cleaned(trace: sk.Trace, count: int | None) -> sk.Trace:
-    """The first jobs, of whole seconds, that every simulator takes as they are."""
+    """Return the first jobs in whole seconds that all simulators accept unchanged."""
     jobs = trace.jobs.copy()
     for name in ("submit", "run_time", "requested_time"):
         jobs[name] = jobs[name].round()
     width = np.where(jobs["allocated"] > 0, jobs["allocated"], jobs["requested"])
     jobs["allocated"] = jobs["requested"] = width
-    asked = jobs["requested_time"]
-    jobs["run_time"] = np.where(asked > 0, jobs["run_time"].clip(max=asked), 0)
+    limit = jobs["requested_time"]
+    jobs["run_time"] = np.where(limit > 0, jobs["run_time"].clip(max=limit), 0)
     jobs = jobs[(jobs["run_time"] > 0) & (width > 0) & (width <= trace.processors)]
     jobs = jobs[np.argsort(jobs["submit"], kind="stable")][:count]
     jobs["job"] = np.arange(1, len(jobs) + 1)
@@ -71,7 +72,7 @@ def cleaned(trace: sk.Trace, count: int | None) -> sk.Trace:
 
 
 def replayed(trace: sk.Trace, policy: str) -> tuple[float, sk.Replay]:
-    """The least CPU seconds of a replay, and what it found."""
+    """Return the least CPU seconds of five replays, and the replay."""
     times = []
     for _ in range(5):
         begin = time.process_time()
@@ -80,8 +81,8 @@ def replayed(trace: sk.Trace, policy: str) -> tuple[float, sk.Replay]:
     return min(times), done
 
 
-def told(what: str, jobs: int, policy: str, spent: float, wait: float) -> None:
-    """One line."""
+def print_line(what: str, jobs: int, policy: str, spent: float, wait: float) -> None:
+    """Print the rate and the mean wait of one simulator."""
     print(
         f"{what:24} {policy:13} {jobs:7,} jobs {jobs / spent:12,.0f} jobs/s, "
         f"mean wait {wait:,.1f} s"
@@ -89,18 +90,18 @@ def told(what: str, jobs: int, policy: str, spent: float, wait: float) -> None:
 
 
 def beside_accasim(trace: sk.Trace, python: str, file: Path) -> None:
-    """EASY with AccaSim's first-fit allocator, which names nodes as slotkern does."""
+    """Compare EASY with AccaSim's first-fit allocator, which also assigns nodes."""
     sk.write_trace(file, trace.jobs)
     given = {"trace": str(file), "processors": trace.processors}
-    version, spent, wait = others(python, ACCASIM, given)
+    version, spent, wait = run_program(python, ACCASIM, given)
     own, done = replayed(trace, "easy")
-    told(f"AccaSim {version}", len(trace), "easy", spent, wait)
-    told("slotkern", len(trace), "easy", own, done.jobs["wait"].mean())
+    print_line(f"AccaSim {version}", len(trace), "easy", spent, wait)
+    print_line("slotkern", len(trace), "easy", own, done.jobs["wait"].mean())
     print(f"    {spent / own:,.0f} times as many jobs a second")
 
 
 def beside_pyss(trace: sk.Trace, python: str, folder: Path, file: Path) -> None:
-    """EASY and conservative backfilling; pyss counts processors and names none."""
+    """Compare EASY and conservative backfilling with pyss, which counts processors."""
     lines = [";"] + [" ".join(str(int(x)) for x in row) for row in trace.jobs.tolist()]
     file.write_text("\n".join(lines) + "\n")  # pyss reads integers only
     given: dict[str, Any] = {
@@ -110,11 +111,13 @@ def beside_pyss(trace: sk.Trace, python: str, folder: Path, file: Path) -> None:
     }
     os.environ["PYTHONOPTIMIZE"] = "1"  # pyss is several times as slow with its checks
     for policy, scheduler in SCHEDULERS.items():
-        spent, starts = others(python, PYSS, given | {"scheduler": scheduler})
+        spent, starts = run_program(python, PYSS, given | {"scheduler": scheduler})
         own, done = replayed(trace, policy)
         theirs = np.array([starts[str(job)] for job in done.jobs["job"]], float)
-        told("pyss", len(trace), policy, spent, (theirs - done.jobs["submit"]).mean())
-        told("slotkern", len(trace), policy, own, done.jobs["wait"].mean())
+        print_line(
+            "pyss", len(trace), policy, spent, (theirs - done.jobs["submit"]).mean()
+        )
+        print_line("slotkern", len(trace), policy, own, done.jobs["wait"].mean())
         same = int((theirs == done.jobs["start"]).sum())
         print(
             f"    {spent / own:,.0f} times as many jobs a second; {same:,} starts equal"
@@ -122,13 +125,13 @@ def beside_pyss(trace: sk.Trace, python: str, folder: Path, file: Path) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Race with what is given."""
+    """Compare with the simulators that are given."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("trace", type=Path)
-    parser.add_argument("--accasim", help="a Python that has accasim")
+    parser.add_argument("--accasim", help="an interpreter that has accasim")
     parser.add_argument("--pyss", type=Path, help="a checkout of predictsim")
     parser.add_argument("--python2", help="a Python 2, for pyss")
-    parser.add_argument("--jobs", type=int, help="at most so many, the first")
+    parser.add_argument("--jobs", type=int, help="number of jobs, from the first")
     options = parser.parse_args(words)
     if (options.pyss is None) != (options.python2 is None):
         parser.error("--pyss and --python2 go together")

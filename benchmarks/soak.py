@@ -1,6 +1,9 @@
-"""Millions of operations on one pool: memory must not grow, everything must come back.
+"""Runs millions of operations on one pool and checks memory and the final state.
 
 python benchmarks/soak.py [operations]
+
+Memory must not grow after the first 5% of the operations, and the pool must equal its
+initial state after everything is released.
 """
 
 from __future__ import annotations
@@ -15,16 +18,16 @@ import slotkern as sk
 
 
 def memory() -> int:
-    """The most memory that was resident so far, in kB."""
+    """Return the peak resident memory so far, in kB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main(operations: int) -> None:
-    """Book and release at random, then release all."""
+    """Book and release windows at random, then release all."""
     slots = sk.generate_environment("aep", nodes=200, interval=5000).slots
     pool = sk.SlotPool(slots)
     rng = np.random.default_rng(0)
-    held: list[sk.Window] = []
+    booked: list[sk.Window] = []
     done, begin, first = 0, time.process_time(), 0
     while done < operations:
         asked = [
@@ -37,24 +40,24 @@ def main(operations: int) -> None:
             )
         ]
         shape = str(rng.choice(["square", "ragged"]))
-        held += [w for w in pool.schedule(asked, shape=shape) if w is not None]
-        rng.shuffle(held)
-        free = int(rng.integers(len(held) // 2, len(held) + 1))
-        for window in held[:free]:
+        booked += [w for w in pool.schedule(asked, shape=shape) if w is not None]
+        rng.shuffle(booked)
+        free = int(rng.integers(len(booked) // 2, len(booked) + 1))
+        for window in booked[:free]:
             pool.release(window)
-        held = held[free:]
+        booked = booked[free:]
         sk.find_alternatives(pool, asked[0], shape="ragged", limit=20)
         done += len(asked) + free
         if not first and done > operations // 20:
-            first = memory()  # all buffers have met their sizes
+            first = memory()  # all buffers have their final sizes
             print(f"after {done:,} operations {first:,} kB", flush=True)
     last, spent = memory(), time.process_time() - begin
-    for window in held:
+    for window in booked:
         pool.release(window)
     if pool.slots.tolist() != slots.tolist():
-        raise SystemExit("the pool is not what it was")
+        raise SystemExit("the pool differs from its initial state")
     print(f"after {done:,} operations {last:,} kB, {spent / done * 1e6:.1f} us each;")
-    print("everything released, the pool is what it was bit for bit")
+    print("after everything was released, the pool equals its initial state")
     if last > first * 1.05:
         raise SystemExit(f"memory grew from {first:,} to {last:,} kB")
 

@@ -1,12 +1,12 @@
-"""What a job of a stream takes: by other criteria than start, and among many nodes.
+"""Measures the time per job of booking streams, by criterion and by number of nodes.
 
     python benchmarks/streams.py [--quick]
 
-`by criterion` fills a pool like the papers' and one that is busy (four busy intervals
-a node), with budgets and without, and says how many times as long a job takes as by
-start. `by nodes` books few jobs into ever larger pools. CPU times of this process,
-medians of interleaved rounds, each on a pool of its own; what is found at some
-fillings is compared with the papers' algorithm on what is free then.
+`by criterion` fills a pool like the papers' and a busy one (four busy intervals per
+node), with budgets and without, and prints each time relative to the criterion start.
+`by nodes` books few jobs into pools of growing size. Times are medians of the CPU time
+of interleaved rounds, each on a new pool. At four fill levels the windows are compared
+with those of the papers' algorithm on the same free slots.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from loop import MEAN_VOLUME, cpu, jobs, laid_out
+from loop import MEAN_VOLUME, cpu, jobs, prepared_pool
 from numpy.typing import NDArray
 
 import slotkern as sk
@@ -24,12 +24,12 @@ CRITERIA = ("start", "finish", "runtime", "cost")
 
 
 def papers(nodes: int) -> NDArray[np.void]:
-    """Slots as in the papers."""
+    """Return slots as in the papers."""
     return sk.generate_environment("aep", nodes=nodes, interval=3600, seed=1).slots
 
 
 def busy(nodes: int) -> NDArray[np.void]:
-    """Four busy intervals a node, 30% of its time; speeds 2 to 10."""
+    """Return slots between four busy intervals per node, 30% of its time."""
     horizon, rng = 3600.0, np.random.default_rng(1)
     lengths = horizon * rng.uniform(0.0375, 0.1125, (nodes, 4))
     idle = horizon - lengths.sum(1, keepdims=True)
@@ -49,24 +49,24 @@ def busy(nodes: int) -> NDArray[np.void]:
     )
 
 
-def work_of(asked: list[sk.Request], times: float, pay: float) -> list[sk.Request]:
-    """The same with so many times the work, and the budget for that."""
+def work_of(requests: list[sk.Request], times: float, pay: float) -> list[sk.Request]:
+    """Return the jobs with `times` the volume, and budgets times `times * pay`."""
     return [
         sk.Request(r.nodes, times * r.volume, budget=times * pay * r.budget)
-        for r in asked
+        for r in requests
     ]
 
 
-def free_of_charge(asked: list[sk.Request]) -> list[sk.Request]:
-    """The same without budgets."""
-    return [sk.Request(r.nodes, r.volume) for r in asked]
+def free_of_charge(requests: list[sk.Request]) -> list[sk.Request]:
+    """Return the jobs without budgets."""
+    return [sk.Request(r.nodes, r.volume) for r in requests]
 
 
-def compare(slots: NDArray[np.void], asked: list[sk.Request], criterion: str) -> int:
-    """How many windows at four fillings are as good as by the papers' algorithm."""
-    pool, same = laid_out(slots), 0
-    for part in np.array_split(np.arange(len(asked)), 4):
-        job, rest = asked[part[0]], [asked[i] for i in part[1:]]
+def compare(slots: NDArray[np.void], requests: list[sk.Request], criterion: str) -> int:
+    """Compare windows at four fill levels with the papers'; return how many exist."""
+    pool, same = prepared_pool(slots), 0
+    for part in np.array_split(np.arange(len(requests)), 4):
+        job, rest = requests[part[0]], [requests[i] for i in part[1:]]
         mine = pool.find(job, criterion, shape="ragged")
         other = sk.find_window(
             pool.slots, job, criterion, shape="ragged", method="published"
@@ -81,7 +81,7 @@ def compare(slots: NDArray[np.void], asked: list[sk.Request], criterion: str) ->
 def medians(
     streams: dict[str, Callable[[], float]], rounds: int, jobs_each: int
 ) -> dict[str, float]:
-    """Microseconds a job of each stream, in turns."""
+    """Return the median microseconds per job of each stream, interleaved."""
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
         for name, stream in streams.items():
@@ -90,19 +90,19 @@ def medians(
 
 
 def stream(
-    slots: NDArray[np.void], asked: list[sk.Request], criterion: str
+    slots: NDArray[np.void], requests: list[sk.Request], criterion: str
 ) -> Callable[[], float]:
-    """Books all jobs into a new pool; how long that takes."""
+    """Return a function that books all jobs into a new pool and returns the seconds."""
 
     def once() -> float:
-        pool = laid_out(slots)
-        return cpu(pool.schedule, asked, criterion, shape="ragged")[0]
+        pool = prepared_pool(slots)
+        return cpu(pool.schedule, requests, criterion, shape="ragged")[0]
 
     return once
 
 
 def by_criterion(nodes: int, rounds: int, filled: Iterable[float]) -> None:
-    """How long a job takes, by each criterion."""
+    """Print the time per job by each criterion."""
     for name, slots, times, pay in (
         ("like the papers'", papers(nodes), 1.0, 1.0),
         ("busy", busy(nodes), 6.0, 1.8),
@@ -111,58 +111,58 @@ def by_criterion(nodes: int, rounds: int, filled: Iterable[float]) -> None:
         for wanted in (5, 50):
             for share in filled:
                 count = int(share * 0.85 * work / (wanted * times * MEAN_VOLUME))
-                dear = work_of(jobs(count, wanted, seed=3), times, pay)
-                for terms, asked in (
-                    ("budgets", dear),
-                    ("no budgets", free_of_charge(dear)),
+                with_budgets = work_of(jobs(count, wanted, seed=3), times, pay)
+                for terms, requests in (
+                    ("budgets", with_budgets),
+                    ("no budgets", free_of_charge(with_budgets)),
                 ):
-                    same = sum(compare(slots, asked, one) for one in CRITERIA)
+                    same = sum(compare(slots, requests, one) for one in CRITERIA)
                     each = medians(
-                        {one: stream(slots, asked, one) for one in CRITERIA},
+                        {one: stream(slots, requests, one) for one in CRITERIA},
                         rounds,
                         count,
                     )
-                    told = ", ".join(
+                    text = ", ".join(
                         f"{one} {took:.1f} us ({took / each['start']:.2f})"
                         for one, took in each.items()
                     )
                     print(
                         f"{name}, {nodes:,} nodes, n = {wanted}, {count:,} jobs"
-                        f" ({share:.0%} of what fills it), {terms}: {told};"
+                        f" ({share:.0%} of what fills it), {terms}: {text};"
                         f" {same} answers compared"
                     )
 
 
 def by_nodes(sizes: Iterable[int], rounds: int, counts: Iterable[int]) -> None:
-    """How a job's time grows with the pool, which is booked by little."""
+    """Print how the time per job grows with a pool that stays mostly free."""
     pools = {
         nodes: sk.generate_environment("aep", nodes=nodes, interval=600, seed=1).slots
         for nodes in sizes
     }
     for terms in ("budgets", "no budgets"):
         for count in counts:
-            asked = jobs(count, 5, seed=2)
+            requests = jobs(count, 5, seed=2)
             if terms == "no budgets":
-                asked = free_of_charge(asked)
-            compare(pools[min(pools)], asked, "start")
+                requests = free_of_charge(requests)
+            compare(pools[min(pools)], requests, "start")
             each = medians(
                 {
-                    f"{nodes:,}": stream(slots, asked, "start")
+                    f"{nodes:,}": stream(slots, requests, "start")
                     for nodes, slots in pools.items()
                 },
                 rounds,
                 count,
             )
             took = list(each.values())
-            told = ", ".join(f"{nodes} {one:.2f} us" for nodes, one in each.items())
+            text = ", ".join(f"{nodes} {one:.2f} us" for nodes, one in each.items())
             print(
-                f"by nodes, n = 5, {count:,} jobs, {terms}: {told};"
+                f"by nodes, n = 5, {count:,} jobs, {terms}: {text};"
                 f" {took[-1] / took[0]:.2f} times"
             )
 
 
 def main() -> None:
-    """Run all, or a short version."""
+    """Run all measurements, or with --quick the small ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     quick = parser.parse_args().quick

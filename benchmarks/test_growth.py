@@ -1,8 +1,8 @@
-"""How the time of a search grows with nodes and interval: AEP's Tables 1 and 2.
+"""Measures how search times grow with nodes and interval, as in AEP's Tables 1 and 2.
 
-The printed loops are timed alone, as `slotkern.published.loops` prepares them. An
-exponent is fitted over sizes that took turns in one run; each time is the least CPU
-time of several, summed over the same environments.
+Only the loops of the papers' algorithms are timed (`slotkern.published.loops`). An
+exponent is fitted over sizes that were measured alternately in one run; each time is
+the least CPU time of several runs, summed over the same environments.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def least(call: Callable[[int], Any], measurements: int = 3) -> float:
 
 
 def pool_search(slots: Any) -> Callable[[int], Any]:
-    """Return our search for the cheapest window, for one job after another.
+    """Return a function that finds the cheapest windows of `times` jobs in one pool.
 
-    The jobs differ: a repeated one would find the costs that the pool remembers.
+    The jobs differ, because a repeated one would use bounds that the pool has cached.
     """
     pool = sk.SlotPool(slots)
     others = itertools.cycle(stream(2_000, 7))
@@ -58,10 +58,10 @@ def pool_search(slots: Any) -> Callable[[int], Any]:
 
 
 def exponents(key: str, sizes: Sequence[int]) -> dict[str, float]:
-    """Return the growth of minCost, of CSA and of our search for the cheapest."""
+    """Return the growth exponents of minCost, CSA and the search in a pool."""
     total: dict[str, list[float]] = {}
     for cycle in range(ENVIRONMENTS):
-        for place, size in enumerate(sizes):
+        for index, size in enumerate(sizes):
             slots = sk.generate_environment(
                 "aep", seed=1, cycle=cycle, **{key: size}
             ).slots
@@ -76,7 +76,7 @@ def exponents(key: str, sizes: Sequence[int]) -> dict[str, float]:
                 assert calls["CSA"](1) == found.start.tolist()
             for name, call in calls.items():
                 times = total.setdefault(name, [0.0] * len(sizes))
-                times[place] += least(call)
+                times[index] += least(call)
     return {name: growth_exponent(sizes, times) for name, times in total.items()}
 
 

@@ -1,4 +1,4 @@
-"""The knapsack of whole costs by its three methods: table, search, default.
+"""Measures the knapsack of integer costs by its methods: table, search, default.
 
 ``make bench`` runs this with pytest-benchmark. Every method must give the same proven
 optimum while it is timed, and the default may not take more than five times the work
@@ -18,8 +18,8 @@ import slotkern as sk
 from slotkern._choice import last_work
 
 KINDS = ("inverse", "weakly", "strongly", "uncorrelated")
-SIZES = ((100, 10, 300), (100, 10, 1000), (400, 4, 1000))  # items, n, dearest item
-METHODS = {  # by the names that the tables of the pages have
+SIZES = ((100, 10, 300), (100, 10, 1000), (400, 4, 1000))  # items, n, largest cost
+METHODS = {  # named as in the tables of the pages
     "table with backtracking": "table",
     "search": "search",
     "default": "auto",
@@ -28,7 +28,7 @@ METHODS = {  # by the names that the tables of the pages have
 
 @lru_cache(maxsize=len(KINDS))
 def instances(kind: str) -> list[Any]:
-    """Costs, values, n, a budget half-way between the cheapest and dearest choice."""
+    """Return costs, values, n and a budget between the least and the largest cost."""
     rng = np.random.default_rng(KINDS.index(kind))
     found = []
     for items, n, top in SIZES:
@@ -47,7 +47,7 @@ def instances(kind: str) -> list[Any]:
 
 @lru_cache(maxsize=len(KINDS))
 def optima(kind: str) -> list[float]:
-    """The values by the table."""
+    """Return the optimal values, computed by the table."""
     return [sk.choose(*given, method="table").value for given in instances(kind)]
 
 
@@ -66,10 +66,10 @@ def test_knapsack(benchmark: BenchmarkFixture, kind: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_default_follows_the_better_method(kind: str) -> None:
+def test_default_method_needs_at_most_five_times_the_better_work(kind: str) -> None:
     for given in instances(kind):
         work = {}
         for name, method in METHODS.items():
             sk.choose(*given, method=method)
-            work[name] = last_work() + len(given[0])  # the bound is not counted
+            work[name] = last_work() + len(given[0])  # the bound's work is not counted
         assert work["default"] <= 5 * min(work.values())

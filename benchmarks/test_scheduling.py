@@ -1,9 +1,8 @@
-"""Windows by value, alternatives, batches and the loop of find and book.
+"""Measures windows by value, alternatives, batches and the loop of find and book.
 
-``make bench`` runs this with pytest-benchmark. Each benchmark asserts its answer:
-against a choice at every start in every group, against CSA and MultipleBest as
-printed, against the recursion over a batch, and against a search of all slots for
-each job.
+``make bench`` runs this with pytest-benchmark. Each benchmark compares its answer: with
+a choice at every start in every performance group, with CSA and MultipleBest as
+published, with the recursion over a batch, and with a search of all slots for each job.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from additive import JOB, environment
-from loop import answers, jobs, laid_out
+from loop import answers, jobs, prepared_pool
 from pytest_benchmark.fixture import BenchmarkFixture
 from rivals import rescan
 
@@ -68,7 +67,7 @@ def best_of_steps(slots: Any, criterion: str) -> float:
 @pytest.mark.parametrize("real", [False, True], ids=["integer", "real"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_by_value(benchmark: BenchmarkFixture, criterion: str, real: bool) -> None:
-    """MaxQ, DEP and COORD; `real`: all nodes differ in performance."""
+    """Find windows by MaxQ, DEP and COORD; `real`: all nodes differ in performance."""
     slots = environment(0, nodes=40 if real else 100, real=real)
     pool = sk.SlotPool(slots)
     benchmark.group = "by value"
@@ -82,7 +81,7 @@ def test_by_value(benchmark: BenchmarkFixture, criterion: str, real: bool) -> No
 
 @pytest.mark.parametrize("shape", ["ragged", "square"])
 def test_alternatives(benchmark: BenchmarkFixture, shape: str) -> None:
-    """CSA and MultipleBest, all windows in one sweep."""
+    """Find all alternatives in one sweep; compare with CSA and MultipleBest."""
     preset, request = {
         "ragged": ("aep", sk.Request(5, 310, budget=1500)),
         "square": ("square", JOB),
@@ -108,7 +107,7 @@ def test_alternatives(benchmark: BenchmarkFixture, shape: str) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_batches(benchmark: BenchmarkFixture, name: str) -> None:
-    """Twenty jobs on 24 nodes, ten batches."""
+    """Schedule ten batches of twenty jobs on 24 nodes."""
     setting = load_study("vo").sweeps["table3"][0]
     drawn = [draw(setting, cycle) for cycle in range(10)]
     cases = [(sk.SlotPool(each.slots), each.batch) for each in drawn]
@@ -121,11 +120,11 @@ def test_batches(benchmark: BenchmarkFixture, name: str) -> None:
         rest = sk.SlotPool(pool.slots)
         for window in schedule:
             if window is not None:
-                rest.book(window)  # refuses what is not free any more
+                rest.book(window)  # raises if the time is not free
 
 
 def test_choice_of_one_each(benchmark: BenchmarkFixture) -> None:
-    """The combination of alternatives, eqs. (2) to (4), of whole numbers."""
+    """Choose one alternative per job, eqs. (2) to (4), with integer weights."""
     rng = np.random.default_rng(4)
     size, many = 20, 12
     first = np.arange(size + 1) * many
@@ -142,16 +141,16 @@ def test_choice_of_one_each(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.parametrize("nodes", [100, 1_000])
 def test_loop(benchmark: BenchmarkFixture, nodes: int) -> None:
-    """Find and book one job after another."""
+    """Find and book windows of one job after another."""
     slots = sk.generate_environment("aep", nodes=nodes, interval=1200).slots
-    asked = jobs(400, 5, seed=nodes)
+    requests = jobs(400, 5, seed=nodes)
     benchmark.group = "loop"
     found = benchmark.pedantic(
-        lambda pool: pool.schedule(asked, shape="ragged"),
-        setup=lambda: ((laid_out(slots),), {}),
+        lambda pool: pool.schedule(requests, shape="ragged"),
+        setup=lambda: ((prepared_pool(slots),), {}),
         rounds=5,
     )
-    few = 100 if nodes > 100 else len(asked)
-    same = list(rescan(slots, asked[:few]))
+    few = 100 if nodes > 100 else len(requests)
+    same = list(rescan(slots, requests[:few]))
     assert any(window is not None for window in same)
     assert answers(found)[:few] == answers(same)

@@ -1,8 +1,9 @@
-"""Every search over growing environments, on streams of different jobs.
+"""Measures every search over growing environments, on streams of different jobs.
 
-``make bench`` runs this with pytest-benchmark. The answers are checked: all of them
-against one call of `find_windows`, some by `oracle.assert_best`, and in the smaller
-environments by the papers' own algorithms. A round is one pass over all jobs.
+``make bench`` runs this with pytest-benchmark. All answers are compared with one call
+of `find_windows`, some are checked by `oracle.assert_best`, and in the smaller
+environments they are compared with the papers' algorithms. A round is one pass over
+all jobs.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ CHECKED = 10
 
 @lru_cache(maxsize=2)
 def pool(nodes: int, interval: int, origin: float) -> Any:
-    """The environment of 000, section 3.1, in any size.
+    """Return the environment of paper 000, section 3.1, with a number of nodes.
 
-    Where times count from an origin, prices of a unit of work differ by less than 1%:
-    among numbers near each other a bound that is not sharp lets everything pass.
+    With an origin, prices per unit of work differ by less than 1%: a bound that is not
+    sharp would prune nothing among nearly equal costs.
     """
     slots = sk.generate_environment("aep", nodes=nodes, interval=interval).slots
     if origin:
         slots["start"] += origin
         slots["end"] += origin
-        dearer = np.random.default_rng(3).uniform(0, 0.01, nodes)
-        slots["price"] = slots["performance"] * (1 + dearer[slots["node"]])
+        surcharge = np.random.default_rng(3).uniform(0, 0.01, nodes)
+        slots["price"] = slots["performance"] * (1 + surcharge[slots["node"]])
     return sk.SlotPool(slots)
 
 
 def jobs(count: int, interval: int, origin: float) -> list[Any]:
-    """Requests that differ in everything."""
+    """Return requests that differ in all fields."""
     rng = np.random.default_rng(7)
     found = []
-    least = 1.0 if origin else 0.7  # of what a unit of work costs
+    least = 1.0 if origin else 0.7  # relative to the price of a unit of work
     for _ in range(count):
         nodes = int(rng.integers(2, 9))
         volume = float(rng.uniform(150, 450))
@@ -78,17 +79,19 @@ def test_search(
     shape: str,
 ) -> None:
     slots = pool(nodes, interval, origin)
-    asked = jobs(200 if nodes <= 400 else 40, interval, origin)
+    requests = jobs(200 if nodes <= 400 else 40, interval, origin)
     benchmark.group = f"{shape} {criterion}"
-    benchmark.extra_info |= {"slots": len(slots), "jobs": len(asked)}
+    benchmark.extra_info |= {"slots": len(slots), "jobs": len(requests)}
     found = benchmark.pedantic(
-        lambda: [sk.find_window(slots, job, criterion, shape=shape) for job in asked],
+        lambda: [
+            sk.find_window(slots, job, criterion, shape=shape) for job in requests
+        ],
         rounds=7,
         warmup_rounds=1,
     )
-    assert found == sk.find_windows(slots, asked, criterion, shape=shape)
+    assert found == sk.find_windows(slots, requests, criterion, shape=shape)
     assert any(window is not None for window in found)
-    for job, window in list(zip(asked, found, strict=True))[:CHECKED]:
+    for job, window in list(zip(requests, found, strict=True))[:CHECKED]:
         assert_best(slots.slots, job, criterion, shape, window)
         if nodes <= PUBLISHED_UP_TO:
             printed = sk.find_window(
@@ -98,7 +101,7 @@ def test_search(
 
 
 @pytest.mark.parametrize("shape", ["ragged", "square"])
-def test_the_oracle_notices_what_is_not_best(shape: str) -> None:
+def test_oracle_rejects_windows_that_are_not_best(shape: str) -> None:
     slots = pool(100, 600, 0)
     job = sk.Request(5, 310, budget=1500)
     best = {c: sk.find_window(slots, job, c, shape=shape) for c in sk.CRITERIA}

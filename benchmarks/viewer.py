@@ -1,10 +1,10 @@
-"""How large and how quick the page of a schedule is, in a real browser.
+"""Measures the size of a schedule's page and its speed in a real browser.
 
 ``python benchmarks/viewer.py [--nodes 20000] [--slots 100000] [--windows 200]`` needs
-playwright and Chromium. It prints the bytes of the page and the seconds until it is on
-the disk, then of the browser, without a graphics card: milliseconds until the first
-paint, how many requests, and for the overview and a detail the frames a second and the
-milliseconds that one takes to paint.
+playwright and Chromium. It prints the bytes of the page and the seconds to write it,
+then for the browser without a graphics card: milliseconds until the first paint, the
+number of requests, and for the overview and a detail view the frames per second and
+the milliseconds to paint a frame.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FRAMES = """wide => new Promise(done => {
 
 
 def machine(nodes: int, slots: int) -> sk.SlotPool:
-    """Return a machine whose nodes have as many random slots each."""
+    """Return a pool with `slots // nodes` random slots on each node."""
     rng = np.random.default_rng(1)
     each = slots // nodes
     cuts = np.sort(rng.uniform(0, 3 * 86400, (nodes, 2 * each)), axis=1)
@@ -60,7 +60,7 @@ def machine(nodes: int, slots: int) -> sk.SlotPool:
 
 
 def in_browser(path: Path) -> dict[str, Any]:
-    """Return what a browser says of a page."""
+    """Return the measurements of a page in a browser."""
     from playwright.sync_api import sync_playwright
 
     requests: list[str] = []
@@ -89,10 +89,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     for name, value in (("nodes", 20_000), ("slots", 100_000), ("windows", 200)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    asked = parser.parse_args()
-    pool = machine(asked.nodes, asked.slots)
-    windows = sk.find_alternatives(pool, sk.Request(8, 8000), limit=asked.windows)
-    assert len(windows) == asked.windows
+    options = parser.parse_args()
+    pool = machine(options.nodes, options.slots)
+    windows = sk.find_alternatives(pool, sk.Request(8, 8000), limit=options.windows)
+    assert len(windows) == options.windows
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         seconds, work = [], []
@@ -102,7 +102,7 @@ def main() -> None:
             seconds.append(time.perf_counter() - begin)
             work.append(time.process_time() - used)
         print(f"{path.stat().st_size:,} bytes, written in {min(seconds):.2f} s")
-        print(f"of which {min(work):.2f} s of a processor")
+        print(f"CPU time of writing: {min(work):.2f} s")
         print(json.dumps(in_browser(path), indent=2))
 
 
