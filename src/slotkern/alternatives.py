@@ -1,7 +1,7 @@
 """Several windows for one request that share no slot time.
 
 Two schemes: one sweep that finds all windows of CSA or MultipleBest; or repeated
-searches for the best window, each of which is cut out before the next search.
+searches for the best window, with each window cut out before the next search.
 """
 
 from __future__ import annotations
@@ -78,20 +78,21 @@ def find_alternatives(
     Raises
     ------
     ValueError, TypeError
-        As `find_window`; also for a limit below 0, and for slots with an infinite end
-        when neither the deadline nor a limit bounds the number of windows, for more
-        than 4,000,000 parts, and for square windows of slots with so many performances
-        that their live slots fill 256 MB.
+        As `find_window`; also for a limit below 0, for slots with an infinite end if
+        neither the deadline nor a limit bounds the number of windows, for more than
+        4,000,000 parts, and for square windows if the live slots of all performance
+        groups take more than 256 MB.
     UndecidedError
-        If a search under limits spent `max_work` before it found a window, so that
-        there may be more alternatives than were found.
+        If a search under limits reached `max_work` before it found a window, so that
+        more alternatives may exist.
 
     Notes
     -----
-    One sweep: O((m + k n) log m) expected for k windows of n parts from m slots, square
-    times the performance groups that can fit the budget; 56 bytes for each slot and
-    part and at most 32 for each live slot of each such group. The general scheme: k
-    searches in a `SlotPool` that is a copy of the slots, where each window is booked.
+    One sweep: O((m + k n) log m) expected for k windows of n parts from m slots; square
+    windows: times the number of performance groups that can fit the budget. Memory: 56
+    bytes for each slot and part, and at most 32 for each live slot of each such group.
+    The general scheme: k searches in a `SlotPool` of a copy of the slots, in which each
+    window is booked.
     CSA: "Slot Selection and Co-allocation Algorithms for Economic Scheduling in
     Distributed Computing", section 3.1; MultipleBest: "Optimization of Resources
     Selection for Jobs Scheduling in Heterogeneous Distributed Computing Environments",
@@ -127,7 +128,7 @@ def _best_and_cut(
     limit: int | None,
     options: dict[str, Any],
 ) -> Alternatives:
-    """The general scheme: every window is the best of what the ones before leave."""
+    """Find the best window, book it in a copy of the slots, and repeat."""
     options = {"shape": shape, "method": method, **options}
     request = in_numbers(slots, request)
     window = find_window(slots, request, criterion, **options)

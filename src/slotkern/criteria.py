@@ -115,7 +115,7 @@ class Criterion:
 
     @property
     def fixed(self) -> bool:
-        """Whether the value depends on the slot alone, like a column."""
+        """True if the value depends on the slot alone, like a column."""
         return not self.uses_start and not _looks_at_length(self.function)
 
     def __reduce__(self) -> Any:

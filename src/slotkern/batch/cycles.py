@@ -405,7 +405,7 @@ def _of_rows(
 ) -> Request:
     """Return the request with its arrays taken at the slots that are free now.
 
-    `rows` has, for each free slot, the row of the given slots of which it is a part.
+    `rows` has, for each free slot, the row of the given slot that contains it.
     """
     if rows is None or not any(True for _ in _arrays(request)):
         return request

@@ -69,7 +69,7 @@ class Execution(HasPlot):
 
     @property
     def started(self) -> NDArray[np.bool_]:
-        """Whether each job ran."""
+        """True for each job that ran."""
         started: NDArray[np.bool_] = self.reason == 0
         return started
 

@@ -132,7 +132,7 @@ class Schedule(HasPlot):
 
     @property
     def scheduled(self) -> NDArray[np.bool_]:
-        """Whether each job has a window, shape (jobs,)."""
+        """True for each job that has a window, shape (jobs,)."""
         return self.chosen >= 0
 
     @property

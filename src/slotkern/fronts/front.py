@@ -210,7 +210,7 @@ class Front(HasPlot):
 
     @property
     def complete(self) -> bool:
-        """Whether all points of the front are present and proven."""
+        """True if all points of the front are present and proven."""
         return bool(self.proven.all() and np.isnan(self.between).all())
 
     @property

@@ -45,8 +45,8 @@ AEP_PAPER = "Slot selection and co-allocation algorithms for economic scheduling
 SQUARE_PAPER = "Optimization of resources selection for jobs scheduling"
 PLACEMENT_PAPER = "Dependable and coordinated resources allocation algorithms"
 
-#: Every published algorithm by (shape, criterion). "value" stands for any array of
-#: values, "local_price" for the first window whose slots each meet the price limit.
+#: Every published algorithm by (shape, criterion). "value" means any array of
+#: values, "local_price" the first window whose slots each meet the price limit.
 ALGORITHMS: dict[tuple[str, str], Algorithm] = {
     ("ragged", "first"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
     ("ragged", "start"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
@@ -122,7 +122,7 @@ def find(
         Free slots with the fields node, start, end, performance and price, sorted by
         (start, node). They are not validated; see `slotkern.validate_slots`.
     nodes : int
-        Number of slots of the window, on as many nodes.
+        Number of slots of the window, each on another node.
     volume : float
         Work for each node; a part takes volume / performance, with `setup` and `step`
         as in `slotkern.Request`.

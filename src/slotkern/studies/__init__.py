@@ -1,4 +1,7 @@
-"""The papers' studies, and your own: environments, campaigns, tables and pictures."""
+"""Studies: reproducible experiments of the papers and of users.
+
+Environments, campaigns over thousands of cycles, tables and figures.
+"""
 
 from slotkern.studies.campaign import Campaign, run
 from slotkern.studies.experiment import Experiment

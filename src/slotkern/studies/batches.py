@@ -1,11 +1,11 @@
-"""Batches in a virtual organization: one batch a cycle, scheduled by every policy.
+"""The experiment "batch": one random batch per cycle, scheduled by every policy.
 
-The experiment of "Preference-based fair resource sharing and scheduling optimization in
+It is that of "Preference-based fair resource sharing and scheduling optimization in
 Grid VOs" (Toporkov et al. 2014), section 4. ``[environment]`` holds parameters of
-`generate_environment` and the price of an owner's node, ``[job]`` the laws of the
-batch and the organization's choice, ``[algorithms]`` the policies. By default the
-choice minimizes processor time under the cost analogue of eq. (5), as the paper says
-for figure 4 and Table 3.
+`generate_environment` and the price of an owner's node, ``[job]`` the laws of the batch
+and the organization's choice, ``[algorithms]`` the policies. By default the choice
+minimizes processor time under the cost analogue of eq. (5), as the paper states for
+figure 4 and Table 3.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from slotkern.studies.study import Algorithm, Setting, Study
 
 __all__ = ["BATCH", "OWN", "Draw", "draw", "flow"]
 
-#: The criteria among which each user's own is drawn. The earliest start is AMP's,
-#: as in the papers: the n cheapest of the slots so far, not of all that start with it.
+#: The criteria from which each user's own is drawn. The earliest start is AMP's, as in
+#: the papers: the n cheapest slots so far, even if other slots start at the same time.
 OWN = ("first", "runtime", "finish", "cost")
-#: The owner's node: its number, and its performance.
+#: The owner's node: its id and its performance.
 _NODE, _SPEED = 0, 6.5
-#: The mean performance of the nodes, by which budgets are made.
+#: The mean performance of the nodes, from which budgets are computed.
 _MEAN = 6.0
-#: So many cycles are in a picture of a flow.
+#: The number of cycles in a plot of a flow.
 _CYCLES = 3
-#: Policies by name; what else an algorithm says are their fields.
+#: Policies by name; the other keys of an algorithm are their fields.
 _POLICIES: dict[str, Callable[..., Any]] = {
     "slicer": sk.BatchSlicer,
     "backfilling": sk.Backfilling,
     "bsf": sk.BSF,
 }
-#: Orders of the jobs by nodes * volume, which no policy knows by itself.
+#: Orders of the jobs by nodes * volume, as signs; policies lack this order.
 _WORK = {"most work": 1.0, "least work": -1.0}
 _LAWS = {
     "jobs": 20,
@@ -94,7 +94,7 @@ class Draw:
 
 
 class BatchExperiment(Experiment):
-    """Every policy on the same random batch."""
+    """All policies on the same random batch."""
 
     pictures: ClassVar = ("alternatives", "cycles")
 
@@ -126,7 +126,7 @@ class BatchExperiment(Experiment):
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
-        """Return means over the scheduled jobs, NaN where there is none."""
+        """Return means over the scheduled jobs, NaN if there are none."""
         runs = [_Run.of(algorithm) for algorithm in setting.algorithms]
 
         def cycle(number: int) -> Iterator[Mapping[str, float]]:
@@ -143,14 +143,14 @@ class BatchExperiment(Experiment):
         return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a metric."""
+        """Return the description of a metric."""
         return _METRICS[name]
 
     def draw(self, kind: str, study: Study, record: Mapping[str, Any]) -> Any:
-        """Return the picture of one cycle under the first of the record's algorithms.
+        """Draw one cycle under the first of the record's algorithms.
 
-        Its alternatives and what was chosen of them; or, of the kind "cycles", the same
-        jobs handed in one after another and scheduled cycle by cycle.
+        The plot shows its alternatives and the chosen ones; the kind "cycles" shows the
+        same jobs submitted one after another and scheduled cycle by cycle.
         """
         from slotkern.plotting.batch import plot_cycles, plot_schedule
 
@@ -168,7 +168,7 @@ class BatchExperiment(Experiment):
 
 @dataclass(frozen=True)
 class _Run:
-    """What an algorithm does: a policy, and which jobs it tells of."""
+    """The parsed options of an algorithm: a policy, and the jobs that it reports."""
 
     where: str
     name: str
@@ -180,7 +180,7 @@ class _Run:
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> _Run:
-        """Return what a file says about an algorithm, checked."""
+        """Parse and check the options of an algorithm."""
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         policy = one_of(f"{where}.policy", entry.pop("policy", None), _POLICIES)
         most, moves, jobs = (entry.pop(key, None) for key in ("most", "moves", "jobs"))
@@ -197,7 +197,7 @@ class _Run:
 
     @property
     def key(self) -> str:
-        """The same for those who share a schedule."""
+        """An identifier that is equal for algorithms with the same schedule."""
         return repr((self.name, self.options, self.most, self.alternatives))
 
     def policy(self, batch: sk.Batch) -> Any:
@@ -216,7 +216,7 @@ class _Run:
             raise ValueError(f"{self.where}: {error}") from None
 
     def schedule(self, drawn: Draw, setting: Setting) -> sk.Schedule:
-        """Return the schedule of a cycle's batch."""
+        """Schedule a cycle's batch."""
         policy, batch = self.policy(drawn.batch), drawn.batch
         options = self.arguments(setting)
         if self.alternatives == "alp":
@@ -235,7 +235,7 @@ class _Run:
 
 
 def _choice(words: Any) -> dict[str, str]:
-    """Return the arguments of `schedule_batch` that "minimize cost under time" says."""
+    """Parse a choice such as "minimize cost under time" for `schedule_batch`."""
     match as_text("job.choice", words).split():
         case [("minimize" | "maximize") as aim, target, "under", expense]:
             for name in (target, expense):
@@ -245,13 +245,13 @@ def _choice(words: Any) -> dict[str, str]:
 
 
 def _priced(job: sk.Request) -> sk.Request:
-    """A limit on the price of every single slot: what the budget pays on the mean."""
+    """Limit the price of every slot to what the budget pays on average."""
     price = job.budget / (job.nodes * float(job.length(_MEAN)))
     return job.replace(max_price=price)
 
 
 def draw(setting: Setting, cycle: int) -> Draw:
-    """Return what a cycle is about."""
+    """Generate the slots, the batch and the true lengths of a cycle."""
     law = dict(setting.environment)
     owner = law.pop("owner")
     slots = generate_environment(**law, seed=setting.seed, cycle=cycle).slots
@@ -271,7 +271,7 @@ def draw(setting: Setting, cycle: int) -> Draw:
 
     nodes = rng.integers(job["nodes"][0], job["nodes"][1] + 1, count)
     volumes = uniform("volume")
-    # Of a job on nodes of the mean performance.
+    # The cost of a unit of work on a node of mean performance.
     market = price["level"] * _MEAN ** (price["exponent"] - 1)
     budgets = uniform("budget") * nodes * volumes * market
     columns = (nodes.tolist(), volumes.tolist(), budgets.tolist())
@@ -285,10 +285,10 @@ def draw(setting: Setting, cycle: int) -> Draw:
 
 
 def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
-    """Return what becomes of a cycle's jobs when they come one after another.
+    """Schedule a cycle's jobs as a flow that arrives during the interval.
 
-    Each of the cycles in the interval schedules within its own time, at prices that the
-    owners make anew.
+    The interval is divided into cycles. Each schedules within its own time, at prices
+    that the owners draw for this cycle.
     """
     drawn, law = draw(setting, cycle), setting.environment
     length = law["interval"] / _CYCLES
@@ -317,7 +317,7 @@ def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
 def _measure(
     name: str, schedule: sk.Schedule, run: _Run, drawn: Draw, setting: Setting
 ) -> float:
-    """Return one number of one schedule."""
+    """Compute one metric of one schedule."""
     if name.startswith("real_"):
         done = schedule.execute(drawn.lengths, reschedule=run.moves)
         return _mean(getattr(done, name.removeprefix("real_")))
@@ -336,19 +336,19 @@ def _measure(
             return float(not scheduled.all())
         case "failed_jobs":
             return _mean((~scheduled).astype(np.float64))
-        case "total_cost":  # of a batch that is scheduled as a whole
+        case "total_cost":  # for a batch that is scheduled as a whole
             return float(schedule.windows.table["cost"][jobs].sum())
     return _mean(schedule.windows.table[name][jobs])
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    """The mean without NaN; NaN of nothing."""
+    """Return the mean of the finite values; NaN if there are none."""
     some = values[np.isfinite(values)]
     return float(some.mean()) if some.size else float("nan")
 
 
 def _pair(where: str, value: Any, *, whole: bool) -> list[Any]:
-    """Return an ascending pair of positive numbers."""
+    """Check that a value is an ascending pair of positive numbers."""
     pair = as_list(where, list(value) if isinstance(value, tuple) else value)
     for part in pair:
         as_count(where, part) if whole else as_number(where, part, above=0)

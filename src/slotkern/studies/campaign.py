@@ -1,9 +1,10 @@
-"""Campaigns: thousands of cycles, in parallel, on disk as they finish, resumable.
+"""Campaigns: thousands of cycles, computed in parallel and resumable.
 
-A campaign is cut into chunks of consecutive cycles. Whoever computes a chunk, its
-contents are the same; the process that started the campaign writes each one, as soon
-as it is finished, to a file of its own, first under a temporary name. A file with its
-final name is therefore complete, and a campaign resumes by computing what is missing.
+A campaign is divided into chunks of consecutive cycles. A chunk's contents do not
+depend on the process that computes it. The process that started the campaign writes
+each finished chunk to a file of its own, first under a temporary name. A file with its
+final name is therefore complete, and a campaign resumes by computing the missing
+chunks.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from slotkern.studies.study import Algorithm, Setting, Study
 
 __all__ = ["Campaign", "Chunk", "run"]
 
-#: The papers' own algorithms are slow: their chunks are at least this much shorter.
+#: The papers' algorithms are slow: their chunks are shorter by at least this factor.
 _SHORTER = 10
 
-#: So many worker processes at most for each processor of the machine.
+#: The largest number of worker processes per processor of the machine.
 _WORKERS = 16
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive cycles of one setting: exact algorithms, or published ones."""
+    """Consecutive cycles of one setting, for its exact or published algorithms."""
 
     setting: Setting
     published: bool
@@ -46,16 +47,16 @@ class Chunk:
 
     @property
     def algorithms(self) -> tuple[Algorithm, ...]:
-        """What runs on each of these cycles."""
+        """The algorithms that run on each of these cycles."""
         return self.setting.published if self.published else self.setting.exact
 
     @property
     def file_name(self) -> str:
-        """The name of the file that holds the results."""
+        """The name of the file with the results."""
         return next(self.file_names(self.last, self.last))
 
     def file_names(self, least: int, most: int) -> Iterator[str]:
-        """Yield the names of those that begin alike and end so soon and so late."""
+        """Yield the names of chunks with this first cycle that end in least..most."""
         part = "published" if self.published else "cycles"
         for last in range(least, most + 1):
             yield f"{self.setting.name}.{part}-{self.first:07d}-{last:07d}.parquet"
@@ -68,12 +69,14 @@ class Campaign:
     Attributes
     ----------
     study : Study
-        What was run.
+        The study that was run.
     folder : Path
         ``cycles/*.parquet`` holds one row per cycle and algorithm (any Parquet reader
-        takes the folder ``cycles`` as one data set), ``study.json`` what was run.
+        can read the folder ``cycles`` as one data set); ``study.json`` identifies the
+        study.
     cycles, published_cycles : int
-        How many cycles; on how many of them the published algorithms ran.
+        The number of cycles, and of the first cycles on which the published algorithms
+        ran.
     """
 
     study: Study
@@ -84,9 +87,9 @@ class Campaign:
     def chunks(
         self, setting: Setting, *, published: bool = False, start: int = 0
     ) -> Iterator[Chunk]:
-        """Yield the chunks of one setting from a cycle on, in their order.
+        """Yield the chunks of one setting from a cycle on, in ascending order.
 
-        A chunk of published algorithms lies within one of the exact ones.
+        A chunk of published algorithms is part of one chunk of the exact ones.
         """
         cycles, step = setting.cycles(self.cycles), self._step(published)
         if published:
@@ -96,7 +99,7 @@ class Campaign:
                 yield Chunk(setting, published, first, min(first + step, cycles))
 
     def _step(self, published: bool) -> int:
-        """Return how many cycles a chunk has, if it is not the last."""
+        """Return the number of cycles of a chunk, except for the last one."""
         whole = self.study.chunk
         if not published:
             return whole
@@ -114,7 +117,7 @@ class Campaign:
         return (c for c in self.all_chunks() if not self.path(c).exists())
 
     def path(self, chunk: Chunk) -> Path:
-        """Return where a chunk's results are, perhaps before others, or will be."""
+        """Return the file of a chunk, which may contain later cycles or not exist."""
         folder = self.folder / "cycles"
         end = chunk.first + self._step(chunk.published)
         held = (folder / name for name in chunk.file_names(chunk.last, end))
@@ -151,47 +154,47 @@ def run(
     published_cycles: int | None = None,
     progress: bool = False,
 ) -> Campaign:
-    """Run the cycles of a study that are not yet in its folder.
+    """Run the cycles of a study that are missing in its folder.
 
     Parameters
     ----------
     study : Study
-        What to run; see `load_study`.
+        The study to run; see `load_study`.
     cycles : int, optional
-        How many cycles; the study's own number if not given. A sweep with a share runs
-        that share of them. A finished campaign can be continued with more cycles.
+        The number of cycles; by default the study's own number. A sweep with a share
+        runs that share of them. A finished campaign can be continued with more cycles.
     out : path, optional
-        The folder of the results, ``out/NAME`` if not given. If it holds part of the
-        same study, only what is missing is computed, and the results are those of an
-        uninterrupted run.
+        The folder of the results, ``out/NAME`` by default. If it contains part of the
+        same study, only the missing cycles are computed, and the results equal those
+        of an uninterrupted run.
     workers : int
-        How many processes (joblib's loky), at most 16 for each processor of this
+        The number of processes (joblib's loky), at most 16 for each processor of this
         machine; the results do not depend on it.
     cluster : str or dask.distributed.Client, optional
-        The address of a dask scheduler, or a client of one: its workers then do the
-        work, and `workers` does not matter. They send results back; only the calling
-        process needs to see the folder.
+        The address of a dask scheduler, or a client of one: its workers then compute
+        the chunks, and `workers` is ignored. They send the results back; only the
+        calling process needs access to the folder.
     published_cycles : int, optional
-        On how many of the first cycles the papers' own algorithms run; the study's own
-        number if not given.
+        The number of first cycles on which the papers' algorithms run; by default the
+        study's own number.
     progress : bool
         Show a progress bar on stderr.
 
     Returns
     -------
     Campaign
-        Where the results are.
+        The campaign, complete on disk.
 
     Raises
     ------
     ValueError
-        For an impossible number, for a folder with results of something else, and for
-        a study that asks the algorithms for something that does not exist.
+        For a number out of range, for a folder with results of another study, and for
+        a study with a published algorithm that does not exist.
 
     Notes
     -----
-    Memory does not grow with the number of cycles. Killed at any moment, a campaign
-    loses at most the chunks in work (``study.chunk`` cycles each).
+    Memory does not grow with the number of cycles. A campaign that is killed loses at
+    most the chunks in progress (``study.chunk`` cycles each).
 
     Examples
     --------
@@ -260,10 +263,10 @@ def _computed(
 def _compute(
     chunk: Chunk, modules: Sequence[str]
 ) -> tuple[Chunk, dict[str, NDArray[Any]]]:
-    """Run one chunk; what a worker process calls.
+    """Run one chunk in a worker process.
 
-    A worker that is older than the study finds the study's own modules in the folders
-    where the caller finds them.
+    A worker that was started before the study was written imports the study's own
+    modules from the caller's folders.
     """
     sys.path += [folder for folder in modules if folder not in sys.path]
     setting = replace(chunk.setting, algorithms=chunk.algorithms)
@@ -271,7 +274,7 @@ def _compute(
 
 
 def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -> None:
-    """Write a chunk's file: complete, or not at all."""
+    """Write a chunk's file atomically."""
     with extra():
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -285,13 +288,13 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
         "cycle": pa.array(cycles.repeat(len(names))),
         "algorithm": pa.DictionaryArray.from_arrays(code, pa.array(names)),
     }
-    # All files have the same columns, so that they are one data set.
+    # All files have the same columns, so that they form one data set.
     for name in campaign.study.columns:
         none = np.full(rows, np.nan)
         columns[name] = pa.array(results.get(name, none).ravel())
     path = campaign.path(chunk)
-    # Of a campaign that had fewer cycles: all files together are one data set. Killed
-    # between, what is missing is computed again.
+    # Remove shorter files of a campaign with fewer cycles, because all files form one
+    # data set. If the process is killed in between, the cycles are computed again.
     for name in chunk.file_names(chunk.first + 1, chunk.last - 1):
         path.with_name(name).unlink(missing_ok=True)
     with open_atomic(path) as file:
@@ -299,7 +302,7 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
 
 
 def _claim(campaign: Campaign) -> None:
-    """Make the folder this study's, or raise ValueError if it is another one's."""
+    """Record this study in the folder; raise ValueError if it holds another study."""
     from slotkern import __version__
 
     make_folder(campaign.folder / "cycles")
@@ -325,7 +328,7 @@ def _claim(campaign: Campaign) -> None:
 
 
 def _difference(where: str, theirs: Any, mine: Any) -> str:
-    """Return words for the first difference between two plain values, or ''."""
+    """Describe the first difference between two plain values; '' if they are equal."""
     if isinstance(theirs, dict) and isinstance(mine, dict):
         for key in theirs | mine:
             name = f"{where}.{key}" if where else key
@@ -346,7 +349,7 @@ def _difference(where: str, theirs: Any, mine: Any) -> str:
 
 
 class _Progress:
-    """A progress bar in cycles, with rate and time left, or nothing."""
+    """A progress bar in cycles, with rate and remaining time, or no output."""
 
     def __init__(self, campaign: Campaign, *, shown: bool) -> None:
         self._bar: Any = None
@@ -386,7 +389,7 @@ class _Progress:
             self._bar.stop()
 
     def advance(self, cycles: int) -> None:
-        """Tell the bar that these many cycles are on disk."""
+        """Advance the bar by the number of cycles that were written."""
         if self._bar is not None:
             speed = self._bar.tasks[self._task].speed or 0.0
             self._bar.update(self._task, advance=cycles, rate=speed)

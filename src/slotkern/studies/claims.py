@@ -1,4 +1,8 @@
-"""What a paper says in words, and whether it comes out: ``[[claim]]``."""
+"""Claims: statements of a paper about means or medians, and whether they hold.
+
+A claim is a ``[[claim]]`` table. A comparison is decided if it is at least three
+standard errors from equality over at least six cycles; otherwise the verdict is open.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from slotkern.studies.summary import Estimate, Summary
 __all__ = ["ALONG", "AMONG", "AT", "OVER", "Verdict", "verdicts"]
 
 
-#: A mean of fewer cycles proves nothing: its error is as uncertain as itself.
+#: With fewer cycles the error of a mean is too uncertain for a decision.
 _FEWEST = 6
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the means (or medians) do what a claim says, and what more to tell.
+    """The verdict on a claim: its text, the decision, and figures in words.
 
-    `holds` is None where too little is known: see `_decided`.
+    `holds` is None if the data do not decide the claim; see `_decided`.
     """
 
     text: str
@@ -30,34 +34,35 @@ class Verdict:
     told: str = ""
 
 
-#: Claims on one algorithm among others: the sign of its lead over each of them. "like"
-#: has both signs: the metric is within a share, `within`, of that of each of them.
+#: Claims on one algorithm and others: the required signs of its difference to each.
+#: "like" has both signs: the metric is within a share, `within`, of that of each of
+#: them.
 AMONG: Mapping[str, Sequence[float]] = {
     "least": (-1.0,),
     "most": (1.0,),
     "like": (-1.0, 1.0),
 }
-#: Claims on one algorithm's mean and a number: by how much the mean fulfils it.
+#: Claims on one algorithm's mean and a number: the margin by which the mean meets them.
 AT: Mapping[str, Callable[[float, float, float], float]] = {
     "near": lambda mine, at, within: within - abs(mine - at),
     "above": lambda mine, at, within: mine - (at - within),
     "below": lambda mine, at, within: at + within - mine,
 }
-#: Claims on one algorithm's advantage over others, by one metric and by another.
+#: Claims on one algorithm's advantage over others by one metric, compared with another.
 OVER = ("gaining",)
-#: Claims on one algorithm's means along a varied value, whatever the others are.
+#: Claims on one algorithm's means along a varied value.
 ALONG = ("rising", "falling", "peak", "crossing")
 
 
 def verdicts(summary: Summary) -> list[Verdict]:
-    """Return what becomes of the study's claims, in its order."""
+    """Return the verdicts on the study's claims, in its order."""
     return [_verdict(summary, record) for record in summary.study.claims]
 
 
 def lines(settings: Sequence[Setting], along: str | None) -> list[list[Setting]]:
-    """Return the settings that differ in one varied value alone, the first by default.
+    """Group settings that differ in one varied value only, by default the first.
 
-    Each line has the order of the file.
+    Each group is in the order of the file.
     """
     path = next(iter(settings[0].values)) if along is None else along
     found: dict[str, list[Setting]] = {}
@@ -85,7 +90,7 @@ def _verdict(summary: Summary, record: Mapping[str, Any]) -> Verdict:
 def _in_each(
     summary: Summary, record: Mapping[str, Any], settings: Sequence[Setting]
 ) -> Verdict:
-    """Whether it is so in each setting of a sweep, and the one that is most against."""
+    """Decide a claim in every setting of a sweep; report the least favourable one."""
     look = _among if record["is"] in AMONG else _at
     if record["is"] in OVER:
         look = _over
@@ -108,11 +113,11 @@ def _in_each(
 def _among(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
-    """By how much it is the least or most of its rivals, and both in words."""
+    """Return the least margin over the rivals, and the means in words."""
     name, metric, among = (record[key] for key in ("algorithm", "metric", "among"))
     signs, times = AMONG[record["is"]], record.get("times", 1)
     within = record.get("within", 0) if record["is"] == "like" else 0
-    # Below (1 + within) times the other, and above (1 - within) times.
+    # Below (1 + within) times the other, and above (1 - within) times it.
     limits = [(sign, times * (1 - sign * within)) for sign in signs]
     mine = _middle(summary, record, setting, name)
     others = [_middle(summary, record, setting, other) for other in among]
@@ -143,7 +148,7 @@ def _among(
 def _at(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
-    """By how much the mean fulfils what is said of it and a number, and the mean."""
+    """Return the margin by which the mean meets the number, and the mean in words."""
     mine = _middle(summary, record, setting, record["algorithm"])
     margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
     return replace(mine, mean=margin), _told(mine)
@@ -152,7 +157,7 @@ def _at(
 def _over(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
-    """By how much more it is ahead of a rival by one metric than by the other.
+    """Return the margin between the advantages over a rival by two metrics.
 
     An advantage is one minus the ratio of the means.
     """
@@ -170,9 +175,9 @@ def _told(mean: Estimate, times: float = 1.0) -> str:
 
 
 def _decided(margin: Estimate, even: bool = True) -> bool | None:
-    """Whether a margin is positive, or with `even` zero; None where that is not sure.
+    """Return whether a margin is positive, or with `even` zero; None if undecided.
 
-    Sure is what is at least three standard errors away from zero, over cycles enough.
+    Decided margins are at least three standard errors from zero, over enough cycles.
     """
     if margin.count < _FEWEST or abs(margin.mean) < 3 * margin.error:
         return None
@@ -184,7 +189,7 @@ def _fulfilled(margin: Estimate, even: bool = True) -> bool:
 
 
 def _weight(margin: Estimate) -> float:
-    """How many standard errors a margin is: the most wrong one has the least."""
+    """Return a margin in standard errors: the least favourable one has the least."""
     if margin.mean == 0:
         return 0.0
     if margin.error > 0:
@@ -193,7 +198,7 @@ def _weight(margin: Estimate) -> float:
 
 
 def _together(answers: Iterable[bool | None]) -> bool | None:
-    """The answer to all: no if one is no, open if one is open, else yes."""
+    """Combine answers: False if one is False, None if one is open, else True."""
     given = set(answers)
     return next((answer for answer in (False, None) if answer in given), True)
 
@@ -201,7 +206,7 @@ def _together(answers: Iterable[bool | None]) -> bool | None:
 def _peak(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
 ) -> tuple[bool | None, str]:
-    """Whether the largest is where it is said to be, and where it is."""
+    """Return whether the largest mean is at the claimed place, and its place."""
     found = [_middle(summary, record, each, record["algorithm"]) for each in line]
     top = next(each for each in line if _place(record, each) == record["at"])
     rest = [each for each in line if each is not top]
@@ -213,7 +218,7 @@ def _peak(
 def _crossing(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
 ) -> tuple[bool | None, str]:
-    """Whether two metrics' curves cross once, and between which places they cross."""
+    """Return whether two metrics' curves cross exactly once, and where in words."""
     name, other = record["algorithm"], {**record, "metric": record["other"]}
     pairs = [
         [_middle(summary, each, setting, name) for each in (record, other)]
@@ -230,9 +235,9 @@ def _crossing(
 def _steady(
     summary: Summary, record: Mapping[str, Any], along: Sequence[Sequence[Setting]]
 ) -> Verdict:
-    """Whether no step goes the other way, over the same cycles; if so, the furthest.
+    """Decide a monotone trend: no step against it, and a significant total change.
 
-    And whether the whole way from end to end is more than the errors.
+    Steps are compared over the same cycles. Reports the largest step against the trend.
     """
     sign = 1 if record["is"] == "rising" else -1
 
@@ -278,7 +283,7 @@ def _step(
 def _middle(
     summary: Summary, record: Mapping[str, Any], setting: Setting, name: str
 ) -> Estimate:
-    """The mean of the record's metric, or its median if it asks for that: no error."""
+    """Return the mean of the record's metric, or its median (with error 0)."""
     if record.get("of") != "median":
         return summary.estimate(setting, name, record["metric"])
     median = summary.median(setting, name, record["metric"])

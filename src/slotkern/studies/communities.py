@@ -1,10 +1,10 @@
-"""Communities of schedulers: one workload a cycle, under every scenario.
+"""The experiment "community": one workload per cycle, simulated under every scenario.
 
-The experiment of "Exploring decentralized dynamic scheduling for grids and clouds using
-the community-aware scheduling algorithm" (Huang et al. 2011), section 5.
-``[environment]`` holds parameters of `generate_community`, or names a trace and holds
-those of `community_from_trace`; ``[algorithms]`` the scenarios. All scenarios of a
-cycle have the same jobs and nodes.
+It is that of "Exploring decentralized dynamic scheduling for grids and clouds using the
+community-aware scheduling algorithm" (Huang et al. 2011), section 5. ``[environment]``
+holds parameters of `generate_community`, or names a trace and holds those of
+`community_from_trace`; ``[algorithms]`` holds the scenarios. All scenarios of a cycle
+have the same jobs and nodes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _METRICS = {
 
 
 class CommunityExperiment(Experiment):
-    """Every scenario on the same random workload."""
+    """All scenarios on the same random workload."""
 
     pictures: ClassVar = ("states", "flow")
 
@@ -109,14 +109,14 @@ class CommunityExperiment(Experiment):
         return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a metric."""
+        """Return the description of a metric."""
         return _METRICS[name]
 
     def draw(self, kind: str, study: Study, record: Mapping[str, Any]) -> Any:
-        """Return job states over time, or who runs whose jobs.
+        """Draw job states over time, or the flow of jobs between nodes.
 
-        Of the kind "states": a panel for each of the algorithms, a thin line for each
-        cycle up to the one named, and their mean; of the kind "flow": of one cycle.
+        The kind "states" has a panel for each algorithm, a thin line for each cycle up
+        to the named one, and their mean; the kind "flow" shows one cycle.
         """
         from slotkern.plotting.communities import plot_flow, plot_states
 
@@ -143,17 +143,17 @@ class CommunityExperiment(Experiment):
 
 @dataclass(frozen=True)
 class _Run:
-    """What an algorithm does: a scenario, and which jobs its times are of."""
+    """The parsed options of an algorithm: a scenario, and the jobs that it reports."""
 
     where: str
-    key: str  # the same for those who share a simulation
+    key: str  # equal for algorithms with the same simulation
     scenario: Independent | Centralized | Community
     policy: str
     common: bool
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> _Run:
-        """Return what a file says about an algorithm, checked."""
+        """Parse and check the options of an algorithm."""
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         common = as_flag(f"{where}.common", entry.pop("common", False))
         key = repr(sorted(entry.items()))
@@ -169,7 +169,7 @@ class _Run:
         return cls(where, key, scenario, policy, common)
 
     def check(self, nodes: int) -> None:
-        """Raise ValueError for a scenario that a grid of so many nodes cannot have."""
+        """Raise ValueError if a grid of this many nodes does not allow the scenario."""
         try:
             self.scenario.options(nodes, 0)
         except (TypeError, ValueError) as error:
@@ -190,7 +190,7 @@ def workload_of_cycle(setting: Setting, cycle: int) -> CommunityWorkload:
 def _simulated(
     setting: Setting, runs: list[_Run], cycle: int
 ) -> dict[str, CommunityRun]:
-    """Return the different simulations of a cycle."""
+    """Run each distinct simulation of a cycle once."""
     jobs, nodes = workload_of_cycle(setting, cycle)
     seed = _seed(setting, cycle)
     return {

@@ -1,8 +1,8 @@
-"""The cycle, the papers' experiment: one environment, every search on it, its metrics.
+"""The experiment "cycle" of the papers: several searches on one environment per cycle.
 
-``[environment]`` holds parameters of `generate_environment`, or a trace, of which each
-cycle looks at the free slots of another span; ``[job]`` the fields of `Request` and the
-window's shape, ``[algorithms]`` the searches.
+``[environment]`` holds parameters of `generate_environment`, or a trace, from which
+each cycle takes the free slots of another time span; ``[job]`` holds the fields of
+`Request` and the window's shape; ``[algorithms]`` holds the searches.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ _ENVIRONMENT_KEYS = tuple(
 )
 _SEARCH_KEYS = ("criterion", "method", "alternatives", "twin", "options")
 _METHODS = ("exact", "lite", "published", "published-lite")
-#: What `find_window` takes and no other key says; the cycle gives the seed.
+#: Options of `find_window` without keys of their own; the seed is the cycle's number.
 _OPTIONS = tuple(
     name
     for name, parameter in inspect.signature(sk.find_window).parameters.items()
     if parameter.kind is parameter.KEYWORD_ONLY
     and name not in ("shape", "method", "seed")
 )
-#: Which metric a built-in criterion optimizes, where the names differ.
+#: The metric that a built-in criterion optimizes, if the names differ.
 _METRIC_OF = {"first": "start", "dependable": "nearest", "coordinated": "farthest"}
 
 
 class Cycle(Experiment):
-    """Every search on the same random environment."""
+    """All searches of a cycle on the same random environment."""
 
     pictures: ClassVar = ("gantt", "neighbours", "utilization")
     timed: ClassVar = True
@@ -89,13 +89,13 @@ class Cycle(Experiment):
                 raise ValueError(f"job.{key}: is missing")
         try:
             request = request_of(setting)
-            sk.find_window(none, request)  # looks at the request's filter
+            sk.find_window(none, request)  # checks the request's filter
         except (TypeError, ValueError) as error:
             raise ValueError(f"job: {error}") from None
         algorithms = tuple(map(_complete, setting.algorithms))
         for algorithm in algorithms:
             search = Search.of(algorithm)
-            if algorithm.published:  # that one would compile
+            if algorithm.published:  # avoid its compilation
                 method = "lite" if search.method == "published-lite" else "exact"
                 search = replace(search, method=method)
             search(none, request, shape_of(setting), 0)
@@ -107,9 +107,9 @@ class Cycle(Experiment):
         )
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
-        """Return the counts and metrics of the cycles, NaN where nothing was found.
+        """Return the counts and metrics of the cycles, NaN if nothing was found.
 
-        Over several alternatives a metric is that of the one best by it.
+        For several alternatives each metric is that of the best one by this metric.
         """
         chosen = [metric_of(name) for name in setting.metrics if name not in COUNTS]
         shape = (last - first, len(setting.algorithms))
@@ -139,14 +139,14 @@ class Cycle(Experiment):
         return results
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a count, a metric or an extra column."""
+        """Return the description of a count, a metric or an extra column."""
         return COUNTS.get(name) or metric_of(name)
 
     def draw(self, kind: str, study: Study, record: Mapping[str, Any]) -> Any:
-        """Return the chart of one cycle, with the windows of some algorithms.
+        """Draw the chart of one cycle, with the windows of some algorithms.
 
-        Of the kind "neighbours": of their nodes alone, with the times to the tasks
-        beside each part.
+        The kind "neighbours" shows the nodes of the windows only, with the times to the
+        tasks before and after each part.
         """
         from slotkern.plotting.gantt import plot_gantt
         from slotkern.plotting.neighbours import plot_neighbours
@@ -184,18 +184,18 @@ class Cycle(Experiment):
 
 @dataclass(frozen=True)
 class Search:
-    """What an algorithm of this experiment does.
+    """The search that an algorithm of this experiment makes.
 
     Attributes
     ----------
     name : str
-        The algorithm's.
+        The name of the algorithm.
     criterion, method, options
-        What `find_window` is called with. With `alternatives`, `find_alternatives` is
-        called instead, and each metric is taken from the alternative best by it.
+        Arguments of `find_window`. With `alternatives`, `find_alternatives` is called
+        instead, and each metric is that of the best alternative by this metric.
     twin : bool
         Whether the paper's algorithm (``method="published"`` or, for Lite,
-        ``"published-lite"``) also runs, on the first cycles, as ``NAME.published``.
+        ``"published-lite"``) also runs on the first cycles, as ``NAME.published``.
     """
 
     name: str
@@ -207,7 +207,7 @@ class Search:
 
     @classmethod
     def of(cls, algorithm: Algorithm) -> Search:
-        """Return what a file says about an algorithm, checked."""
+        """Make the search of an algorithm from its options, checked."""
         where, entry = f"algorithms.{algorithm.name}", algorithm.options
         only_keys(where, entry, _SEARCH_KEYS)
         method = one_of(f"{where}.method", entry.get("method", "exact"), _METHODS)
@@ -224,12 +224,12 @@ class Search:
         return cls(algorithm.name, criterion, method, alternatives, twin, dict(options))
 
     def __call__(self, slots: Any, request: sk.Request, shape: str, cycle: int) -> Any:
-        """Return what it finds: a Window, None, or (with `alternatives`) Alternatives.
+        """Run the search; returns a Window, None, or Alternatives if it asks for them.
 
         Raises
         ------
         ValueError
-            If the search does not take the criterion, the method or an option.
+            If the search does not accept the criterion, the method or an option.
         """
         where = f"algorithms.{self.name}"
         criterion: Any = self.criterion
@@ -246,7 +246,7 @@ class Search:
 
 
 def _complete(algorithm: Algorithm) -> Algorithm:
-    """Return an algorithm with what its search says about it."""
+    """Fill in the fields of an algorithm that follow from its search."""
     search = Search.of(algorithm)
     return replace(
         algorithm,
@@ -257,7 +257,7 @@ def _complete(algorithm: Algorithm) -> Algorithm:
 
 
 def published_form(algorithm: Algorithm) -> Algorithm:
-    """Return the paper's own algorithm for the purpose of another one."""
+    """Return the paper's own version of an algorithm."""
     lite = algorithm.options.get("method") == "lite"
     method = "published-lite" if lite else "published"
     return Algorithm(
@@ -290,9 +290,9 @@ def shape_of(setting: Setting) -> str:
 def windows_of_cycle(
     setting: Setting, algorithms: Sequence[Algorithm], cycle: int
 ) -> tuple[Environment, list[Any]]:
-    """Return one cycle's environment and what each algorithm finds in it.
+    """Return one cycle's environment and the result of each algorithm in it.
 
-    That is a Window, Alternatives (with `alternatives`), or None.
+    A result is a Window, Alternatives (with `alternatives`), or None.
     """
     return _found(setting, [Search.of(each) for each in algorithms], cycle)
 
@@ -302,7 +302,7 @@ def _found(
 ) -> tuple[Environment, list[Any]]:
     environment = environment_of(setting, cycle)
     request, shape = request_of(setting), shape_of(setting)
-    # Columns prepared once serve several searches; for one they cost more than that.
+    # Preparing the slots pays off for several searches only.
     slots: Any = environment.slots
     if len(searches) > 1:
         slots = sk.SlotPool(slots)
@@ -310,15 +310,15 @@ def _found(
 
 
 def count_windows(found: Any) -> int:
-    """Return how many windows were found."""
+    """Return the number of windows found."""
     return 1 if isinstance(found, sk.Window) else len(found or ())
 
 
 def complete_environment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the preset's parameters as plain data, overlaid with the given ones.
+    """Return the preset's parameters as plain data, overridden by the given ones.
 
-    A law of performance that gives both its ends is of real numbers unless it says
-    ``integer = true``, as in `generate_environment`, whatever the preset's is.
+    A law of performance with both ends given draws real numbers unless it has
+    ``integer = true``, as in `generate_environment`, regardless of the preset.
     """
     only_keys("environment", given, _ENVIRONMENT_KEYS)
     preset = one_of("environment.preset", given.get("preset", "aep"), PRESETS)
@@ -332,7 +332,7 @@ def complete_environment(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return laws as tables and tuples as lists, as a TOML file would hold them."""
+    """Convert laws to tables and tuples to lists, as in a TOML file."""
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""Experiments: what turns a setting and a range of cycles into columns.
+"""Experiments: classes that turn a setting and a range of cycles into columns.
 
-The machine of studies (files, settings, campaigns, summaries, reports) knows no more of
-an experiment than `Experiment` says. `EXPERIMENTS` names those that come with slotkern;
-any other object that has `check` and `run` is named ``module:object``.
+The other modules of studies (files, settings, campaigns, summaries, reports) use only
+the interface `Experiment`. `EXPERIMENTS` names the experiments of slotkern; any other
+object with `check` and `run` is named ``module:object``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Metric:
-    """What a column says; `shared` where all algorithms of a cycle have the same."""
+    """The description of a column; `shared` if all algorithms have the same values."""
 
     name: str
     label: str = ""
@@ -55,24 +55,24 @@ class Metric:
 
 
 class Experiment:
-    """What turns a setting and a range of cycles into columns.
+    """The interface of experiments: a setting and a range of cycles give columns.
 
-    An experiment of one's own needs `check` and `run` alone, and may be any object that
-    has them.
+    A user's experiment needs only `check` and `run`, and may be any object that has
+    them.
     """
 
-    #: The kinds of pictures of its own that ``[[figure]]`` may ask for.
+    #: The additional kinds of plots that ``[[figure]]`` may name.
     pictures: ClassVar[tuple[str, ...]] = ()
-    #: Whether ``[[timing]]`` can measure its searches.
+    #: True if ``[[timing]]`` can time its searches.
     timed: ClassVar[bool] = False
 
     def check(self, setting: Setting) -> Setting:
-        """Return the setting with what it leaves out filled in.
+        """Return the setting with default values filled in.
 
         Raises
         ------
         ValueError
-            If no cycle of it can run: the message begins with the key in the file.
+            If no cycle of it can run; the message begins with the key in the file.
         """
         return setting
 
@@ -83,29 +83,29 @@ class Experiment:
         -------
         dict
             For each of ``setting.metrics`` an array of shape (cycles,) or (cycles,
-            algorithms), NaN where there is no value. They depend on the setting and
-            the numbers of the cycles alone, however these are divided into ranges.
+            algorithms), NaN for missing values. The values depend only on the setting
+            and the number of the cycle, not on the division into ranges.
         """
         raise NotImplementedError
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a metric."""
+        """Return the description of a metric."""
         return Metric(name, name.replace("_", " "))
 
     def draw(self, kind: str, study: Study, record: Mapping[str, Any]) -> Any:
-        """Return the matplotlib figure of one of `pictures`, as its record says."""
+        """Draw one of `pictures` with a record's options as a matplotlib figure."""
         raise NotImplementedError
 
     def rehearse(self, setting: Setting) -> None:
         """Raise ValueError for a published algorithm that does not exist.
 
-        Called before a campaign of published algorithms; `check`, which must be
-        quick, need not find that out.
+        Called before a campaign with published algorithms. `check` must be fast and may
+        omit this test.
         """
 
 
 class _Own(Experiment):
-    """An object of the user's that has `check` and `run`, and no more."""
+    """An adapter for a user's object that has `check` and `run` only."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -126,7 +126,7 @@ def experiment_of(name: str) -> Experiment:
     Raises
     ------
     ValueError
-        If there is none.
+            If there is no such experiment.
     """
     if name not in EXPERIMENTS and ":" not in name:
         known = ", ".join(EXPERIMENTS)
@@ -148,9 +148,9 @@ def columns_of(
     last: int,
     cycle: Callable[[int], Iterable[Mapping[str, float]]],
 ) -> Columns:
-    """Return the columns of cycles, each of which gives a record an algorithm.
+    """Collect the columns of cycles from one record per cycle and algorithm.
 
-    What a record does not name is NaN.
+    Metrics that a record does not contain are NaN.
     """
     shape = (last - first, len(setting.algorithms))
     columns = {name: np.full(shape, np.nan) for name in setting.metrics}
@@ -162,12 +162,12 @@ def columns_of(
 
 
 def describe(study: Study, metric: str) -> Metric:
-    """Return what the study's experiment knows of a metric."""
+    """Return the description of a metric by the study's experiment."""
     return experiment_of(study.experiment).metric(metric)
 
 
 def named_object(where: str, name: str) -> Any:
-    """Return what ``module:object`` names; ValueError begins with `where`."""
+    """Import the object named ``module:object``; ValueError begins with `where`."""
     module, _, path = name.partition(":")
     try:
         found: Any = import_module(module)
@@ -177,7 +177,7 @@ def named_object(where: str, name: str) -> Any:
         if error.name in EXTRAS:
             raise
         raise ValueError(f"{where}: {name!r}: {error}") from None
-    except Exception as error:  # whatever the user's module does when it is loaded
+    except Exception as error:  # the user's module may raise anything when imported
         words = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(f"{where}: {name!r}: {words}") from error
     return found
@@ -189,7 +189,7 @@ def compute(setting: Setting, first: int, last: int) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ValueError
-        If the experiment leaves a column out, or one has another shape.
+            If the experiment omits a column, or a column has another shape.
     """
     columns = experiment_of(setting.experiment).run(setting, first, last)
     shape = last - first, len(setting.algorithms)

@@ -1,4 +1,4 @@
-"""Values of a TOML file, checked: an error names the key and the value."""
+"""Checks of values from a TOML file; errors name the key and the value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
-    """Raise ValueError for a key that means nothing here."""
+    """Raise ValueError for a key that is not known."""
     known = tuple(known)
     for key in table:
         if key not in known:
@@ -35,7 +35,7 @@ def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> Non
 
 
 def one_of(where: str, value: Any, known: Iterable[str]) -> str:
-    """Return a string that is one of the known ones."""
+    """Return a string if it is one of the known ones."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{where}: {_shown(value)} is not one of {', '.join(known)}")
     return value
@@ -44,7 +44,7 @@ def one_of(where: str, value: Any, known: Iterable[str]) -> str:
 def as_records(
     key: str, data: Mapping[str, Any], known: Iterable[str]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tables of ``[[key]]``."""
+    """Return the tables of ``[[key]]``, with their keys checked."""
     records = data.get(key, [])
     if not isinstance(records, list):
         raise ValueError(f"{key}: write it as [[{key}]]")
@@ -55,21 +55,21 @@ def as_records(
 
 
 def as_table(where: str, value: Any) -> Mapping[str, Any]:
-    """Return a table."""
+    """Return a value if it is a table."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}: {_not_a('table', value)}")
     return value
 
 
 def as_text(where: str, value: Any) -> str:
-    """Return a string of one line, not empty."""
+    """Return a value if it is a non-empty string of one line."""
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise ValueError(f"{where}: {_not_a('line of text', value)}")
     return value
 
 
 def as_name(where: str, value: Any, more: str = "") -> str:
-    """Return a string of letters, digits, '_' and what else is allowed inside."""
+    """Return a string of letters, digits, '_' and, after the first, those of `more`."""
     letters = f"A-Za-z0-9_{re.escape(more)}"
     if not re.fullmatch(f"[A-Za-z0-9_][{letters}]*", as_text(where, value)):
         allowed = " and ".join(f"'{letter}'" for letter in ("_", *more))
@@ -78,14 +78,14 @@ def as_name(where: str, value: Any, more: str = "") -> str:
 
 
 def as_list(where: str, value: Any) -> list[Any]:
-    """Return a list, not empty."""
+    """Return a value if it is a non-empty list."""
     if not isinstance(value, list) or not value:
         raise ValueError(f"{where}: {_not_a('list of values', value)}")
     return value
 
 
 def as_texts(where: str, value: Any) -> list[str]:
-    """Return a list of different strings, not empty."""
+    """Return a value if it is a non-empty list of different strings."""
     found = [as_text(where, part) for part in as_list(where, value)]
     for part in found:
         if found.count(part) > 1:
@@ -94,7 +94,7 @@ def as_texts(where: str, value: Any) -> list[str]:
 
 
 def as_flag(where: str, value: Any) -> bool:
-    """Return true or false."""
+    """Return a value if it is a boolean."""
     if not isinstance(value, bool):
         raise ValueError(f"{where}: {_shown(value)} is not true or false")
     return value
@@ -103,7 +103,7 @@ def as_flag(where: str, value: Any) -> bool:
 def as_count(
     where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
 ) -> int:
-    """Return an integer that is not less than `least` and not more than `most`."""
+    """Return an integer if it is within [least, most]; None: no upper limit."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{where}: {_shown(value)} is not an integer >= {least}")
     if most is not None and value > most:
@@ -115,12 +115,12 @@ def as_number(where: str, value: Any, **limits: Any) -> float:
     """Return a number within limits; see `slotkern.checks.number`."""
     try:
         return checks.number(where, value, **limits)
-    except TypeError as error:  # a file holds values, of whatever type
+    except TypeError as error:  # a wrong type in a file is a wrong value
         raise ValueError(str(error)) from None
 
 
 def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the values of `over`, tables within tables merged."""
+    """Return `base` overridden by the values of `over`; nested tables are merged."""
     merged = dict(base)
     for key, value in over.items():
         under = merged.get(key)
@@ -134,6 +134,6 @@ def _not_a(what: str, value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a line of text that is not too long."""
+    """Format a value as one line of at most 60 letters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""The figures of a study: bars, curves, and the Gantt charts of one cycle."""
+"""The figures of a study: bars, curves along a sweep, and plots of the experiment."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from slotkern.studies.times import Timing
 __all__ = ["draw_figures", "draw_times"]
 
 _BAR, _MARK = "#7f9fc6", "#c0392b"
-#: The errors in the legend, and on bars.
+#: Style and legend of error bars.
 _ERRORS: dict[str, Any] = {
     **{"fmt": "none", "ecolor": "black", "elinewidth": 1, "capsize": 3},
     "label": "two standard errors",
 }
-#: Algorithms differ by colour, what else is varied by the lines.
+#: Line styles of the second varied parameter; colours distinguish algorithms.
 _LINES = ("-", "--", ":", "-.")
-#: Inches of an entry of a legend beside its words.
+#: Width of a legend entry without its text, in inches.
 _HANDLE = 0.55
-#: So many values along an axis stand there themselves.
+#: The largest number of values that are all labelled on an axis.
 _TICKS = 8
-#: So many letters of a word along an axis stand in a line, and so many in all upright.
+#: The number of letters per line of a tick label; if all labels together are longer,
+#: they are rotated.
 _WORDS = 24
 
 #: Published values by setting and algorithm, and whether the paper prints them.
@@ -50,12 +51,12 @@ def draw_figures(
 ) -> list[Path]:
     """Draw the study's figures into the campaign's folder.
 
-    A study that names no figures gets one for each sweep, with all its metrics.
+    A study without figures gets one for each sweep, with all its metrics.
 
     Returns
     -------
     list of Path
-        The files.
+        The files written.
     """
 
     def draw(record: Mapping[str, Any]) -> Any:
@@ -81,16 +82,16 @@ def draw_times(
     Parameters
     ----------
     study : Study
-        Whose ``[[figure]]`` tables of the kind ``times`` are drawn.
+        The study; its ``[[figure]]`` tables of the kind ``times`` are drawn.
     times : list of list of Timing
-        What `measure_times` returned for it.
+        The result of `measure_times` for it.
     folder : Path
-        Made if it is not there.
+        The output folder; created if missing.
 
     Returns
     -------
     list of Path
-        The files.
+        The files written.
     """
     records = [record for record in study.figures if record.get("kind") == "times"]
     make_folder(folder)
@@ -107,7 +108,7 @@ def _save(
     folder: Path,
     formats: Sequence[str],
 ) -> list[Path]:
-    """Draw each figure in the style of all, and write it; return the files."""
+    """Draw each figure in the common style and save it; returns the files."""
     with extra():
         from matplotlib import rc_context
 
@@ -145,7 +146,7 @@ def _default(summary: Summary) -> list[Mapping[str, Any]]:
 
 
 def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
-    """Return a figure with one panel for each metric: bars, or curves along a sweep."""
+    """Draw a figure with one panel per metric: bars, or curves along a sweep."""
     settings = summary.study.sweep_of(record)
     names = record.get("algorithms") or [a.name for a in settings[0].algorithms]
     metrics = record["metrics"]
@@ -175,7 +176,7 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
             )
     if together:
         if not set(metrics) & set(record.get("zoom", ())):
-            panels[0].autoscale(axis="y")  # over all curves, not the first alone
+            panels[0].autoscale(axis="y")  # over all curves, not only the first
             panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))
         units = dict.fromkeys(describe(summary.study, m).unit for m in metrics)
         panels[0].set_ylabel(escape_label(", ".join(filter(None, units))))
@@ -186,7 +187,7 @@ def _numbers(record: Mapping[str, Any], summary: Summary) -> Any:
 def _panels(
     record: Mapping[str, Any], study: Study, count: int, columns: int = 3
 ) -> tuple[Any, list[Any]]:
-    """Return a figure with its title and this many panels, at most `columns` a row."""
+    """Make a figure with its title and this many panels, at most `columns` per row."""
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = new_figure(1.2 + 3.4 * columns, 0.9 + 3.0 * rows, dpi=150)
@@ -201,7 +202,8 @@ def _panels(
 def _marks(rows: Sequence[Comparison], more_is_better: bool) -> Marks:
     """Return published values by setting and algorithm, and whether they are printed.
 
-    Those that are not follow from a printed advantage over another algorithm.
+    Values that are not printed are derived from a printed advantage over another
+    algorithm.
     """
     marks: Marks = {}
     for row in rows:
@@ -242,7 +244,7 @@ def _bars(
     labels = {a.name: escape_label(a.label) for a in setting.algorithms}
     got = [summary.estimate(setting, name, metric) for name in names]
     ran = {n: e.count + e.missing for n, e in zip(names, got, strict=True)}
-    for name, cycles in ran.items():  # the papers' algorithms run on the first only
+    for name, cycles in ran.items():  # published algorithms ran on the first cycles
         if cycles < max(ran.values()):
             labels[name] += f"\n{cycles:,} cycles"
     at = range(len(names))
@@ -257,10 +259,10 @@ def _bars(
         if not estimate.count:
             continue
         mark, _ = marks.get((setting.name, name), (tip, True))
-        # The number stands above the bar, and above a diamond that would cover it.
+        # Put the number above the bar, or above a diamond that would cover it.
         covered = tip - 0.03 * tallest <= mark <= tip + 0.1 * tallest
         panel.annotate(
-            # What is nothing beside the other bars may be rounding.
+            # A value that is tiny beside the other bars may be a rounding error.
             f"{estimate.mean:.4g}" if abs(estimate.mean) >= 1e-3 * tallest else "0",
             (x, mark if covered else tip),
             (0, 5),
@@ -284,10 +286,10 @@ def _curves(
     record: Mapping[str, Any],
     first: int | None,
 ) -> None:
-    """Draw curves along the sweep's first parameter: one per rest and algorithm.
+    """Draw curves along the sweep's first parameter, one per remaining combination.
 
-    `first` is the colour of the first curve of a panel that several metrics share, or
-    None; the metric is then named in the legend.
+    `first` is the colour of the first curve if several metrics share the panel (the
+    legend then names the metric); otherwise None.
     """
     labels = {a.name: a.label for a in settings[0].algorithms}
     called = short_names(settings[0].values)
@@ -326,7 +328,7 @@ def _curves(
 
 
 def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[float]:
-    """Return where the settings lie along their first parameter; label the axis.
+    """Return the settings' positions along their first parameter; label the axis.
 
     Numbers are divided by `divide`.
     """
@@ -364,7 +366,7 @@ def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[f
 def _times(
     record: Mapping[str, Any], study: Study, times: Sequence[Sequence[Timing]]
 ) -> Any:
-    """Return a figure of the times along a sweep: published, and on this machine."""
+    """Draw the times along a sweep: published, and on this machine."""
     settings = study.sweep_of(record)
     timings = next(table for table in times if table[0].setting is settings[0])
     whole = [timing for timing in timings if not timing.per_alternative]
@@ -383,7 +385,7 @@ def _times(
         x = dict(where)
         for index, (label, curve) in enumerate(points.items()):
             style: dict[str, Any] = {"marker": "o", "ms": 4, "color": f"C{index}"}
-            # Through the gaps one sees a curve that lies below.
+            # The gaps of the dashes show a curve that lies below.
             style |= {"linestyle": _LINES[index % 2], "label": escape_label(label)}
             along = [x[name] for name in curve]
             for panel in (log,) if label == apart else (linear, log):
@@ -408,7 +410,7 @@ def _times(
 def _times_by_label(
     timings: Sequence[Timing], took: Sequence[float]
 ) -> dict[str, dict[str, float]]:
-    """Return the known times (ms) by search, then by the setting's name."""
+    """Return the measured times (ms) by search, then by the setting's name."""
     points: dict[str, dict[str, float]] = {}
     for timing, ms in zip(timings, took, strict=True):
         at = points.setdefault(timing.label, {})
@@ -418,7 +420,7 @@ def _times_by_label(
 
 
 def _apart(points: Mapping[str, Mapping[str, float]]) -> str | None:
-    """Return the search beside which all others would lie on a linear axis's zero."""
+    """Return the search that is so slow that a linear axis would flatten the others."""
     tops = sorted((max(v.values()), label) for label, v in points.items() if v)
     if len(tops) < 2 or tops[-1][0] < 5 * tops[-2][0]:
         return None
@@ -426,7 +428,7 @@ def _apart(points: Mapping[str, Mapping[str, float]]) -> str | None:
 
 
 def _log_ticks(places: Sequence[float]) -> list[float]:
-    """Return the places whose labels do not overlap on a logarithmic axis."""
+    """Return the values whose labels do not overlap on a logarithmic axis."""
     least = 0.12 * math.log(places[-1] / places[0])
     kept = [places[-1]]
     for place in reversed(places[:-1]):
@@ -456,7 +458,7 @@ def _draw_powers(
 
 
 def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
-    """Explain everything once, below the panels."""
+    """Add one legend for all panels, below them."""
     handles: dict[str, Any] = {}
     for panel in panels:
         found = zip(*panel.get_legend_handles_labels(), strict=True)
@@ -467,12 +469,12 @@ def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
     rows = math.ceil(len(handles) / min(fit, 2 * len(panels) + 1))
     columns = math.ceil(len(handles) / rows) if handles else 1
     where = {"loc": "outside lower center", "ncols": columns, "fontsize": font}
-    where["handlelength"] = 3  # dashes show
+    where["handlelength"] = 3  # long enough for dashes
     figure.legend(handles.values(), handles.keys(), **where)
 
 
 def _axis_label(metric: Metric) -> str:
     """Return the metric's name with its unit."""
-    break_ = "\n" if len(metric.label) > 20 else " "  # the axis is not that tall
+    break_ = "\n" if len(metric.label) > 20 else " "  # fit the height of the axis
     told = f"{metric.label}{break_}({metric.unit})" if metric.unit else metric.label
     return escape_label(told)

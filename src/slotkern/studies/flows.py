@@ -1,7 +1,7 @@
-"""Flows of jobs: one section of a trace a cycle, replayed under every policy.
+"""The experiment "flow": a section of a trace per cycle, replayed under every policy.
 
-``[environment]`` names the trace, says what a cycle takes of it, and holds options of
-`replay`, ``[algorithms]`` the policies. Each section begins with an empty machine.
+``[environment]`` names the trace, the selection of a cycle's jobs, and options of
+`replay`; ``[algorithms]`` holds the policies. Each section begins on an empty machine.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from slotkern.traces.read import Trace
 
 __all__ = ["FLOW", "flow_of_cycle", "sections"]
 
-#: What `replay` is told.
+#: Keys that are passed to `replay`.
 _OPTIONS = ("cluster", "load", "more_processors", "estimates", "overrun", "width")
 _KEYS = ("trace", "clean", "draw", "days", *_OPTIONS)
-#: The sections of the trace one after the other; or weeks drawn with replacement.
+#: Consecutive sections of the trace, or weeks sampled with replacement.
 _DRAWS = ("sections", "weeks")
 _SECONDS = "s"
 _METRICS = {
@@ -71,10 +71,10 @@ _METRICS = {
 
 
 class Flow(Experiment):
-    """Every policy on the same section of a trace."""
+    """All policies on the same section of a trace."""
 
     def check(self, setting: Setting) -> Setting:
-        """Return the setting with the trace's digest, and what a cycle takes of it."""
+        """Return the setting with the trace's digest and the selection's defaults."""
         given = setting.environment
         only_keys("environment", given, _KEYS)
         only_keys("job", setting.job, ())
@@ -100,7 +100,7 @@ class Flow(Experiment):
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
-        """Return the metrics of each section's replays.
+        """Return the metrics of the replays of each section.
 
         Raises
         ------
@@ -118,14 +118,14 @@ class Flow(Experiment):
         return columns_of(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a metric."""
+        """Return the description of a metric."""
         return _METRICS[name]
 
 
 def sections(trace: Trace, days: float) -> NDArray[np.int64]:
-    """Return the section of each job: so many days from the first submission.
+    """Return the section of each job: the number of `days` since the first submission.
 
-    Jobs whose submission is unknown are in section -1.
+    Jobs with unknown submission are in section -1.
     """
     submit = trace.jobs["submit"]
     known = submit >= 0
@@ -168,7 +168,7 @@ def _options(setting: Setting) -> Mapping[str, Any]:
 def _policy(
     algorithm: Algorithm,
 ) -> str | QueuePolicy | WindowPolicy | CyclePolicy:
-    """Return the policy that an algorithm names: of `POLICIES`, or the user's own."""
+    """Return the policy that an algorithm names: one of `POLICIES`, or the user's."""
     where = f"algorithms.{algorithm.name}"
     only_keys(where, algorithm.options, ("policy",))
     name = as_text(f"{where}.policy", algorithm.options.get("policy"))

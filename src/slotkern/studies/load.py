@@ -1,6 +1,6 @@
-"""Reading studies: TOML files, every key and value of which is checked.
+"""Reading studies from TOML files; every key and value is checked.
 
-The papers' studies (``papers/*.toml``) and a user's own are files of one format.
+The papers' studies (``papers/*.toml``) and users' studies have the same format.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from slotkern.studies.study import FORMATS, Algorithm, Setting, Study
 
 __all__ = ["as_formats", "load_study"]
 
-_ALGORITHM_KEYS = ("label", "beside")  # the rest is for the experiment
-#: What an experiment understands, and a sweep may lay over.
+_ALGORITHM_KEYS = ("label", "beside")  # other keys belong to the experiment
+#: Tables that the experiment interprets, and that a sweep may override.
 _TABLES = ("environment", "job")
 _SWEEP_KEYS = ("name", "share", "algorithms", "metrics", *_TABLES, "grid")
 _COMPARE_KEYS = ("metric", "sweep", "published", "against", "best", "worst", "ratio")
@@ -75,12 +75,12 @@ _STUDY_KEYS = (
     "formats",
 )
 _REMARKS = ("unmatched", "contradiction", "note")
-#: What any study can draw; an experiment has pictures of its own.
+#: The kinds of figures of all studies; an experiment adds its own.
 _FIGURES = ("numbers", "times")
 
 
 def load_study(source: str | Path, *, seed: int | None = None) -> Study:
-    """Return one of the papers' studies by name, or a study read from a TOML file.
+    """Load one of the papers' studies by name, or a study from a TOML file.
 
     Parameters
     ----------
@@ -88,17 +88,17 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
         "aep", "square", "placement", "vo", "slicing", "casa", or the path of a TOML
         file (docs/studies.md explains its keys).
     seed : int, optional
-        Replaces the study's seed.
+        Seed in place of the study's own.
 
     Returns
     -------
     Study
-        The study, every key and value of it checked.
+        The study, with every key and value checked.
 
     Raises
     ------
     ValueError
-        For an unknown key or an impossible value; the message names file and key.
+        For an unknown key or an invalid value; the message names file and key.
     OSError
         If the file cannot be read.
 
@@ -120,12 +120,12 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
         if seed is not None:
             data["seed"] = seed
         return _study(data)
-    except ValueError as error:  # TOMLDecodeError is one
+    except ValueError as error:  # includes TOMLDecodeError
         raise Fault(str(error)).error(str(source), str) from None
 
 
 def _study(data: dict[str, Any]) -> Study:
-    """Return the study that `data` describes; ValueError names the wrong key."""
+    """Make the study that `data` describes; ValueError names the wrong key."""
     only_keys("", data, _STUDY_KEYS)
     name = as_name("name", data.get("name"), "-")
     experiment = as_text("experiment", data.get("experiment", "cycle"))
@@ -177,11 +177,11 @@ def _study(data: dict[str, Any]) -> Study:
     return study
 
 
-# --- what is run ------------------------------------------------------------------
+# --- settings and algorithms ------------------------------------------------------
 
 
 def _settings(data: Mapping[str, Any], base: Setting) -> Iterator[Setting]:
-    """Yield the settings of every sweep; without ``[[sweep]]``, of the one grid."""
+    """Yield the settings of every sweep; without ``[[sweep]]``, of the only grid."""
     if "sweep" in data and "grid" in data:
         raise ValueError("grid: belongs inside [[sweep]] when there are sweeps")
     sweeps = as_records("sweep", data, _SWEEP_KEYS) or (
@@ -232,7 +232,7 @@ def _setting(
     environment: Mapping[str, Any],
     job: Mapping[str, Any],
 ) -> Setting:
-    """Return a setting with its sweep's tables and varied values, checked."""
+    """Apply a sweep's tables and the varied values to a setting, and check it."""
     tables: dict[str, Any] = {
         "environment": overlaid(setting.environment, environment),
         "job": overlaid(setting.job, job),
@@ -265,7 +265,7 @@ def _setting(
 def _flat(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of an algorithm of a user's experiment.
 
-    They may be written beside `label`, or in a table ``options``.
+    They are given beside `label`, or in a table ``options``.
     """
     where = f"algorithms.{name}.options"
     inner = as_table(where, options.pop("options", {}))
@@ -278,7 +278,7 @@ def _flat(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _algorithms(table: Mapping[str, Any]) -> tuple[Algorithm, ...]:
-    """Return the algorithms."""
+    """Make the algorithms of a study."""
     algorithms = []
     for name, entry in table.items():
         where = f"algorithms.{name}"
@@ -302,7 +302,7 @@ def _algorithms(table: Mapping[str, Any]) -> tuple[Algorithm, ...]:
 
 
 def _leaves(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield (path, values) for every list in nested tables."""
+    """Yield the dotted path and the values of every list in nested tables."""
     for key, value in table.items():
         path = f"{where}.{key}"
         if where == "grid":
@@ -330,15 +330,15 @@ def _put(tables: dict[str, Any], path: str, value: Any) -> None:
 
 
 def as_formats(where: str, value: Any) -> tuple[str, ...]:
-    """Return formats of a report."""
+    """Return the formats of a report, checked."""
     return tuple(one_of(where, name, FORMATS) for name in as_texts(where, value))
 
 
-# --- what is reported -------------------------------------------------------------
+# --- the report -------------------------------------------------------------------
 
 
 def _check_report(study: Study) -> None:
-    """Raise ValueError for references of the report to what does not exist."""
+    """Raise ValueError if a table of the report refers to something undefined."""
     for name in study.medians:
         one_of("medians", name, study.columns)
     for number, record in enumerate(study.compare):
@@ -398,7 +398,7 @@ def _check_timing(where: str, record: Mapping[str, Any], study: Study) -> None:
         figures = as_table(f"{where}.{key}", _figures(where, record, key))
         _check_figures(f"{where}.{key}", figures, settings)
         only_keys(f"{where}.{key}", figures, study.algorithms)
-    # Searches that do not run in the sweep may be timed in it.
+    # The sweep's settings may time searches that do not run in the sweep.
     names = as_texts(f"{where}.algorithms", record.get("algorithms", list(figures)))
     for name in names:
         one_of(f"{where}.algorithms", name, study.algorithms)
@@ -439,7 +439,7 @@ def _check_figure(where: str, record: Mapping[str, Any], study: Study) -> None:
 def _check_remark(where: str, record: Mapping[str, Any], study: Study) -> None:
     as_text(f"{where}.text", record.get("text"))
     one_of(f"{where}.kind", record.get("kind"), _REMARKS)
-    if "metrics" in record or "algorithms" in record:  # else about the whole
+    if "metrics" in record or "algorithms" in record:  # else it concerns the study
         metrics = as_list(f"{where}.metrics", record.get("metrics"))
         for metric in metrics:
             one_of(f"{where}.metrics", metric, study.columns)
@@ -497,9 +497,9 @@ def _check_names(
     some: bool = True,
     twins: bool = False,
 ) -> None:
-    """Check that these are names of algorithms that run in the settings.
+    """Check that all are names of algorithms that run in the settings.
 
-    With `twins`, also ``NAME.published``, the paper's own algorithm beside another.
+    With `twins`, also ``NAME.published``, the paper's version of an algorithm.
     """
     known = [a.name for a in settings[0].algorithms]
     if twins:
@@ -509,7 +509,7 @@ def _check_names(
 
 
 def _figures(where: str, record: Mapping[str, Any], key: str) -> Any:
-    """Return the published numbers that a record holds or gives the path of."""
+    """Return the published numbers of a record, given directly or by their path."""
     try:
         return published(record.get(key, {}))
     except ValueError as error:
@@ -517,10 +517,10 @@ def _figures(where: str, record: Mapping[str, Any], key: str) -> Any:
 
 
 def _check_figures(where: str, figures: Any, settings: list[Setting]) -> None:
-    """Check published numbers: one, or one for each setting, or those by algorithm."""
+    """Check published numbers: one, one per setting, or either by algorithm."""
     if isinstance(figures, Mapping):
         for name, figure in figures.items():
-            if not isinstance(figure, str):  # else the paper only gives words
+            if not isinstance(figure, str):  # else the paper gives no number
                 _check_figures(f"{where}.{name}", figure, settings)
         return
     along = figures if isinstance(figures, list) else [figures]

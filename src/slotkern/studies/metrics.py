@@ -1,4 +1,4 @@
-"""The numbers by which the cycle, the papers' experiment, judges windows."""
+"""The metrics of windows in the experiment "cycle"."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["COUNTS", "METRICS", "WindowMetric", "Windows", "metric_of"]
 
 
 class Windows:
-    """Windows of one request in one environment, by columns; one row for each.
+    """Windows of one request in one environment as columns, one row per window.
 
     Parameters
     ----------
     slots : structured array
         The free slots of the environment.
     found : sequence of Window or Alternatives
-        What was found, one after the other.
+        The windows found, in order.
     """
 
     def __init__(self, slots: NDArray[Any], found: Sequence[Any]) -> None:
@@ -51,10 +51,10 @@ class Windows:
 
 @dataclass(frozen=True)
 class WindowMetric(Metric):
-    """A number that describes a window: how it is computed."""
+    """A metric of windows, with the function that computes it."""
 
     of: Callable[[Windows], NDArray[np.float64]] = field(kw_only=True)
-    #: Whether it is that of the first of several alternatives, not of the best by it.
+    #: True if several alternatives have the value of the first, not of the best.
     first: bool = field(default=False, kw_only=True)
 
 
@@ -71,8 +71,8 @@ _BUILT_IN = (
     _attribute("finish", "finish time"),
     _attribute("processor_time", "processor time"),
     _attribute("cost", "cost", "money"),
-    # What the search's own criterion gives the window, in its units and direction. The
-    # first of several alternatives is the best by it.
+    # The value by the search's own criterion, in its units and direction. The first of
+    # several alternatives is the best by it.
     WindowMetric(
         "value",
         "value of the criterion",
@@ -96,10 +96,10 @@ _BUILT_IN = (
     ),
 )
 
-#: The metrics by name. The name of an extra column of the environment is one too.
+#: The metrics by name; the names of extra columns of the environment are metrics, too.
 METRICS = {metric.name: metric for metric in _BUILT_IN}
 
-#: What is counted in every cycle, whatever the study's metrics are.
+#: The counts of every cycle, which are added to each study's metrics.
 COUNTS = {
     "slots": Metric("slots", "number of slots", shared=True),
     "alternatives": Metric(
@@ -109,12 +109,12 @@ COUNTS = {
 
 
 def metric_of(name: str) -> WindowMetric:
-    """Return a metric by name; a name that is not built in is that of a column."""
+    """Return a metric by name; other names are those of extra columns."""
     return METRICS.get(name) or _column(name)
 
 
 def _column(name: str) -> WindowMetric:
-    """Return the sum over the window of an extra column of the slots."""
+    """Make the metric that sums an extra column of the slots over the window."""
 
     def total(windows: Windows) -> NDArray[np.float64]:
         values = windows.slots[name][windows.parts["row"]]

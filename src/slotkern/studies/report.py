@@ -1,4 +1,4 @@
-"""The report of a campaign: tables for people, CSV and LaTeX, figures."""
+"""The report of a campaign: tables as text, CSV and LaTeX, and figures."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ with extra():
 
 __all__ = ["print_report", "print_times", "write_report", "write_tables"]
 
-# Whatever a study's author wrote is printed as a Text: in a str, rich would take
-# "[...]" for markup and ":name:" for a picture.
+# Text written by a study's author is printed as a Text object: rich would interpret
+# "[...]" in a str as markup and ":name:" as an emoji.
 
-#: What `measure_times` returns: a table of times for each ``[[timing]]``.
+#: The result of `measure_times`: a table of times for each ``[[timing]]``.
 Times = Sequence[Sequence[Timing]]
 
 _KINDS = {
@@ -38,7 +38,7 @@ _KINDS = {
 }
 
 
-#: Whether a claim comes out; "open" where the errors are too large to tell.
+#: The printed verdicts of claims; "open" if the errors are too large for a decision.
 _ANSWERS = {True: "yes", False: "NO", None: "open"}
 
 
@@ -48,11 +48,11 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     Parameters
     ----------
     summary : Summary
-        Of a finished campaign.
+        The summary of a finished campaign.
     console : rich.console.Console
-        Where to print.
+        The console to print on.
     times : sequence of sequence of Timing
-        What `measure_times` returned, if times are to be told.
+        The result of `measure_times`, if times are to be printed.
     """
     study, campaign = summary.study, summary.campaign
     console.print(Text(study.title, "bold"))
@@ -75,12 +75,12 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
 
 
 def write_report(summary: Summary, times: Times = ()) -> list[Path]:
-    """Write the report into the campaign's folder: what `write_tables` does, figures.
+    """Write the report into the campaign's folder: tables and figures.
 
     Returns
     -------
     list of Path
-        The files.
+        The files written.
     """
     return write_tables(summary, times) + draw_figures(summary, times)
 
@@ -91,10 +91,10 @@ def write_tables(summary: Summary, times: Times = ()) -> list[Path]:
     Returns
     -------
     list of Path
-        In the formats that the study asks for: CSV (``summary.csv``, every estimate;
-        ``comparison.csv``, published against obtained, if the study has any;
-        ``times.csv`` if times were measured), LaTeX (each table that is printed); and
-        always ``report.txt``, the tables for people.
+        The files in the formats of the study: CSV (``summary.csv`` with every estimate,
+        ``comparison.csv`` with published and obtained numbers, if there are any, and
+        ``times.csv`` if times were measured), LaTeX (each printed table); and always
+        ``report.txt``, the printed report.
     """
     texts: dict[str, str] = {}
     if "csv" in summary.study.formats:
@@ -118,7 +118,7 @@ def write_tables(summary: Summary, times: Times = ()) -> list[Path]:
 
 
 def _sheets(summary: Summary) -> Iterator[Sheet]:
-    """Yield the tables of numbers, in the order in which they are printed."""
+    """Yield the tables of numbers, in the order of printing."""
     if summary.comparisons:
         yield _comparison_sheet(summary.comparisons)
     compared = {row.setting.sweep for row in summary.comparisons}
@@ -142,7 +142,7 @@ def _sheets(summary: Summary) -> Iterator[Sheet]:
 
 
 def _comparison_sheet(comparisons: list[Comparison]) -> Sheet:
-    """Return published and obtained numbers side by side."""
+    """Make the table of published and obtained numbers."""
     twins = any(row.twin for row in comparisons)
     headings = ["quantity", "published", "obtained", "difference"]
     headings += ["paper's algorithm", "difference"] if twins else []
@@ -167,7 +167,7 @@ def _comparison_sheet(comparisons: list[Comparison]) -> Sheet:
 
 
 def _print_agreement(comparisons: list[Comparison], console: Console) -> None:
-    """Say how many of the published numbers come out."""
+    """Print the count of published numbers that are reproduced."""
     told = [row for row in comparisons if row.agrees is not None]
     within = sum(bool(row.agrees) for row in told)
     close = sum(map(_is_close, told))
@@ -181,14 +181,14 @@ def _print_agreement(comparisons: list[Comparison], console: Console) -> None:
 
 
 def _is_close(row: Comparison) -> bool:
-    """Whether a published number is matched to within 5 %, or within the errors."""
+    """Return whether a published number is matched within 5 %, or within the errors."""
     assert row.published is not None
     close = abs(row.obtained.mean - row.published) <= 0.05 * abs(row.published)
     return close or bool(row.agrees)
 
 
 def _difference(got: Estimate, figure: float | None, scale: float) -> str:
-    """Return obtained minus published, and relative to the published number."""
+    """Format obtained minus published, and the difference relative to the latter."""
     if figure is None or not got.count:
         return ""
     difference = got.mean - figure
@@ -204,7 +204,7 @@ def _flags(row: Comparison) -> str:
 
 
 def _sheet_of(setting: Setting, summary: Summary) -> Sheet:
-    """Return the means of all algorithms and metrics in one setting."""
+    """Make the table of means of all algorithms and metrics in one setting."""
     some = (*setting.exact, *setting.published)[0]
     shared = [name for name in setting.metrics if summary.metric(name).shared]
     means = [
@@ -224,7 +224,7 @@ def _sheet_of(setting: Setting, summary: Summary) -> Sheet:
 
 
 def _sheet_along(sweep: list[Setting], summary: Summary) -> Sheet:
-    """Return the means of one algorithm along a sweep."""
+    """Make the table of means of one algorithm along a sweep."""
     (algorithm,) = sweep[0].algorithms
     name = sweep[0].sweep
     title = f"{name.replace('_', ' ')}, {algorithm.label}: means ± standard errors"
@@ -241,7 +241,7 @@ def _means_sheet(
     metrics: Sequence[str],
     summary: Summary,
 ) -> Sheet:
-    """Return a table of means, a row for each setting and algorithm."""
+    """Make a table of means with one row per setting and algorithm."""
     cells, ran = [], []
     for label, setting, algorithm in rows:
         estimates = [summary.estimate(setting, algorithm.name, m) for m in metrics]
@@ -262,7 +262,7 @@ def _medians_sheet(
     rows: Sequence[tuple[str, Setting, Algorithm]],
     summary: Summary,
 ) -> Sheet:
-    """Return a table of medians, a row for each setting and algorithm."""
+    """Make a table of medians with one row per setting and algorithm."""
     setting = rows[0][1]
     metrics = [metric for metric in setting.metrics if metric in summary.study.medians]
     cells = [
@@ -291,7 +291,7 @@ def _with_interval(median: Median) -> str:
 
 
 def _worth_sheet(setting: Setting, worth: list[Worth], summary: Summary) -> Sheet:
-    """Return the exact searches beside their published twins."""
+    """Make the table of exact searches and their published twins."""
     cycles = max(row.twin.count + row.twin.missing for row in worth)
     place = summary.place(setting)
     where = f"{place}: " if place else ""
@@ -321,9 +321,9 @@ def print_times(times: Times, console: Console) -> None:
     Parameters
     ----------
     times : list of list of Timing
-        What `measure_times` returned.
+        The result of `measure_times`.
     console : rich.console.Console
-        Where to print.
+        The console to print on.
     """
     if times:
         console.print(
@@ -336,13 +336,13 @@ def print_times(times: Times, console: Console) -> None:
 
 
 def _time_sheets(times: Times) -> Iterator[Sheet]:
-    """Yield a table for each list of times."""
+    """Yield one table for each list of times."""
     for number, timings in enumerate(times, 1):
         yield _time_sheet(f"times-{number}", timings)
 
 
 def _time_sheet(name: str, timings: Sequence[Timing]) -> Sheet:
-    """Return published and measured times, a column for each setting."""
+    """Make the table of published and measured times, one column per setting."""
     varied = _varied_number(timings)
     by_label: dict[str, list[Timing]] = {}
     for timing in timings:
@@ -350,7 +350,7 @@ def _time_sheet(name: str, timings: Sequence[Timing]) -> Sheet:
     settings = [timing.setting for timing in next(iter(by_label.values()))]
     headings = [setting.label for setting in settings]
     title = "Times in ms"
-    if varied:  # its name stands once, above
+    if varied:  # put its name into the title only
         title += f" by {headings[0].rpartition(' = ')[0]}"
         headings = [*map("{:g}".format, varied), "growth"]
     rows = []
@@ -372,7 +372,7 @@ def _time_sheet(name: str, timings: Sequence[Timing]) -> Sheet:
 
 
 def _varied_number(timings: Sequence[Timing]) -> list[float]:
-    """Return the values of the one number that the settings vary, or nothing."""
+    """Return the values of the varied number; empty unless it is one and positive."""
     settings = {timing.setting.name: timing.setting for timing in timings}
     values = [list(setting.values.values()) for setting in settings.values()]
     one = len(values) > 1 and all(len(point) == 1 for point in values)
@@ -386,7 +386,7 @@ def _milliseconds(time: float) -> str:
 
 
 def _print_mixed(summary: Summary, console: Console) -> None:
-    """Print which rows hold the numbers of several windows."""
+    """Print a note on rows whose numbers belong to several windows."""
     labels = [
         each.label
         for each in summary.study.algorithms.values()
@@ -403,7 +403,7 @@ def _print_mixed(summary: Summary, console: Console) -> None:
 
 
 def _print_claims(summary: Summary, console: Console) -> None:
-    """Print whether what is claimed comes out."""
+    """Print the verdicts on the claims."""
     found = verdicts(summary)
     if found:
         of_paper = bool(summary.study.reference)
@@ -418,7 +418,7 @@ def _print_claims(summary: Summary, console: Console) -> None:
 def _print_remarks(
     comparisons: list[Comparison], summary: Summary, console: Console
 ) -> None:
-    """Print the remarks by kind; first what cannot be matched, with the numbers."""
+    """Print the remarks by kind; unmatched numbers first, with the numbers."""
     for kind, title in _KINDS.items():
         remarks = [
             (index, remark)
@@ -473,7 +473,7 @@ def _timing_row(timing: Timing) -> dict[str, Any]:
 
 
 def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; columns in the order in which they first appear."""
+    """Format rows as CSV, with the columns in the order of their first appearance."""
     rows = list(rows)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     text = io.StringIO(newline="")
@@ -484,7 +484,7 @@ def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _plus_minus(estimate: Estimate, scale: float = 1.0) -> str:
-    """Return mean and standard error, the latter with two significant digits."""
+    """Format mean and standard error, the latter with two significant digits."""
     if not estimate.count:
         return "none" if estimate.missing else "-"
     mean, error = estimate.mean * scale, estimate.error * scale

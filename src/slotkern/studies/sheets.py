@@ -1,4 +1,4 @@
-"""Tables of a report as data: printed for people, and written as LaTeX."""
+"""Tables of a report as data, with conversion to rich tables and LaTeX."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table: its file's name, its title, and cells as text.
+    """A table: the name of its file, its title, and cells as text.
 
-    `align` holds a letter for each column: l for words, r for numbers.
+    `align` has one letter per column: l for text, r for numbers.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Sheet:
     rows: Sequence[Sequence[str]]
 
     def to_rich(self) -> Table:
-        """Return the table for people.
+        """Make a rich table for printing.
 
-        Cells are Text: in a str, rich would take "[...]" for markup and ":name:" for a
-        picture.
+        Cells are Text objects: rich would interpret "[...]" in a str as markup and
+        ":name:" as an emoji.
         """
         table = Table(
             title=Text(self.title, "table.title"),
@@ -61,9 +61,9 @@ class Sheet:
         return table
 
     def to_latex(self) -> str:
-        """Return a LaTeX table with caption and label, for booktabs and graphicx.
+        """Make a LaTeX table with caption and label, for booktabs and graphicx.
 
-        A table wider than the line is scaled down to it.
+        A table wider than the line is scaled to its width.
         """
         caption = _latex_text(" ".join(self.title.split()))
         lines = [
@@ -92,6 +92,6 @@ def _latex_text(text: str) -> str:
 def _latex_row(cells: Sequence[str], align: str) -> str:
     shown = [_latex_text(cell) for cell in cells]
     for column, kind in enumerate(align):
-        if kind == "r":  # in text a minus would be a hyphen
+        if kind == "r":  # set a minus sign, not a hyphen
             shown[column] = re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", shown[column])
     return " & ".join(shown) + r" \\"

@@ -1,9 +1,9 @@
-"""A study as data: what is run, how, and what is varied.
+"""A study as data: its algorithms, its varied parameters and its report.
 
-A study is split into settings, one for each combination of varied parameters; a setting
-says everything that one cycle needs to know. What a cycle is, the study's experiment
-decides (`slotkern.studies.experiment`); `slotkern.studies.load` reads studies from
-files, the papers' ones and a user's own.
+A study is divided into settings, one for each combination of varied parameters; a
+setting is the complete input of a cycle. The study's experiment defines a cycle
+(`slotkern.studies.experiment`); `slotkern.studies.load` reads studies of the papers and
+of users from files.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import Any
 
 __all__ = ["FORMATS", "Algorithm", "Setting", "Study", "short_names"]
 
-#: What a report is written in: pictures, then tables.
+#: The formats of a report: figures, then tables.
 FORMATS = ("png", "svg", "pdf", "csv", "tex")
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way of doing what the experiment does, in the same cycles as all others.
+    """One algorithm of an experiment; all algorithms run on the same cycles.
 
     Attributes
     ----------
     name, label : str
-        The key in files and the name for people.
+        The key in files and the name in reports.
     options : mapping
-        What the file says about it; the experiment knows what it means.
+        The other keys of its table, which the experiment interprets.
     beside : str
-        The name of an algorithm of which this is another reading: the report sets it
-        beside that one, and beside its published numbers.
+        The name of an algorithm that this one interprets differently: the report
+        shows it beside that algorithm and its published numbers.
     published : bool
-        Whether this is a paper's own algorithm, which is slow: it runs on the first
+        Whether this is a paper's own algorithm, which is slow and runs on the first
         cycles only.
     twin : Algorithm, optional
         The paper's own algorithm for the same purpose.
     aim : str
-        The metric that it makes as good as it can, if that is one.
+        The metric that it optimizes, or "".
     """
 
     name: str
@@ -51,7 +51,7 @@ class Algorithm:
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return for each dotted path as much of its end as tells it from the others.
+    """Return the shortest unique suffix of each dotted path.
 
     Examples
     --------
@@ -74,8 +74,8 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
 class Setting:
     """One combination of the varied parameters; `index` counts within its sweep.
 
-    `environment` and `job` are plain data that the `experiment` (its name) understands,
-    `metrics` the columns that it returns.
+    `environment` and `job` are plain data that the `experiment` (its name) interprets;
+    `metrics` are the columns that it returns.
     """
 
     name: str
@@ -92,29 +92,29 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The varied values in words, such as ``nodes = 50``."""
+        """The varied values as text, such as ``nodes = 50``."""
         names = short_names(self.values)
         return ", ".join(f"{names[path]} = {v}" for path, v in self.values.items())
 
     def cycles(self, cycles: int) -> int:
-        """Return how many of the study's cycles this setting runs."""
+        """Return the number of cycles that this setting runs."""
         return max(1, round(cycles * self.share))
 
     @property
     def exact(self) -> tuple[Algorithm, ...]:
-        """What runs on every cycle: all but the papers' own algorithms."""
+        """The algorithms that run on every cycle: all but the papers' own."""
         return tuple(a for a in self.algorithms if not a.published)
 
     @property
     def published(self) -> tuple[Algorithm, ...]:
-        """The papers' own algorithms, twins of exact ones or not; they are slow."""
+        """The papers' own algorithms, including twins of exact ones; they are slow."""
         every = (a if a.published else a.twin for a in self.algorithms)
         return tuple(a for a in every if a is not None)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. From `medians` on, the fields only concern the report."""
+    """A study. The fields from `medians` on concern the report only."""
 
     name: str
     title: str
@@ -154,14 +154,14 @@ class Study:
         return tuple(dict.fromkeys(m for s in self.settings for m in s.metrics))
 
     def sweep_of(self, record: Mapping[str, Any]) -> list[Setting]:
-        """Return the settings of the sweep that a table names; else of the first."""
+        """Return the settings of the sweep that a table names, or of the first."""
         sweeps = self.sweeps
         return sweeps[record.get("sweep", next(iter(sweeps)))]
 
     def title_of(self, record: Mapping[str, Any]) -> str:
-        """Return the title of a picture of the first setting of a record's sweep.
+        """Return the title of a plot of the first setting of a record's sweep.
 
-        It is empty if the study's pictures have no titles.
+        Empty if the study's plots have no titles.
         """
         if not self.titles:
             return ""
@@ -171,7 +171,7 @@ class Study:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the results of a cycle, and nothing else, as plain data."""
+        """The plain data that determine the results of every cycle."""
         return {
             "study": self.name,
             "experiment": self.experiment,

@@ -1,8 +1,8 @@
-"""Means and standard errors of a campaign, next to the published figures.
+"""Means and standard errors of a campaign, next to the published numbers.
 
-Chunk files are read one after the other, in the order of their cycles, and only their
-moments are kept: memory does not grow with the number of cycles, and the numbers do not
-depend on who computed which chunk when.
+Chunk files are read one by one in the order of their cycles, and only their moments are
+kept: memory does not grow with the number of cycles, and the numbers do not depend on
+the order or the place of the computation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Comparison", "Estimate", "Median", "Summary", "Worth"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over the cycles in which something was found, with its standard error."""
+    """A mean over the cycles that have a value, with its standard error."""
 
     mean: float
     error: float
@@ -38,8 +38,8 @@ class Estimate:
 class Median:
     """A median over the cycles, and its confidence interval of at least 95%.
 
-    The interval is that of two order statistics, whatever the values are drawn from;
-    NaN with fewer than six of them.
+    The interval is between two order statistics, so it holds for any distribution; NaN
+    with fewer than six values.
     """
 
     middle: float
@@ -49,12 +49,12 @@ class Median:
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Median:
-        """Return the median of what is not NaN."""
+        """Return the median of the values that are not NaN."""
         known = np.sort(values[~np.isnan(values)])
         count = len(known)
         if not count:
             return cls(math.nan, math.nan, math.nan, 0)
-        # Binomial probabilities as ratios to the middle one, which none underflows.
+        # Binomial probabilities relative to the middle one, which avoids underflow.
         middle = count // 2
         step = np.arange(middle, dtype=np.float64)
         left = np.cumprod((middle - step) / (count - middle + 1 + step))[::-1]
@@ -66,12 +66,12 @@ class Median:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of the report, next to the published one (if there is one).
+    """One number of the report, next to the published number, if there is one.
 
     With `best` the number is the advantage of that algorithm, as a share or, with
-    `ratio`, as how many times the larger mean is the smaller one. `twin` is the
-    same number by the paper's own algorithm, on the first cycles, and `remarks` are
-    indices into the study's remarks that concern this number.
+    `ratio`, as the ratio of the larger to the smaller mean. `twin` is the same number
+    by the paper's own algorithm on the first cycles, and `remarks` are indices of the
+    study's remarks on this number.
     """
 
     label: str
@@ -87,17 +87,17 @@ class Comparison:
 
     @property
     def percent(self) -> bool:
-        """Whether the number is a share, for people a percentage."""
+        """True if the number is a share, which is printed as a percentage."""
         return self.best is not None and not self.ratio
 
     @property
     def difference(self) -> float | None:
-        """Obtained minus published."""
+        """The obtained minus the published number."""
         return None if self.published is None else self.obtained.mean - self.published
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the difference is within three standard errors of the obtained mean.
+        """True if the difference is within three standard errors of the obtained mean.
 
         None if there is nothing to compare.
         """
@@ -108,11 +108,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Worth:
-    """An exact search beside its published twin, on the same first cycles.
+    """An exact search compared with its published twin on the same first cycles.
 
-    `gain` is the mean of what exactness saves or adds per cycle where both found a
-    window, `better` and `worse` count the cycles, `only` those where the exact search
-    alone found one.
+    `gain` is the mean improvement by the exact search over the cycles in which both
+    found a window; `better` and `worse` count these cycles by sign, and `only` counts
+    those in which only the exact search found a window.
     """
 
     algorithm: Algorithm
@@ -126,7 +126,7 @@ class Worth:
 
 
 class Summary:
-    """Estimates of everything in a finished campaign, computed when first asked for.
+    """Estimates of a finished campaign, computed on first use.
 
     Parameters
     ----------
@@ -151,18 +151,18 @@ class Summary:
         self._moments: dict[tuple[str, bool], _Moments] = {}
 
     def metric(self, name: str) -> Metric:
-        """Return what is known of a metric."""
+        """Return the description of a metric."""
         return describe(self.study, name)
 
     def place(self, setting: Setting) -> str:
-        """Return what tells a setting from the study's others, for people."""
+        """Return a text that distinguishes a setting from the study's others."""
         alike = [s for s in self.study.settings if not s.values]
         if setting.values or len(alike) < 2:
             return setting.label
         return setting.sweep.replace("_", " ")
 
     def estimate(self, setting: Setting, algorithm: str, metric: str) -> Estimate:
-        """Return the mean of one of the setting's metrics of an algorithm."""
+        """Return the mean of a metric of an algorithm in a setting."""
         published = _is_published(setting, algorithm)
         key = setting.name, published
         if key not in self._moments:
@@ -171,9 +171,9 @@ class Summary:
         return self._moments[key].estimate(f"{algorithm}.{metric}")
 
     def median(self, setting: Setting, algorithm: str, metric: str) -> Median:
-        """Return the median of one of the setting's metrics of an algorithm.
+        """Return the median of a metric of an algorithm in a setting.
 
-        Memory: a number for each cycle.
+        Memory: one number per cycle.
         """
         columns = [one for (one,) in self._joined(setting, metric, algorithm)]
         return Median.of(np.concatenate(columns) if columns else np.empty(0))
@@ -185,9 +185,9 @@ class Summary:
         names: Sequence[str],
         holds: Callable[[Sequence[float]], bool],
     ) -> tuple[int, int]:
-        """Return in how many cycles something holds for these, and of how many.
+        """Count the cycles in which a condition holds; returns (count, all cycles).
 
-        Those are the cycles in which each of the algorithms has a value.
+        Only cycles in which each of the algorithms has a value are counted.
         """
         yes = told = 0
         for columns in self._joined(setting, metric, *names):
@@ -200,7 +200,7 @@ class Summary:
     def advantage(
         self, setting: Setting, best: str, other: str, metric: str
     ) -> Estimate:
-        """Return 1 - smaller/larger of two algorithms' means, where both found one.
+        """Return 1 - smaller/larger of two algorithms' means over their common cycles.
 
         The standard error is that of a ratio of means over the same cycles.
         """
@@ -227,9 +227,9 @@ class Summary:
     def step(
         self, before: Setting, after: Setting, algorithm: str, metric: str
     ) -> Estimate:
-        """Return how much more an algorithm's metric is in another setting of a sweep.
+        """Return the increase of an algorithm's metric from one setting to another.
 
-        The mean over the cycles in which both settings have one.
+        The mean is taken over the cycles in which both settings have a value.
         """
         moments, name = _Moments(), f"{algorithm}.{metric}"
         pairs = [
@@ -243,9 +243,9 @@ class Summary:
     def lead(
         self, setting: Setting, name: str, other: str, metric: str, times: float = 1.0
     ) -> Estimate:
-        """Return the mean of an algorithm's metric less `times` another's.
+        """Return the mean of an algorithm's metric minus `times` another's.
 
-        Over the cycles in which both have one.
+        The mean is taken over the cycles in which both have a value.
         """
         moments = _Moments()
         for here, there in self._joined(setting, metric, name, other):
@@ -255,11 +255,11 @@ class Summary:
     def gain(
         self, setting: Setting, name: str, rival: str, metric: str, other: str
     ) -> tuple[Estimate, float, float]:
-        """Return how much larger an advantage is by one metric than by another.
+        """Return the difference of an algorithm's advantages by two metrics.
 
         An advantage over a rival is one minus the ratio of the means, over the cycles
-        that have all four values. Returns the difference, with the error of the
-        linearized ratios, and the two advantages.
+        with all four values. Returns the difference, with the error of the linearized
+        ratios, and the two advantages.
         """
         joined = zip(
             self._joined(setting, metric, name, rival),
@@ -284,14 +284,14 @@ class Summary:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The rows that the study asks for, in its order."""
+        """The rows that the study's tables ``[[compare]]`` define, in their order."""
         rows: list[Comparison] = []
         for record in self.study.compare:
             rows.extend(self._compared(record))
         return rows
 
     def worth(self, setting: Setting) -> list[Worth]:
-        """Return what exactness is worth, for each algorithm with a twin."""
+        """Compare each algorithm that has a twin with its twin."""
         return [
             self._worth(setting, algorithm, algorithm.twin.name)
             for algorithm in setting.algorithms
@@ -341,7 +341,7 @@ class Summary:
         better = worse = only = 0
         for here, there in self._joined(setting, metric, name, twin):
             gain = sign * (here - there)
-            # Sums in another order differ in the last digits; that is no gain.
+            # Sums in another order differ by rounding, which is not a gain.
             noise = 1e-9 * np.abs(there)
             better += int((gain > noise).sum())
             worse += int((gain < -noise).sum())
@@ -355,7 +355,7 @@ class Summary:
     def _joined(
         self, setting: Setting, metric: str, *names: str
     ) -> Iterator[list[NDArray[np.float64]]]:
-        """Yield, chunk by chunk, a metric of several algorithms on the same cycles."""
+        """Yield, per chunk, a metric of several algorithms on the same cycles."""
         published = [_is_published(setting, name) for name in names]
         whole: Chunk | None = None
         exact: dict[str, NDArray[np.float64]] = {}
@@ -381,7 +381,7 @@ class Summary:
         rows = []
         for name in record.get("against", figures):
             figure = figures.get(name)
-            if isinstance(figure, str):  # the paper only gives words
+            if isinstance(figure, str):  # the paper gives no number
                 continue
             along = figure if isinstance(figure, list) else [figure] * len(settings)
             readings = [name]
@@ -392,7 +392,7 @@ class Summary:
                 for setting, number in zip(settings, along, strict=True)
                 for reading in readings
             ]
-        if record.get("worst"):  # the one that the best is furthest ahead of
+        if record.get("worst"):  # the algorithm with the largest distance to the best
             rows = [max(rows, key=lambda row: row.obtained.mean)]
         yield from rows
 
@@ -403,7 +403,7 @@ class Summary:
         name: str,
         figure: float | None,
     ) -> Comparison:
-        """Return one row: a mean, or the advantage of the best over another."""
+        """Make one row: a mean, or the advantage of the best over another."""
         labels = {a.name: a.label for a in setting.algorithms}
         metric, best = record["metric"], record.get("best")
         known = self.metric(metric)
@@ -433,7 +433,7 @@ class Summary:
         return replace(row, remarks=tuple(self._remarks(row, {name, best} | beside)))
 
     def _remarks(self, row: Comparison, concerned: set[str | None]) -> Iterator[int]:
-        """Yield the remarks that concern a row; only what differs needs an excuse."""
+        """Yield the remarks on a row; "unmatched" ones only if the numbers differ."""
         for index, remark in enumerate(self.study.remarks):
             of_this = row.metric in remark.get("metrics", ()) and (
                 concerned & set(remark.get("algorithms", ()))
@@ -483,7 +483,7 @@ class _Moments:
 
 
 def _as_ratio(share: Estimate) -> Estimate:
-    """Return larger/smaller of an advantage 1 - smaller/larger; inf times nothing."""
+    """Convert an advantage 1 - smaller/larger to larger/smaller, perhaps inf."""
     rest = 1 - share.mean
     if not rest:
         return replace(share, mean=math.inf, error=math.nan)
@@ -491,7 +491,7 @@ def _as_ratio(share: Estimate) -> Estimate:
 
 
 def _is_published(setting: Setting, name: str) -> bool:
-    """Whether an algorithm is one of the slow ones, run on the first cycles."""
+    """Return whether an algorithm is a published one, run on the first cycles."""
     return any(algorithm.name == name for algorithm in setting.published)
 
 

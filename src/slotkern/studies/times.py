@@ -1,14 +1,13 @@
-"""How long a study's searches take on this machine, beside the published times.
+"""Measurement of a study's searches on this machine, beside the published times.
 
-Times are no results: they differ from run to run and stay out of the campaign's data.
-They are measured when a report is made, or by ``slotkern bench scaling``, in one
-process, the searches in turns on the same environments, and are never judged by how
-close they are to the published ones. What a search and its published form find is
-compared while they are timed.
+Times differ from run to run, so they are not part of the campaign's data. They are
+measured for a report, or by ``slotkern bench scaling``, in one process, with the
+searches taking turns on the same environments. They are never judged by their distance
+to the published times. The results of a search and its published form are compared.
 
-Of AEP's algorithms and CSA, the compiled loop alone is timed: one compiled call repeats
-it on slots that `slotkern.published.loops` numbered before. Python and numpy around a
-loop of 0.1 ms would hide how it grows.
+For AEP's algorithms and CSA the compiled loop alone is timed: one compiled call repeats
+it on slots numbered by `slotkern.published.loops`. The overhead of Python and numpy
+around a loop of 0.1 ms would hide its growth.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ from slotkern.studies.study import Algorithm, Setting, Study
 
 __all__ = ["Timing", "growth_exponent", "measure_times"]
 
-#: Environments on which the searches, and the papers' own slow ones, are timed.
+#: Numbers of environments on which searches, and the slow published ones, are timed.
 _CYCLES, _TWIN_CYCLES = 20, 5
-#: A compiled loop is repeated until a measurement takes this long (ns), and the least
-#: of this many measurements counts.
+#: A compiled loop is repeated until a measurement takes this many ns; the least of this
+#: many measurements is the result.
 _LEAST_NS, _MEASUREMENTS = 2_000_000, 3
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds that one search takes in one setting, from the array of slots on.
+    """Time of one search in one setting in ms, from the array of slots on.
 
-    `published` is the mean that the paper prints, of its program on its machine;
-    `here` the median over some environments on this one, of CPU time: on a busy machine
-    a long call is interrupted more often than a short one. `twin` is that of the
-    paper's own algorithm on this machine: of its compiled loop alone for the ragged
-    algorithms. NaN: not printed, or not measured.
+    `published` is the mean that the paper prints for its program on its machine; `here`
+    is the median of the CPU time over some environments on this machine (CPU time,
+    because on a busy machine long calls are interrupted more often). `twin` is the same
+    for the paper's own algorithm on this machine; for ragged algorithms for its
+    compiled loop alone. NaN if not printed or not measured.
     """
 
     setting: Setting
@@ -65,26 +64,26 @@ class Timing:
 def measure_times(
     study: Study, *, twins: bool, cycles: int = _CYCLES
 ) -> list[list[Timing]]:
-    """Measure the searches that the study's ``[[timing]]`` tables ask for.
+    """Time the searches of the study's ``[[timing]]`` tables.
 
     Parameters
     ----------
     study : Study
-        What was run.
+        The study that was run.
     twins : bool
-        Whether the papers' own algorithms are timed too; they are slow.
+        Whether the papers' algorithms, which are slow, are timed too.
     cycles : int
-        On how many environments; the papers' own algorithms on at most five.
+        Number of environments; the papers' algorithms use at most five.
 
     Returns
     -------
     list of list of Timing
-        One list for each table, by setting, then algorithm.
+        One list for each table, sorted by setting, then algorithm.
 
     Raises
     ------
     AssertionError
-        If a search and the published form of it differ in an answer.
+        If a search and its published form return different results.
     """
     return [list(_measured(study, record, twins, cycles)) for record in study.timings]
 
@@ -92,7 +91,7 @@ def measure_times(
 def growth_exponent(x: Sequence[float], times: Sequence[float]) -> float:
     """Fit time = c * x**k by least squares of the logarithms and return k.
 
-    NaN where fewer than two times, or not all of them, are known.
+    NaN for fewer than two times, or if a time is NaN.
 
     Examples
     --------
@@ -141,9 +140,9 @@ def _measured(
 
 @dataclass
 class _Measured:
-    """Times (ms) and answers in one setting, by algorithm; one for each environment.
+    """Times (ms) and results in one setting, by algorithm; one per environment.
 
-    `took` holds the time of a search, `each` that time for each window found.
+    `took` holds the time of each search, `each` the time per window found.
     """
 
     took: dict[str, list[float]] = field(default_factory=dict)
@@ -157,7 +156,7 @@ class _Measured:
         self.found.setdefault(name, []).append(found)
 
     def medians(self) -> dict[str, tuple[float, float]]:
-        """Return the median times by algorithm; the first warmed up and is left out."""
+        """Return the median times by algorithm, without the first, which warms up."""
         return {
             name: (median(self.took[name][1:]), median(self.each[name][1:]))
             for name in self.took
@@ -169,8 +168,8 @@ def _times(
 ) -> list[_Measured]:
     """Time the algorithms in all settings.
 
-    The settings take turns within each cycle, so that a busy minute of the machine does
-    not count for one size alone.
+    The settings take turns within each cycle, so that temporary load on the machine
+    affects all sizes alike.
     """
     times = [_Measured() for _ in settings]
     searches = [Search.of(algorithm) for algorithm in algorithms.values()]
@@ -196,7 +195,7 @@ def _times(
 def _loop(
     search: Search, slots: Any, request: sk.Request, shape: str, cycle: int
 ) -> Callable[[int], list[float]] | None:
-    """Return the compiled loop of a published search, None if there is none alone."""
+    """Return the compiled loop of a published search; None if it has none."""
     if search.method != "published" or shape != "ragged" or search.options:
         return None
     from slotkern.published import loops
@@ -212,7 +211,7 @@ def _loop(
 
 
 def _repeated(loop: Callable[[int], list[float]]) -> float:
-    """Return the nanoseconds of one run of a compiled loop, the least of several."""
+    """Return the time of one run of a compiled loop in ns, the least of several."""
     times = 1
     while True:
         begin = thread_time_ns()
@@ -237,9 +236,10 @@ def _starts(found: Any) -> list[float]:
 
 
 def _check_same(algorithm: Algorithm, here: Any, printed: Any) -> None:
-    """Fail unless a sweep and its published form found the same.
+    """Assert that a sweep and its published form returned the same result.
 
-    By value the published form counts whole money, and may find less.
+    Searches by value are skipped: their published form counts whole units of money and
+    may find less.
     """
     search = Search.of(algorithm)
     if search.criterion not in sk.CRITERIA:

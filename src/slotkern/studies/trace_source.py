@@ -1,6 +1,6 @@
-"""The trace that a setting names: its jobs, and the free slots that they leave.
+"""Traces as environments: the jobs of a trace, and the free slots between them.
 
-A process reads and places a trace once, whatever the number of cycles.
+A process reads and places a trace once, regardless of the number of cycles.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slotkern.traces.read import Trace, read_trace
 
 __all__ = ["environment_of_trace", "named_trace", "trace_in", "trace_law"]
 
-#: What ``[environment]`` may hold where it names a trace.
+#: The keys of ``[environment]`` if it names a trace.
 _KEYS = (
     *("trace", "clean", "processors", "performance", "price"),
     *("first", "horizon", "step"),
@@ -27,15 +27,15 @@ _KEYS = (
 
 
 def named_trace(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what identifies the trace that ``environment.trace`` names.
+    """Return the path and the digest of the trace that ``environment.trace`` names.
 
-    The digest makes it part of the study: a campaign is not continued with another
-    trace of the same name.
+    The digest is part of the study's identity, so that a campaign is not continued with
+    another trace of the same name.
 
     Raises
     ------
     ValueError
-        If there is no such file, or it is no trace: the message names the key.
+        If the file cannot be read; the message names the key.
     """
     path = as_text("environment.trace", environment.get("trace"))
     try:
@@ -48,12 +48,12 @@ def named_trace(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trace_in(environment: Mapping[str, Any]) -> Trace:
-    """Return the trace of a checked setting, with its repairs.
+    """Return the trace of a checked setting, cleaned as requested.
 
     Raises
     ------
     ValueError
-        As `read_trace`; also if the file has been changed since.
+        As `read_trace`; also if the file has changed since the check.
     """
     repairs = tuple(environment.get("clean", ()))
     return _read(environment["trace"], environment["digest"], repairs)
@@ -71,9 +71,9 @@ def _read(path: str, digest: str, repairs: tuple[str, ...]) -> Trace:
 
 
 def trace_law(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an ``[environment]`` that names a trace, checked and filled in.
+    """Check an ``[environment]`` that names a trace, and fill in its defaults.
 
-    Cycle k looks at the seconds [first + k * step, first + k * step + horizon).
+    Cycle k covers the seconds [first + k * step, first + k * step + horizon).
     """
     only_keys("environment", given, _KEYS)
     law: dict[str, Any] = {**given, **named_trace(given)}
@@ -90,7 +90,7 @@ def trace_law(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def environment_of_trace(law: Mapping[str, Any], seed: int, cycle: int) -> Environment:
-    """Return what a trace leaves free in one cycle; times count from its beginning.
+    """Return the free slots of a trace in one cycle, with times from the cycle's start.
 
     Raises
     ------

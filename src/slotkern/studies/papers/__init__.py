@@ -1,6 +1,6 @@
-"""The papers' studies as data, a file each, and the figures that they print.
+"""The papers' studies as TOML files, and the numbers that the papers print.
 
-``NAME.toml`` is the study NAME; ``published.toml`` holds the figures of all.
+``NAME.toml`` is the study NAME; ``published.toml`` holds the numbers of all papers.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ def study_text(name: str) -> str:
 
 
 def published(path: Any) -> Any:
-    """Return the published figures at a dotted path, such as ``aep.quality.start``.
+    """Return the published numbers at a dotted path, such as ``aep.quality.start``.
 
-    What is not a path (numbers that a study holds itself) is returned as it is.
+    An argument that is not a path (numbers given in the study itself) is returned
+    unchanged.
 
     Returns
     -------
     float, list or dict
-        A number, numbers along a sweep, or numbers by algorithm (a string where the
-        paper only gives words).
+        A number, numbers along a sweep, or numbers by algorithm (a string if the paper
+        gives no number).
 
     Raises
     ------
