@@ -1,7 +1,8 @@
-"""Arguments, checked in one place: the same mistake is the same error everywhere.
+"""Checks of arguments, and the words of error messages.
 
-A value of the wrong type is a TypeError, a value out of its range a ValueError; both
-name the argument and the value. A bool is no number, and text is none either.
+A value of the wrong type raises TypeError, a value out of its range ValueError; both
+messages contain the name of the argument and the value. Neither a bool nor text is
+accepted as a number.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 __all__ = [
     "Source",
+    "column_label",
     "hint_keywords",
     "integer",
     "meant",
     "number",
-    "of_column",
     "one_of",
-    "row_of",
+    "row_label",
     "shown",
     "unknown_keyword",
     "visible",
@@ -30,23 +31,26 @@ __all__ = [
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: What turns the direction of the text around it.
-_TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
-_MARKS = frozenset("\u200e\u200f\u061c")
+#: Bidirectional classes and further marks that change the direction of text.
+_DIRECTIONAL_CLASSES = frozenset(
+    ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+)
+_DIRECTIONAL_MARKS = frozenset("\u200e\u200f\u061c")
 
 
 class Source(str):
-    """What a table is called in errors; its rows are not known by their numbers.
+    """The name of a table in errors, with a function that locates its rows.
 
     Parameters
     ----------
     name : str
     place : function
-        From the number of a row, from 0, to where it stands, such as "line 5".
+        Maps the number of a row, from 0, to its location, such as "line 5".
 
     Examples
     --------
-    >>> row_of("jobs", 3), row_of(Source("a.csv", lambda row: f"line {row + 2}"), 3)
+    >>> source = Source("a.csv", lambda row: f"line {row + 2}")
+    >>> row_label("jobs", 3), row_label(source, 3)
     ('row 3', 'line 5')
     """
 
@@ -55,19 +59,19 @@ class Source(str):
     place: Callable[[int], str]
 
     def __new__(cls, name: str, place: Callable[[int], str]) -> Self:
-        """A name like any, with a place for each row."""
+        """Create a str that also maps row numbers to locations."""
         source = super().__new__(cls, name)
         source.place = place
         return source
 
 
-def row_of(table: str, row: int) -> str:
-    """Return what a row is called, given what its table is called."""
+def row_label(table: str, row: int) -> str:
+    """Return the location of a row in errors: "row 3", or that of its `Source`."""
     return table.place(row) if isinstance(table, Source) else f"row {row}"
 
 
-def of_column(table: str, column: str) -> str:
-    """Return what a column is called, given what its table is called."""
+def column_label(table: str, column: str) -> str:
+    """Return the name of a column in errors; that of a `Source` is one as well."""
     name = f"{table}: {column}"
     return Source(name, table.place) if isinstance(table, Source) else name
 
@@ -75,7 +79,7 @@ def of_column(table: str, column: str) -> str:
 def integer(
     name: str, value: Any, least: int | None = None, most: int | None = None
 ) -> int:
-    """Return an integer of Python or numpy between two limits.
+    """Check that a value is an integer of Python or numpy between two limits.
 
     Examples
     --------
@@ -102,7 +106,7 @@ def number(
     above: float | None = None,
     finite: bool = True,
 ) -> float:
-    """Return a number as a float: not NaN, finite, and within its limits.
+    """Convert a number to float, and check that it is not NaN and within its limits.
 
     Examples
     --------
@@ -128,7 +132,7 @@ def number(
 
 
 def one_of(name: str, value: Any, known: Iterable[str]) -> str:
-    """Return a word that is one of the known ones.
+    """Check that a word is one of those allowed.
 
     Examples
     --------
@@ -151,7 +155,7 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def meant(name: Any, known: Iterable[str]) -> str:
-    """Return a question that ends an error about an unknown name.
+    """Propose a known name in place of an unknown one, for the end of an error.
 
     Parameters
     ----------
@@ -196,9 +200,9 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
 def hint_keywords(
     function: Callable[Parameters, Result],
 ) -> Callable[Parameters, Result]:
-    """Return the function with an error that proposes the keyword that may be meant.
+    """Wrap a function so that an unknown keyword argument raises with a proposal.
 
-    For functions without ``**options``; nothing is looked at before a call fails.
+    The function must not accept ``**options``. Calls that succeed cost nothing more.
     """
 
     @wraps(function)
@@ -218,7 +222,7 @@ def hint_keywords(
 
 
 def shown(value: Any) -> str:
-    """Return a value as text on one line that is not too long.
+    """Return the repr of a value on one line of at most 80 characters.
 
     Examples
     --------
@@ -226,20 +230,20 @@ def shown(value: Any) -> str:
     ('3', '...')
     """
     if getattr(value, "shape", None) == () and value.dtype.kind in "biufU":
-        value = value.item()  # without numpy's name, as it was written
+        value = value.item()  # the repr of numpy contains the name of the type
     try:
         text = repr(value)
-    except ValueError:  # an integer of more digits than Python prints
+    except ValueError:  # Python does not print integers of so many digits
         return f"an integer of {value.bit_length()} bits"
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def visible(text: Any) -> str:
-    """Return a text with escapes for control characters and changes of direction.
+    """Escape the control characters and direction marks of a text.
 
-    Terminals obey escape sequences, and terminals and pages turn text around; names in
-    tables, lines, errors and pages may hold both. Line breaks are escaped as well.
+    Terminals execute escape sequences, and terminals and pages reverse text at such
+    marks; names from user data may contain both. Line breaks are escaped as well.
 
     Examples
     --------
@@ -247,14 +251,14 @@ def visible(text: Any) -> str:
     ('node\\\\u202egnp.exe', 'a\\\\x00b')
     """
     found = str(text)
-    return found if found.isprintable() else "".join(map(_seen, found))
+    return found if found.isprintable() else "".join(map(_escape_hidden, found))
 
 
-def _seen(sign: str) -> str:
+def _escape_hidden(sign: str) -> str:
     hidden = (
         unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
-        or unicodedata.bidirectional(sign) in _TURNS
-        or sign in _MARKS
+        or unicodedata.bidirectional(sign) in _DIRECTIONAL_CLASSES
+        or sign in _DIRECTIONAL_MARKS
     )
     return sign.encode("unicode_escape").decode() if hidden else sign
 
@@ -280,7 +284,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _is_bool(value: Any) -> bool:
-    # numpy's too: float() takes it.
+    # The bool of numpy is no bool of Python, but float() accepts it.
     return (
         isinstance(value, bool)
         or getattr(getattr(value, "dtype", None), "kind", "") == "b"

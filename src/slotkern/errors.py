@@ -1,4 +1,4 @@
-"""What kernels find wrong, in words: here alone their codes become exceptions."""
+"""Exceptions of slotkern, and the only conversion of status codes to exceptions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = [
 
 
 class SlotError(ValueError):
-    """A slot that breaks a rule of the format.
+    """A slot that violates a rule of the slot format.
 
     Attributes
     ----------
     row, field : int, str
-        The first bad row and the field at fault.
+        The first invalid row, and its invalid field.
     other : int
-        The earlier row it clashes with, or `row` itself.
+        The earlier row that conflicts with it, or `row` itself.
     problem : str
-        What is wrong, without the row.
+        The description of the error, without the row.
     """
 
     def __init__(self, problem: str, row: int, field: str, other: int) -> None:
@@ -39,12 +39,12 @@ class SlotError(ValueError):
 
 
 class NoWindowError(LookupError):
-    """That no window was found, where one is required.
+    """No window was found, but ``required=True`` demands one.
 
     Attributes
     ----------
     explanation : Explanation
-        Why, and what would help: the text of the error.
+        The reason, and changes of the request that would help: the error's text.
     """
 
     def __init__(self, explanation: Explanation, found_by: str = "exact") -> None:
@@ -59,7 +59,7 @@ class NoWindowError(LookupError):
 
 
 class UndecidedError(ValueError):
-    """A search spent `max_work` without an answer or a proof that there is none."""
+    """A search spent `max_work` before it found a window or excluded one."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ class PoolFileChangedError(ValueError):
     path : str
         The file.
     loaded, found : str
-        The generation that the pool was loaded from or saved as, and that of the file.
+        The generation that the pool was last loaded or saved as, and that of the file.
     """
 
     def __init__(self, path: str, loaded: str, found: str) -> None:
@@ -98,8 +98,8 @@ _ENDLESS = (
     "give the request a deadline, or a limit"
 )
 
-#: Of each code of base/status.hpp that a call can end with: the exception and its text.
-#: `doing` and the names in braces are given by the call.
+#: For each status code of base/status.hpp: the exception and the format of its message.
+#: The caller passes `doing` and the other names in braces.
 TEXTS: dict[str, tuple[type[Exception], str]] = {
     "no_memory": (MemoryError, "not enough memory to {doing}"),
     "internal": (RuntimeError, "an unexpected error while trying to {doing}"),
@@ -173,7 +173,9 @@ TEXTS: dict[str, tuple[type[Exception], str]] = {
 
 
 def kernel_error(code: str, doing: str, **details: Any) -> Exception:
-    """Return the exception of what a kernel answered.
+    """Return the exception for the status code of a kernel.
+
+    `doing` is the operation that failed; `details` fill in the message.
 
     Examples
     --------
@@ -187,7 +189,7 @@ def kernel_error(code: str, doing: str, **details: Any) -> Exception:
 
 
 def slot_error(code: str, slots: Any, row: int, other: int) -> SlotError:
-    """Return the error of the first bad row of an array."""
+    """Return the error for an invalid row; `other` is the row it conflicts with."""
     slot, clash = slots[row], slots[other]
     node, start, end = slot["node"], slot["start"], slot["end"]
     of_node = f" (node {node})"

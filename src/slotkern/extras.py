@@ -1,10 +1,10 @@
-"""Modules that slotkern uses where they are installed, and what installs them."""
+"""Optional dependencies, and the extra of the package that installs each."""
 
 from __future__ import annotations
 
 __all__ = ["EXTRAS", "extra"]
 
-#: Which extra of the package brings a module.
+#: The extra that installs each optional module.
 EXTRAS = {
     "numba": "numba",
     "llvmlite": "numba",
@@ -21,12 +21,12 @@ EXTRAS = {
 
 
 class extra:
-    """Stands around every import of an optional module, and says what installs it.
+    """Context manager for imports of optional modules.
 
     Raises
     ------
     ModuleNotFoundError
-        Naming the module that is missing and the command that installs it.
+        If a module is missing; the message contains the command that installs it.
 
     Examples
     --------

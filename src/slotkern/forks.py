@@ -1,22 +1,22 @@
 """Imports that a fork must not interrupt.
 
-Functions of slotkern import what few callers need when they are first called. A child
-that is forked while another thread runs such an import inherits the lock of the module
-that is half imported, and waits for it for ever. Before a fork this process completes
-the imports that other threads run, and runs those that calls of pools may need.
+Functions of slotkern import rarely used modules on their first call. If a process forks
+while another thread runs such an import, the child inherits the import lock of the
+partly imported module and waits for it forever. A fork hook therefore completes running
+imports first, and imports all modules that methods of pools import late.
 """
 
 from __future__ import annotations
 
-import logging as logging  # has hooks for forks, which no running hook may add
+import logging as logging  # registers fork hooks, which a hook must not do
 import os
 import sys
 from importlib import import_module
 
-__all__ = ["LATE", "complete_imports"]
+__all__ = ["LATE_IMPORTS", "complete_imports"]
 
-#: What the functions of the extension modules, and of what they call, import late.
-LATE = (
+#: The modules that functions of the extension modules, and their callees, import late.
+LATE_IMPORTS = (
     "slotkern._find",
     "slotkern._pool_state",
     "slotkern._value",
@@ -40,13 +40,13 @@ LATE = (
 
 
 def complete_imports() -> None:
-    """Complete what other threads import of slotkern, and import what pools need."""
+    """Complete imports that other threads run, and import `LATE_IMPORTS` for pools."""
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
         if name.startswith("slotkern") and getattr(spec, "_initializing", False):
             import_module(name)
-    if "slotkern._pool" in sys.modules:  # what threads share
-        for name in LATE:
+    if "slotkern._pool" in sys.modules:  # pools are shared by threads
+        for name in LATE_IMPORTS:
             import_module(name)
 
 

@@ -17,10 +17,10 @@ from itertools import product
 
 from slotkern.checks import shown
 
-__all__ = ["MOST_NAMES", "abridge", "count", "expand", "fold", "is_hostlist", "quoted"]
+__all__ = ["MAX_NAMES", "abridge", "count", "expand", "fold", "is_hostlist", "quoted"]
 
 #: The upper bound for the names of one hostlist.
-MOST_NAMES = 2**20
+MAX_NAMES = 2**20
 #: Characters that mean something in a hostlist.
 _SPECIAL = frozenset("[],")
 #: Numbers of more digits are text.
@@ -47,7 +47,7 @@ def _is_special(text: str) -> bool:
     return text[:1] == '"' or not _SPECIAL.isdisjoint(text)
 
 
-def expand(text: str, most: int = MOST_NAMES) -> list[str]:
+def expand(text: str, most: int = MAX_NAMES) -> list[str]:
     """Return the names that a hostlist stands for, in its order.
 
     Parameters
@@ -93,7 +93,7 @@ def _counted(text: str, terms: list[_Term], most: int) -> int:
     return total
 
 
-def count(text: str, most: int = MOST_NAMES) -> int:
+def count(text: str, most: int = MAX_NAMES) -> int:
     """Return how many names a hostlist stands for, without making them.
 
     Raises

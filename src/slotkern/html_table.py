@@ -1,7 +1,8 @@
-"""A table as HTML for notebooks: short, escaped, light and dark, with a bar a row.
+"""Tables as HTML for notebooks: abridged, escaped, with a time bar in each row.
 
-The class of the table is the one that notebooks know from pandas and polars. Colours
-are the page's own but for the bars, which have three to one on white and on black.
+The HTML class is that of pandas and polars tables, for which notebooks have styles. All
+colours are those of the page, except that of the bars, whose contrast is 3:1 on white
+and on black, so that tables fit light and dark themes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from slotkern.hostlists import abridge
 
 __all__ = ["html_of"]
 
-#: Longer tables are cut to the first and last rows, wider ones to the first columns.
+#: The most rows and columns of a table, and characters of a cell. Longer tables keep
+#: their first and last rows, wider ones their first columns.
 ROWS, COLUMNS, LETTERS = 10, 16, 60
 BAR, WIDTH, HEIGHT = "#3b8fc4", 160, 12
 
@@ -35,7 +37,7 @@ def html_of(table: Table) -> str:
     said = table.clock is None or str(table.clock) in table.heading
     notes = [] if said else [str(table.clock)]
     lines = "".join(f"<div>{escape(note)}</div>" for note in (*notes, *table.notes))
-    # The classes keep a dollar sign in a name from beginning a formula.
+    # The two last classes prevent that a dollar sign in a name begins a formula.
     return (
         '<div class="slotkern tex2jax_ignore mathjax_ignore">'
         f"<div><b>{escape(table.heading)}</b>{' · ' if told else ''}{told}</div>"
@@ -75,7 +77,7 @@ def _body(table: Table, rows: NDArray[np.int64]) -> str:
 
 
 def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str], str]:
-    """The cells of a column, escaped, and where they stand."""
+    """Return the formatted cells of a column, escaped, and their alignment."""
     values, clock = table.column_at(name, rows), table.clock
     called = table.node_names(rows) if name == "node" else None
     if called is not None:
@@ -97,7 +99,7 @@ def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str]
 
 
 def _words(value: Any) -> str:
-    """One value, escaped; numbers with six digits where they are no integers."""
+    """Format and escape a cell; numbers that are no integers have six digits."""
     if value is None or value != value:
         return ""
     if isinstance(value, float) and math.isfinite(value):
@@ -111,7 +113,7 @@ def _words(value: Any) -> str:
 
 
 def _bars(table: Table, rows: NDArray[np.int64]) -> list[str]:
-    """When each row is, as a bar; nothing where all would be the same."""
+    """Draw the time span of each row as a bar; no bars if all spans are equal."""
     ends = [name for name in ("end", "finish") if name in table.columns]
     if "start" not in table.columns or not ends or not len(rows):
         return []

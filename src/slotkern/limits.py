@@ -23,13 +23,13 @@ __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 LENGTH = "length"
 
 _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
-_TURNED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
-_MOST_LENGTH = 10_000
-_MOST_USE = 1e290
+_MIRRORED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
+_MAX_TEXT_LENGTH = 10_000
+_MAX_USE = 1e290
 #: Sums of so small parts, up to so many of them, are exact.
-_UNITS, _WHOLE = 1024, 2.0**52
-_DECIMALS = 2.0**-50  # the rounding of amounts that are met in decimals
-_MOST_SUM = 2.0**31 * _MOST_USE  # of a part on each node that there can be
+_RESOLUTION, _MAX_EXACT = 1024, 2.0**52
+_DECIMAL_ROUNDING = 2.0**-50  # the rounding of amounts that are met in decimals
+_MAX_SUM = 2.0**31 * _MAX_USE  # of a part on each node that there can be
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,9 @@ class Limit:
         576.0
         """
         amount = self.amount
-        if unit == 0 or not abs(amount) * _UNITS < _WHOLE:
+        if unit == 0 or not abs(amount) * _RESOLUTION < _MAX_EXACT:
             return amount
-        count, slack = round(amount / unit), abs(amount) * _DECIMALS
+        count, slack = round(amount / unit), abs(amount) * _DECIMAL_ROUNDING
         if self.side == ">=":
             return (count + (count * unit < amount - slack)) * unit
         return (count - (count * unit > amount + slack)) * unit
@@ -173,11 +173,13 @@ class Uses(NamedTuple):
         >>> Uses(np.array([64.0, 256.0]), by_length=False).unit()
         64.0
         """
-        fine = self.weight * _UNITS
-        if self.by_length or not np.abs(fine).sum() < _WHOLE:
+        fine = self.weight * _RESOLUTION
+        if self.by_length or not np.abs(fine).sum() < _MAX_EXACT:
             return 0.0
         whole = fine.astype(np.int64)
-        return float(np.gcd.reduce(whole)) / _UNITS if (whole == fine).all() else 0.0
+        return (
+            float(np.gcd.reduce(whole)) / _RESOLUTION if (whole == fine).all() else 0.0
+        )
 
 
 def columns(of: str) -> frozenset[str]:
@@ -215,12 +217,12 @@ def uses_of(of: str, slots: NDArray[Any]) -> Uses:
         )
         with np.errstate(over="ignore"):
             weight = weight * values
-    large = np.flatnonzero(~(np.abs(weight) <= _MOST_USE))
+    large = np.flatnonzero(~(np.abs(weight) <= _MAX_USE))
     if large.size:
         row = large[0]
         raise ValueError(
             f"limit on sum({of}): the value of row {row} is {weight[row]}, beyond "
-            f"{_MOST_USE:g}, where sums overflow"
+            f"{_MAX_USE:g}, where sums overflow"
         )
     return Uses(weight, LENGTH in _factors(of))
 
@@ -259,12 +261,12 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
             f"by criterion, got {shown(of)}"
         )
     array = array.astype(np.float64)
-    wrong = np.flatnonzero(~(np.abs(array) <= _MOST_USE))
+    wrong = np.flatnonzero(~(np.abs(array) <= _MAX_USE))
     if wrong.size:
         row = wrong[0]
         raise ValueError(
             f"the value of row {row} of a limit must be finite and within "
-            f"{_MOST_USE:g}, got {array[row]}"
+            f"{_MAX_USE:g}, got {array[row]}"
         )
     array.flags.writeable = False
     return array
@@ -273,9 +275,9 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
 def _check_possible(limit: Limit) -> None:
     """Raise ValueError for an amount that no columns, whatever they hold, come to."""
     far = limit.amount if limit.side == ">=" else -limit.amount
-    if far > _MOST_SUM:
+    if far > _MAX_SUM:
         raise ValueError(
-            f"no sum keeps {_words(limit)}: parts use at most {_MOST_USE:g} each"
+            f"no sum keeps {_words(limit)}: parts use at most {_MAX_USE:g} each"
         )
     if not isinstance(limit.of, str) or far <= 0:
         return
@@ -333,8 +335,8 @@ def _error(text: str, reason: str) -> ValueError:
 
 
 def _tree(text: str) -> ast.expr:
-    if len(text) > _MOST_LENGTH:
-        raise _error(text, f"longer than {_MOST_LENGTH:,} characters")
+    if len(text) > _MAX_TEXT_LENGTH:
+        raise _error(text, f"longer than {_MAX_TEXT_LENGTH:,} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -372,7 +374,7 @@ def _comparison(node: ast.expr, text: str) -> list[Limit]:
             raise _error(text, "a sum is compared with <= or >=")
         side = _SIDES[type(op)]
         amount = sides[k] if sums[0] == k + 1 else sides[k + 1]
-        turned = _TURNED[side] if sums[0] == k + 1 else side
+        turned = _MIRRORED[side] if sums[0] == k + 1 else side
         found.append(Limit(of, turned, _literal(amount, text)))
     return found
 

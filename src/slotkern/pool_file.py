@@ -20,10 +20,10 @@ from .errors import PoolFileChangedError
 from .files import FORMATS
 from .files.archive import read_archive, write_archive
 from .files.atomic import AnyPath, as_path, lock_file, open_atomic
-from .files.columns import Fault, Room
+from .files.columns import InputError, MemoryLimit
 from .logger import log
-from .machine.closures import checked
-from .machine.saved import recalled, told
+from .machine.closures import validate_closures
+from .machine.saved import from_arrays, to_arrays
 from .slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]
@@ -70,7 +70,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     origin, state, now = pool._whole()
     closed = pool.closed
     heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
-    more = told(
+    more = to_arrays(
         pool
     )  # before the file is opened: a machine may hold what cannot be saved
     arrays = heading | state | more
@@ -97,27 +97,29 @@ def load_pool(path: AnyPath) -> SlotPool:
     data = path.read_bytes()
     try:
         # Nothing in it is packed: it takes no more memory than it is long.
-        arrays = dict(read_archive(io.BytesIO(data), Room(0, len(data), 1), False))
+        arrays = dict(
+            read_archive(io.BytesIO(data), MemoryLimit(0, len(data), 1), False)
+        )
         for name in ("format", "origin", "now", "free", "booked", "gone"):
             if name not in arrays:
-                raise Fault(f"it has no {name!r}")
+                raise InputError(f"it has no {name!r}")
         if arrays["format"].tolist() not in (FORMAT, *OLDER):
-            raise Fault(f"its format is not {FORMAT!r}")
+            raise InputError(f"its format is not {FORMAT!r}")
         if arrays["format"].tolist() in OLDER:
             reason = "an older format, without clock, machine and owners"
             log.info("%s: %s", path, reason)
         generation = _generation(arrays) or _of_bytes(data)
         del data
         origin, state, now = _checked(arrays)
-        closures = checked(arrays.get("closed", NO_CLOSURES), state["held"])
-        pool = restored(origin, state, now, *recalled(arrays), closures=closures)
+        closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
+        pool = restored(origin, state, now, *from_arrays(arrays), closures=closures)
         pool._generations[os.path.realpath(path)] = generation
         return pool
-    except Fault as fault:
+    except InputError as fault:
         reason = fault.reason
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or type(error).__name__
-    raise Fault(f"not a whole slotkern pool: {reason}").error(str(path), str)
+    raise InputError(f"not a whole slotkern pool: {reason}").error(str(path), str)
 
 
 def _generation_at(path: Path) -> Generation | None:
@@ -129,9 +131,9 @@ def _generation_at(path: Path) -> Generation | None:
         return None
     with open(path, "rb") as file:
         try:
-            room = Room(0, 1 << 20, 1)
-            found = _generation(dict(read_archive(file, room, False, _MARK)))
-        except Fault:
+            memory = MemoryLimit(0, 1 << 20, 1)
+            found = _generation(dict(read_archive(file, memory, False, _MARK)))
+        except InputError:
             found = None
         if found is None:
             file.seek(0)
@@ -148,9 +150,9 @@ def _generation(arrays: Mapping[str, NDArray[Any]]) -> Generation | None:
         return None
     number, digest = arrays[_NUMBER], arrays[_DIGEST]
     if number.shape or number.dtype.kind not in "iu" or number < 1:
-        raise Fault(f"its generation is {number.tolist()!r:.80}")
+        raise InputError(f"its generation is {number.tolist()!r:.80}")
     if digest.shape or digest.dtype.kind != "U" or not digest:
-        raise Fault(f"the digest of its generation is {digest.tolist()!r:.80}")
+        raise InputError(f"the digest of its generation is {digest.tolist()!r:.80}")
     return Generation(int(number), str(digest))
 
 
@@ -173,21 +175,21 @@ def _checked(
     """Return origin, state and now, once it is sure that they can be a pool."""
     origin, now = arrays["origin"], arrays["now"]
     if origin.ndim != 1 or not {"node", "start"} <= set(origin.dtype.names or ()):
-        raise Fault(f"origin has the type {origin.dtype!s:.80}")
+        raise InputError(f"origin has the type {origin.dtype!s:.80}")
     validate_slots(in_order(origin, "start", "node"))
     if now.shape or now.dtype != np.float64 or np.isnan(now):
-        raise Fault(f"now is {now.tolist()!r:.80}")
+        raise InputError(f"now is {now.tolist()!r:.80}")
     state = {"gone": _cast("gone", arrays["gone"], np.dtype(np.int32))}
     for name in ("free", "booked"):
         state[name] = _cast(name, arrays[name], SPAN)
     held = arrays.get("held", np.empty(0, SPAN))  # since nodes can be closed
     state["held"] = _cast("held", held, SPAN)
     if not np.isin(state["gone"], origin["node"]).all():
-        raise Fault("a removed node is unknown")
+        raise InputError("a removed node is unknown")
     unbooked = np.concatenate([state["free"], state["held"]])
     spans = np.concatenate([unbooked, state["booked"]])
     if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
-        raise Fault("a span is of no row")
+        raise InputError("a span is of no row")
     slots = origin.take(spans["row"])
     inside = (
         (spans["node"] == slots["node"])
@@ -196,16 +198,16 @@ def _checked(
         & (spans["end"] <= slots["end"])
     )
     if not inside.all():
-        raise Fault("a span lies outside its slot")
+        raise InputError("a span lies outside its slot")
     if overlap(
         *(in_order(table, "node", "start") for table in (unbooked, state["booked"]))
     ):
-        raise Fault("spans overlap")
+        raise InputError("spans overlap")
     return origin, state, float(now)
 
 
 def _cast(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return what may only be of another byte order in the dtype."""
     if values.ndim != 1 or values.dtype.newbyteorder("=") != dtype:
-        raise Fault(f"{name} has the type {values.dtype!s:.80}")
+        raise InputError(f"{name} has the type {values.dtype!s:.80}")
     return values.astype(dtype)

@@ -157,12 +157,12 @@ def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.
     tree = compile_where(text)
     try:
         passed = _truth(tree, _Columns(slots, machine))
-    except _Fault as fault:
+    except _FilterError as fault:
         raise fault.error(text) from None
     return np.array(np.broadcast_to(passed, slots.shape))
 
 
-class _Fault(Exception):
+class _FilterError(Exception):
     """What is wrong, and the part of the expression where it is."""
 
     def __init__(self, node: ast.AST, reason: str) -> None:
@@ -195,7 +195,7 @@ def _parse(text: str) -> ast.expr:
             reason = (
                 f"more than {_MAX_TERMS:,} names and literals: pass a boolean array"
             )
-            raise _Fault(one_more, reason)
+            raise _FilterError(one_more, reason)
     except SyntaxError as error:
         at_end = len(text.strip()) + 1  # where the parser may not say so
         sign = _assignment(one_line.strip())
@@ -204,7 +204,7 @@ def _parse(text: str) -> ast.expr:
         raise _error(text, error.offset or at_end, error.msg) from None
     except (RecursionError, MemoryError):
         raise _error(text, 1, "nested too deeply") from None
-    except _Fault as fault:
+    except _FilterError as fault:
         raise fault.error(text) from None
     except ValueError as error:  # a NUL character, an integer of too many digits
         raise _error(text, 1, str(error)) from None
@@ -233,7 +233,7 @@ def _assignment(text: str) -> int | None:
 def _check(node: ast.expr, depth: int) -> None:
     """Let through only what `_value` knows how to compute."""
     if depth > _MAX_DEPTH:
-        raise _Fault(node, f"nested more than {_MAX_DEPTH} deep")
+        raise _FilterError(node, f"nested more than {_MAX_DEPTH} deep")
     match node:
         case ast.Name() | ast.Constant(value=bool() | int() | float() | str()):
             parts: list[ast.expr] = []
@@ -243,26 +243,26 @@ def _check(node: ast.expr, depth: int) -> None:
             parts = [operand]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=value)):
             if not _is_number(value):
-                raise _Fault(node, f"a sign before {value!r} is not supported")
+                raise _FilterError(node, f"a sign before {value!r} is not supported")
             parts = []
         case ast.Compare(left=left, ops=ops, comparators=rest):
             parts = [left]
             for op, right in zip(ops, rest, strict=True):
                 if isinstance(op, _MEMBERSHIP):
                     if len(ops) > 1:
-                        raise _Fault(node, "'in' cannot be chained")
+                        raise _FilterError(node, "'in' cannot be chained")
                     parts += _literals(right, left)
                 elif type(op) in _COMPARE:
                     parts.append(right)
                 else:
-                    raise _Fault(right, f"{_NAMES[type(op)]} is not supported")
+                    raise _FilterError(right, f"{_NAMES[type(op)]} is not supported")
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
-            raise _Fault(node, "write 'and', 'or' in place of '&', '|'")
+            raise _FilterError(node, "write 'and', 'or' in place of '&', '|'")
         case _:
             kind = type(node)
             name = repr(node.value) if isinstance(node, ast.Constant) else None
             name = name or _NAMES.get(kind, kind.__name__)
-            raise _Fault(node, f"{name} is not supported")
+            raise _FilterError(node, f"{name} is not supported")
     for part in parts:
         _check(part, depth + 1)
 
@@ -280,7 +280,7 @@ def _literals(node: ast.expr, left: ast.expr) -> list[ast.expr]:
     ):
         return node.elts
     hint = ", or a hostlist in quotes, such as 'n[001-004]'" if _is_host(left) else ""
-    raise _Fault(node, f"'in' needs a list of literals, such as ('a', 'b'){hint}")
+    raise _FilterError(node, f"'in' needs a list of literals, such as ('a', 'b'){hint}")
 
 
 def _is_host(node: ast.expr) -> bool:
@@ -292,7 +292,9 @@ def _truth(node: ast.expr, columns: _Columns) -> Any:
     value = _value(node, columns)
     if _kind(value) != "truth value":
         part = ast.unparse(node)
-        raise _Fault(node, f"{part} is a {_kind(value)}, not true or false: compare it")
+        raise _FilterError(
+            node, f"{part} is a {_kind(value)}, not true or false: compare it"
+        )
     return value
 
 
@@ -332,7 +334,7 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
         if _is_bare_text(side, beside, columns):
             name = ast.unparse(side)
             hint = meant(name, columns.all_names())
-            raise _Fault(
+            raise _FilterError(
                 side, f"no column {name!r}; put text in quotes: {name!r}{hint}"
             )
     a, b = _value(left, columns), _value(right, columns)
@@ -344,13 +346,15 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
             for hint in (_first_text, _plain_truth)
             for sides in ((left, a, right, b), (right, b, left, a))
         )
-        raise _Fault(left, reason + "".join(hints))
+        raise _FilterError(left, reason + "".join(hints))
     if _kind(a) == "truth value" and not isinstance(op, _EQUALITY):
-        raise _Fault(left, f"{ast.unparse(left)} is a truth value, which has no order")
+        raise _FilterError(
+            left, f"{ast.unparse(left)} is a truth value, which has no order"
+        )
     try:
         return _COMPARE[type(op)](a, b)
     except OverflowError:  # an integer literal beyond float64
-        raise _Fault(left, "the number is too large to compare") from None
+        raise _FilterError(left, "the number is too large to compare") from None
 
 
 def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
@@ -392,7 +396,7 @@ def _compare_hosts(
             known = is_hostlist(text) and (names == text).any()
             wanted.update([text] if known else expand(text))
         except ValueError as error:
-            raise _Fault(literal, str(error)) from None
+            raise _FilterError(literal, str(error)) from None
     found = np.isin(names, np.array([*wanted], np.str_))
     if isinstance(op, ast.NotEq | ast.NotIn):
         found = ~found
@@ -413,13 +417,15 @@ def _first_text(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> st
         "number",
     ):
         return ""
-    wrong = [row for row, cell in enumerate(values.tolist()) if not _reads(cell)]
+    wrong = [
+        row for row, cell in enumerate(values.tolist()) if not _is_number_text(cell)
+    ]
     if not wrong or len(wrong) == len(values):
         return ""
     return f"; {node.id} is {values[wrong[0]]!s:.80} in row {wrong[0]}"
 
 
-def _reads(text: str) -> bool:
+def _is_number_text(text: str) -> bool:
     """Whether a text reads as a number."""
     try:
         float(text)
@@ -450,7 +456,9 @@ class _Columns:
                 names, rows = self.names(node, name)
                 self._ready[name] = names[rows]
             else:
-                self._ready[name] = _ready(node, name, self._slots, self._machine)
+                self._ready[name] = _checked_column(
+                    node, name, self._slots, self._machine
+                )
         return self._ready[name]
 
     def names(self, node: ast.expr, name: str) -> tuple[NDArray[Any], Any]:
@@ -471,29 +479,33 @@ class _Columns:
         )
 
 
-def _ready(
+def _checked_column(
     node: ast.expr, name: str, slots: NDArray[Any], machine: Any
 ) -> NDArray[Any]:
     names = slots.dtype.names or ()
     if name not in names:
         there = names if machine is None or "name" in names else ("name", *names)
         hint = meant(name, there)
-        raise _Fault(node, f"no column {name!r}; there are {', '.join(there)}{hint}")
+        raise _FilterError(
+            node, f"no column {name!r}; there are {', '.join(there)}{hint}"
+        )
     column = slots[name]
     if column.dtype.kind == "S":
         try:
             return np.strings.decode(column, "utf-8")
         except UnicodeDecodeError as error:
-            raise _Fault(node, f"column {name!r} is not UTF-8: {error}") from None
+            raise _FilterError(node, f"column {name!r} is not UTF-8: {error}") from None
     if column.dtype.kind == "O" and all(
         issubclass(kind, str) for kind in set(map(type, column))
     ):
         return column  # as it is: one long text would widen every row
     if column.dtype.kind not in "biufU" or column.ndim != 1:
         kind = f"{column.dtype} of shape {column.shape}"
-        raise _Fault(node, f"column {name!r} cannot be compared: it is {kind}")
+        raise _FilterError(node, f"column {name!r} cannot be compared: it is {kind}")
     if column.dtype.kind == "f" and (missing := np.isnan(column)).any():
-        raise _Fault(node, f"column {name!r} is NaN in row {int(missing.argmax())}")
+        raise _FilterError(
+            node, f"column {name!r} is NaN in row {int(missing.argmax())}"
+        )
     return column
 
 

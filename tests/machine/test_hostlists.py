@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.hostlists import MOST_NAMES, abridge, count, expand, fold
+from slotkern.hostlists import MAX_NAMES, abridge, count, expand, fold
 
 NAMES = st.text(alphabet='n0129[],"- \té٣', min_size=1).filter(str.strip)
 NUMBERED = st.from_regex(r"\A[ab]?[0-9]{1,2}[xy][0-9]{1,3}\Z")
@@ -100,7 +100,7 @@ def test_a_row_of_a_machine_may_be_many_nodes(tmp_path: Path) -> None:
         (["n[1-2]", "n2"], "row 1: 'n2' is the name of row 0"),
         (["a", "n[1,1]"], "row 1: the hostlist has 'n1' twice"),
         (["a", "gpu[a]"], "row 1: hostlist 'gpu\\[a\\]'"),
-        ([f"{k}n[0-{MOST_NAMES - 1}]" for k in range(17)], "have 17,825,792 nodes"),
+        ([f"{k}n[0-{MAX_NAMES - 1}]" for k in range(17)], "have 17,825,792 nodes"),
     ):
         with pytest.raises(ValueError, match=told):
             sk.Machine({"name": names})

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from slotkern._core import in_numbers
 from slotkern._find import CRITERIA
 from slotkern._request import Request
-from slotkern.checks import meant, row_of
+from slotkern.checks import meant, row_label
 from slotkern.files.atomic import AnyPath
-from slotkern.machine.frames import called
+from slotkern.machine.frames import source_name
 from slotkern.machine.jobs import (
     is_table,
     read_jobs,
@@ -195,7 +195,7 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
         If the file cannot be read.
     """
     table = read_jobs(path)
-    name = called(table, "jobs")
+    name = source_name(table, "jobs")
     if "arrival" not in table:
         raise ValueError(
             f"{name} has no column 'arrival', the time at which each job arrives; it "
@@ -205,20 +205,22 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     arrivals, shares = [], []
     for i, row in rows:
         if "arrival" not in row:
-            raise ValueError(f"{name}, {row_of(name, i)}, column 'arrival': is empty")
+            raise ValueError(
+                f"{name}, {row_label(name, i)}, column 'arrival': is empty"
+            )
         arrivals.append(row.pop("arrival"))
         share = row.pop("share", 1.0)
         if not 0 < share <= 1:
             raise ValueError(
-                f"{name}, {row_of(name, i)}, column 'share': {share:g} is not a share "
-                "of the reserved length in (0, 1]"
+                f"{name}, {row_label(name, i)}, column 'share': {share:g} is not a "
+                "share of the reserved length in (0, 1]"
             )
         shares.append(share)
     return _batch_of(rows, name), arrivals, shares if "share" in table else None
 
 
 def _of_table(table: Any, name: str) -> Batch:
-    name = called(table, name)
+    name = source_name(table, name)
     return _batch_of(_rows_in_order(table, name, OWN), name)
 
 
@@ -231,7 +233,7 @@ def _rows_in_order(
         criterion = row.get("criterion", DEFAULT_CRITERION)
         if criterion not in CRITERIA:
             raise ValueError(
-                f"{name}, {row_of(name, i)}, column 'criterion': must be one of "
+                f"{name}, {row_label(name, i)}, column 'criterion': must be one of "
                 f"{', '.join(CRITERIA)}; got {criterion!r}"
                 f"{meant(criterion, CRITERIA)}"
             )

@@ -15,7 +15,7 @@ from slotkern.batch import Cycles, run_cycles
 from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
-from slotkern.checks import row_of
+from slotkern.checks import row_label
 from slotkern.commands.batch import POLICY_WORDS
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
@@ -241,14 +241,14 @@ def _local_tasks(path: Path, clock: Clock | None) -> Callable[[int, SlotPool], N
         if cell is None or str(cell).strip() in ("", "nan"):
             return None
         value = number_or_text(cell) if isinstance(cell, str) else cell
-        at = f"{name}, {row_of(name, i)}, column {title!r}"
+        at = f"{name}, {row_label(name, i)}, column {title!r}"
         return cast("float", _moment(at, value, clock))
 
     tasks = []
     for i, node in enumerate(columns["node"]):
         first, last = moment("start", i), moment("end", i)
         if first is None or last is None:
-            raise ValueError(f"{name}, {row_of(name, i)}: start or end is empty")
+            raise ValueError(f"{name}, {row_label(name, i)}: start or end is empty")
         arrival = moment("arrival", i)
         tasks.append((-math.inf if arrival is None else arrival, i, node, first, last))
     tasks.sort(key=lambda task: task[:2], reverse=True)
@@ -262,7 +262,7 @@ def _local_tasks(path: Path, clock: Clock | None) -> Callable[[int, SlotPool], N
             try:
                 pool.reserve([one], first, last, owner="local", partly=True)
             except (ValueError, TypeError) as error:
-                raise type(error)(f"{name}, {row_of(name, i)}: {error}") from None
+                raise type(error)(f"{name}, {row_label(name, i)}: {error}") from None
 
     return update
 
@@ -272,8 +272,8 @@ def _id(node: Any, name: str, row: int) -> int:
         return int(node)
     except ValueError:
         raise ValueError(
-            f"{name}, {row_of(name, row)}, column 'node': {node!r} is no node id, and "
-            "the slots have no machine with names"
+            f"{name}, {row_label(name, row)}, column 'node': {node!r} is no node id, "
+            "and the slots have no machine with names"
         ) from None
 
 

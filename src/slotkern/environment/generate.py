@@ -35,7 +35,7 @@ __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]
 TASK = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 SLOT_NAMES = tuple(SLOT.fields or ())
 #: Some 200 bytes each while they are placed.
-_MOST_TASKS = 10**7
+_MAX_TASKS = 10**7
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
 NODE = np.dtype(_NODE_FIELDS, align=True)
 
@@ -345,10 +345,10 @@ def _check_size(
         if value > 2**53:
             raise ValueError(f"{name}: {value} exceeds 2**53")
     tasks = nodes * (1 + 2 * load.high * interval / sum(lengths))
-    if tasks > _MOST_TASKS:
+    if tasks > _MAX_TASKS:
         raise ValueError(
             f"nodes: {nodes} nodes on an interval of {interval} have some {tasks:.3g} "
-            f"local tasks, more than {_MOST_TASKS:.3g}"
+            f"local tasks, more than {_MAX_TASKS:.3g}"
         )
 
 

@@ -20,7 +20,7 @@ from slotkern.checks import integer, number, one_of
 __all__ = ["Load", "Price", "Uniform", "law_of"]
 
 #: A market price that leaves room for its deviation.
-_MOST_MONEY = 1e300
+_MAX_PRICE = 1e300
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Price:
         """Return one price for each node, given the performances."""
         with np.errstate(over="ignore", under="ignore"):
             market = self.level * _power(performance, self.exponent)
-        wrong = np.flatnonzero(~((market > 0) & (market < _MOST_MONEY)))
+        wrong = np.flatnonzero(~((market > 0) & (market < _MAX_PRICE)))
         if wrong.size:
             raise ValueError(
                 f"price: {self.level} * performance**{self.exponent} is "

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Fault, Room
+from .columns import InputError, MemoryLimit
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes
 _MAX_HEADER = 1 << 20
@@ -25,7 +25,7 @@ _PIECE = 1 << 20
 
 def read_archive(
     file: IO[bytes],
-    room: Room,
+    memory: MemoryLimit,
     packed: bool = True,
     only: Container[str] | None = None,
 ) -> list[tuple[str, NDArray[Any]]]:
@@ -34,7 +34,7 @@ def read_archive(
     Parameters
     ----------
     file : binary file
-    room : Room
+    memory : MemoryLimit
         How many bytes all arrays together may take.
     packed : bool
         False refuses members that have to be unpacked.
@@ -43,12 +43,12 @@ def read_archive(
 
     Raises
     ------
-    Fault
+    InputError
         For anything that is not such a file, whole and sound.
     """
     try:
         if not zipfile.is_zipfile(file):
-            raise Fault("it is no zip archive")
+            raise InputError("it is no zip archive")
         with zipfile.ZipFile(file) as archive:
             members = [
                 member
@@ -57,16 +57,18 @@ def read_archive(
             ]
             for member in members:
                 if member.compress_type not in _PACKED[: 1 + packed]:
-                    raise Fault(f"{member.filename!r:.80} is packed in another way")
-                room.take(f"{member.filename!r:.80}", member.file_size)
+                    raise InputError(
+                        f"{member.filename!r:.80} is packed in another way"
+                    )
+                memory.reserve(f"{member.filename!r:.80}", member.file_size)
             return [
                 (member.filename.removesuffix(".npy"), _array(archive, member))
                 for member in members
             ]
-    except Fault:
+    except InputError:
         raise
     except Exception as error:  # whatever the unpackers trip over
-        raise Fault(str(error) or type(error).__name__) from None
+        raise InputError(str(error) or type(error).__name__) from None
 
 
 def write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -83,22 +85,24 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     with archive.open(member) as file:
         start = file.read(8)
         if len(start) < 8 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
-            raise Fault(f"{name} is no array")
+            raise InputError(f"{name} is no array")
         size = int.from_bytes(file.read(2 if start[6] == 1 else 4), "little")
         if size > min(_MAX_HEADER, member.file_size):
-            raise Fault(f"{name} has a header of {size:,} bytes")
+            raise InputError(f"{name} has a header of {size:,} bytes")
         header = file.read(size).decode("utf-8" if start[6] == 3 else "latin-1")
         shape, dtype, fortran = _header(name, header)
         left = member.file_size - (10 if start[6] == 1 else 12) - size
         count = math.prod(shape)
         if count * dtype.itemsize != left or (count and not dtype.itemsize):
-            raise Fault(f"{name} holds {left:,} bytes, not {shape} of {dtype!s:.80}")
+            raise InputError(
+                f"{name} holds {left:,} bytes, not {shape} of {dtype!s:.80}"
+            )
         values = np.empty(count, dtype)
         raw = values.view(np.uint8) if left else np.empty(0, np.uint8)
         for first in range(0, left, _PIECE):
             piece = file.read(min(_PIECE, left - first))
             if len(piece) < min(_PIECE, left - first):
-                raise Fault(f"{name} ends too early")
+                raise InputError(f"{name} ends too early")
             raw[first : first + len(piece)] = np.frombuffer(piece, np.uint8)
         file.read(1)  # the checksum is compared at the end
     return values.reshape(shape, order="F" if fortran else "C")
@@ -112,11 +116,11 @@ def _header(name: str, text: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]
         fortran = header["fortran_order"]
         dtype = np.lib.format.descr_to_dtype(header["descr"])
     except Exception as error:  # whatever the parsers trip over
-        raise Fault(f"{name} has no sound header: {error}") from None
+        raise InputError(f"{name} has no sound header: {error}") from None
     if not isinstance(shape, tuple) or not all(
         type(length) is int and 0 <= length < 2**63 for length in shape
     ):
-        raise Fault(f"{name} has the shape {shape!r:.80}")
+        raise InputError(f"{name} has the shape {shape!r:.80}")
     if dtype.hasobject:
-        raise Fault(f"Object arrays cannot be read: {name}")
+        raise InputError(f"Object arrays cannot be read: {name}")
     return shape, dtype, bool(fortran)

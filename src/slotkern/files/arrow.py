@@ -13,9 +13,9 @@ from slotkern.extras import extra
 
 from .columns import (
     Columns,
-    Fault,
     Format,
-    Room,
+    InputError,
+    MemoryLimit,
     column_names,
     of_text,
     plain_columns,
@@ -42,46 +42,48 @@ def arrow_file(data: bytes) -> Any:
     return pa.BufferReader(copy.getvalue())
 
 
-def arrow_columns(table: Any, room: Room) -> Columns:
+def arrow_columns(table: Any, memory: MemoryLimit) -> Columns:
     """Return the columns of a pyarrow.Table."""
     names = column_names(table.column_names)
     return {
-        name: _arrow_column(name, field, column, room)
+        name: _arrow_column(name, field, column, memory)
         for name, field, column in zip(names, table.schema, table.columns, strict=True)
     }
 
 
-def _arrow_column(name: str, field: Any, column: Any, room: Room) -> NDArray[Any]:
+def _arrow_column(
+    name: str, field: Any, column: Any, memory: MemoryLimit
+) -> NDArray[Any]:
     pa, pc = pyarrow(), pyarrow("compute")
     _check_type(field)
     if column.null_count:
         row = pc.index(pc.is_null(column), True).as_py()
-        raise Fault(f"{name} is missing (null)", row)
+        raise InputError(f"{name} is missing (null)", row)
     if pa.types.is_dictionary(column.type):
-        _take_words(name, column, Room(room.limit, 0))
+        _take_words(name, column, MemoryLimit(memory.limit, 0))
         column = column.cast(column.type.value_type)
-    values = of_text(name, to_numpy(column), room)
+    values = of_text(name, to_numpy(column), memory)
     noted = (field.metadata or {}).get(b"numpy")
     if noted is None or values.dtype.kind not in "US":
         return values
     try:
         dtype = np.dtype(noted.decode())
     except (TypeError, ValueError):
-        raise Fault(f"column {name!r} notes the wrong dtype {noted!r}") from None
+        raise InputError(f"column {name!r} notes the wrong dtype {noted!r}") from None
     if dtype.kind == values.dtype.kind:  # never narrower than the text
         dtype = np.promote_types(dtype, values.dtype)
         if dtype.itemsize > values.dtype.itemsize:
-            take_text(name, dtype.itemsize, len(values), room, None)
+            take_text(name, dtype.itemsize, len(values), memory, None)
     return values.astype(dtype) if dtype.kind in (values.dtype.kind, "O") else values
 
 
-def _take_words(name: str, column: Any, room: Room) -> None:
+def _take_words(name: str, column: Any, memory: MemoryLimit) -> None:
     """Take the memory of text that Arrow holds as words of a dictionary."""
     pa, pc = pyarrow(), pyarrow("compute")
     if len(column) and _is_text(column.type):
         words = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
         longest = pc.max(pc.binary_length(words)).as_py() or 0
-        take_text(name, longest, len(column), room, None)
+        take_text(name, longest, len(column), memory, None)
 
 
 def arrow_array(name: str, column: NDArray[Any]) -> Any:
@@ -106,27 +108,27 @@ def to_table(slots: NDArray[Any] | Columns) -> Any:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _decode(data: bytes, room: Room) -> Columns:
+def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     pq = pyarrow("parquet")
     try:
         source = arrow_file(data)
         file = pq.ParquetFile(source)
-        words = _check_sizes(file, Room(room.limit, 0))
+        words = _check_sizes(file, MemoryLimit(memory.limit, 0))
         file = pq.ParquetFile(
             source, page_checksum_verification=True, read_dictionary=words
         )
         table = file.read()
-    except Fault:
+    except InputError:
         raise
     except Exception as error:  # whatever the parser trips over
-        raise Fault(f"not a sound parquet file: {error}") from None
-    return arrow_columns(table, room)
+        raise InputError(f"not a sound parquet file: {error}") from None
+    return arrow_columns(table, memory)
 
 
-def _check_sizes(file: Any, room: Room) -> list[str]:
+def _check_sizes(file: Any, memory: MemoryLimit) -> list[str]:
     """Return the columns of text, once it is sure that all columns can be held."""
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    room.take("the columns", sum(group.total_byte_size for group in groups))
+    memory.reserve("the columns", sum(group.total_byte_size for group in groups))
     words = []
     for field in file.schema_arrow:
         _check_type(field)
@@ -134,7 +136,7 @@ def _check_sizes(file: Any, room: Room) -> list[str]:
         if _is_text(field.type):
             words.append(field.name)
         width = 4 if _is_text(field.type) else field.type.bit_width // 8 + 1
-        room.take(f"{field.name!r:.80}", width * file.metadata.num_rows)
+        memory.reserve(f"{field.name!r:.80}", width * file.metadata.num_rows)
     return words
 
 
@@ -143,7 +145,7 @@ def _check_type(field: Any) -> None:
         reason = (
             f"column {field.name!r:.80} is of {field.type!s:.80}, not one value a row"
         )
-        raise Fault(reason)
+        raise InputError(reason)
 
 
 def _is_text(dtype: Any) -> bool:

@@ -20,7 +20,7 @@ Columns = dict[str, NDArray[Any]]
 MAX_BYTES = 2**28
 
 
-class Room:
+class MemoryLimit:
     """How much memory what is read may take: no file, however small, takes it all.
 
     The greater of `max_bytes` and 16 times the `size` of the input in bytes: only what
@@ -31,23 +31,23 @@ class Room:
         most = max(integer("max_bytes", max_bytes, least=0), growth * size)
         self.limit = self.left = most
 
-    def take(self, what: str, size: int, at: int | None = None) -> None:
+    def reserve(self, what: str, size: int, at: int | None = None) -> None:
         """Take bytes for something, or raise the fault that there are too few."""
         self.left -= size
         if self.left < 0:
             reason = f"{what} would take {size:,} bytes in memory, which exceeds "
-            raise Fault(reason + f"the limit of {self.limit:,} (max_bytes)", at)
+            raise InputError(reason + f"the limit of {self.limit:,} (max_bytes)", at)
 
 
 class Format(NamedTuple):
     """Bytes to columns, slots to bytes, and the place of a record in words."""
 
-    decode: Callable[[bytes, Room], Columns]
+    decode: Callable[[bytes, MemoryLimit], Columns]
     encode: Callable[[NDArray[Any]], bytes]
     place: Callable[[bytes, int], str]
 
 
-class Fault(Exception):
+class InputError(Exception):
     """What is wrong with the input, and where.
 
     `at` is the number of a record, or a place in words, or None for the whole;
@@ -80,11 +80,13 @@ def distinct_names(names: Iterable[Any]) -> list[str]:
     found: dict[str, None] = {}
     for number, name in enumerate(names, 1):
         if not isinstance(name, str):
-            raise Fault(f"column {number} is named {name!r}, which is not a string")
+            raise InputError(
+                f"column {number} is named {name!r}, which is not a string"
+            )
         if not name:
-            raise Fault(f"column {number} has no name")
+            raise InputError(f"column {number} has no name")
         if name in found:
-            raise Fault(f"column {name!r} is doubled")
+            raise InputError(f"column {name!r} is doubled")
         found[name] = None
     return list(found)
 
@@ -97,7 +99,7 @@ def column_names(names: Iterable[Any]) -> list[str]:
             there = ", ".join(found)
             there = there if len(there) <= 200 else there[:200] + "..."
             hint = meant(name, found)
-            raise Fault(f"no column {name!r}; there are {there}{hint}")
+            raise InputError(f"no column {name!r}; there are {there}{hint}")
     return found
 
 
@@ -126,7 +128,7 @@ def plain_columns(
     return columns
 
 
-def of_text(name: str, values: NDArray[Any], room: Room) -> NDArray[Any]:
+def of_text(name: str, values: NDArray[Any], memory: MemoryLimit) -> NDArray[Any]:
     """Return a column of objects as text, as wide as its longest; any other as is."""
     if values.dtype.kind != "O":
         return values
@@ -135,21 +137,25 @@ def of_text(name: str, values: NDArray[Any], room: Room) -> NDArray[Any]:
         lengths = list(map(len, values))
         longest = max(lengths, default=0)
         row = lengths.index(longest) if lengths else None
-        take_text(name, (4 if str in kinds else 1) * longest, len(lengths), room, row)
+        take_text(name, (4 if str in kinds else 1) * longest, len(lengths), memory, row)
         text: NDArray[Any] = values.astype(np.bytes_ if bytes in kinds else np.str_)
         cut = np.strings.str_len(text) != lengths
         if cut.any():  # numpy takes it for padding
             row = int(cut.argmax())
-            raise Fault(f"{name} {values[row]!r:.80} ends with a null character", row)
+            raise InputError(
+                f"{name} {values[row]!r:.80} ends with a null character", row
+            )
         return text
     row = next(i for i, value in enumerate(values) if type(value) is not str)
     kind = type(values[row]).__name__
-    raise Fault(f"{name} {values[row]!r:.80} is of type {kind}", row)
+    raise InputError(f"{name} {values[row]!r:.80} is of type {kind}", row)
 
 
-def take_text(name: str, width: int, rows: int, room: Room, row: int | None) -> None:
+def take_text(
+    name: str, width: int, rows: int, memory: MemoryLimit, row: int | None
+) -> None:
     """Take the memory of a column of text of this width in bytes."""
-    room.take(f"{name} is so long here that its column", width * rows, row)
+    memory.reserve(f"{name} is so long here that its column", width * rows, row)
 
 
 def utf8(data: bytes) -> str:
@@ -159,4 +165,4 @@ def utf8(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         reason = f"byte {data[error.start]:#04x} is not UTF-8 text"
-        raise Fault(reason, f"line {line}") from None
+        raise InputError(reason, f"line {line}") from None

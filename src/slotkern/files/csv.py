@@ -15,9 +15,9 @@ from .arrow import arrow_file, pyarrow, to_numpy
 from .columns import (
     FIELDS,
     Columns,
-    Fault,
     Format,
-    Room,
+    InputError,
+    MemoryLimit,
     column_names,
     distinct_names,
     of_text,
@@ -48,7 +48,7 @@ _RECORD = re.compile(rf"(?:{_TEXT},)*+{_TEXT}(?:\r\n|\r|\n|\Z)")
 _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
 
 
-def _decode(data: bytes, room: Room) -> Columns:
+def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     pa = pyarrow()
     data = with_commas(data)
     names = column_names(_header(utf8(data)))
@@ -66,13 +66,13 @@ def _decode(data: bytes, room: Room) -> Columns:
         )
     except pa.ArrowInvalid as error:
         check_cells(data, len(names))
-        raise Fault(f"not CSV: {error}") from None
+        raise InputError(f"not CSV: {error}") from None
     rows = len(table) - 1
     if rows < 0 or table.column(len(names) - 1)[rows].as_py() != "0":
         check_cells(data, len(names))
     columns = dict(zip(names, table.slice(0, rows).columns, strict=True))
     numbers = {name: _numbers(name, columns.pop(name)) for name in FIELDS}
-    found = numbers | _guess(columns, rows, room)
+    found = numbers | _guess(columns, rows, memory)
     return {name: found[name] for name in names}
 
 
@@ -118,12 +118,12 @@ def header_of(data: bytes) -> list[str]:
 
 def _header(text: str) -> list[str]:
     if not text or text.isspace():
-        raise Fault("the file is empty")
+        raise InputError("the file is empty")
     header = next(_cells(line, record) for line, record in _records(text))
     names = [name.strip() for name in header]
     if len(names) == 1 and (found := re.search(r"[;\t]", names[0])):
         # A comma may stand in its numbers, and a point between thousands.
-        raise Fault(
+        raise InputError(
             f"the columns are separated by {found[0]!r}, not by commas; read it with "
             f"pandas.read_csv(path, sep={found[0]!r}, decimal=',') or save it with "
             "commas between columns and points in numbers"
@@ -137,7 +137,7 @@ def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
     cells = pc.utf8_trim_whitespace(cells)
     empty = pc.fill_null(pc.equal(cells, ""), True)
     if (row := pc.index(empty, True).as_py()) >= 0:
-        raise Fault(f"{name} is empty", row)
+        raise InputError(f"{name} is empty", row)
     try:
         return to_numpy(pc.cast(cells, pa.float64()))
     except pa.ArrowInvalid:
@@ -151,10 +151,10 @@ def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
             else:
                 good = middle
         reason = f"{name} {cells[good].as_py()!r:.80} is not a number"
-        raise Fault(reason, good) from None
+        raise InputError(reason, good) from None
 
 
-def _guess(columns: dict[str, Any], rows: int, room: Room) -> Columns:
+def _guess(columns: dict[str, Any], rows: int, memory: MemoryLimit) -> Columns:
     """Return the further columns, each in the type that all of its cells match."""
     pa, pc = pyarrow(), pyarrow("compute")
     trimmed = {name: pc.utf8_trim_whitespace(c) for name, c in columns.items()}
@@ -176,11 +176,11 @@ def _guess(columns: dict[str, Any], rows: int, room: Room) -> Columns:
                 continue
             if values.null_count:
                 row = int(there[name].argmin())
-                raise Fault(f"{name} is empty in a column of {kind}", row)
+                raise InputError(f"{name} is empty in a column of {kind}", row)
             found[name] = to_numpy(values)
             del untyped[name]
     for name in columns.keys() - found.keys():
-        found[name] = of_text(name, to_numpy(pc.fill_null(columns[name], "")), room)
+        found[name] = of_text(name, to_numpy(pc.fill_null(columns[name], "")), memory)
     return found
 
 
@@ -228,7 +228,7 @@ def _cells(line: int, record: str) -> list[str]:
         quoted, closed, rest, more = match.groups()
         if quoted is not None and not closed:
             line += record.count("\n", 0, end)
-            raise Fault("a quoted cell is not closed", f"line {line}")
+            raise InputError("a quoted cell is not closed", f"line {line}")
         cells.append((quoted or "").replace('""', '"') + rest)
         end = match.end()
     return cells
@@ -239,7 +239,7 @@ def check_cells(data: bytes, columns: int) -> None:
     for number, (line, record) in enumerate(_records(utf8(data)), -1):
         cells = len(_cells(line, record))
         if cells != columns:
-            raise Fault(f"{cells} cells, not {columns}", number)
+            raise InputError(f"{cells} cells, not {columns}", number)
 
 
 def lines_of(data: bytes) -> list[int]:

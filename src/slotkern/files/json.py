@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .columns import (
     FIELDS,
     Columns,
-    Fault,
     Format,
-    Room,
+    InputError,
+    MemoryLimit,
     column_names,
     of_text,
     plain_columns,
@@ -27,30 +27,30 @@ from .columns import (
 _NOT_FINITE = {"Infinity": np.inf, "-Infinity": -np.inf, "NaN": np.nan}
 
 
-def _decode_json(data: bytes, room: Room) -> Columns:
+def _decode_json(data: bytes, memory: MemoryLimit) -> Columns:
     records = _load_json(utf8(data))
     if not isinstance(records, list):
-        raise Fault("not an array of objects")
-    return _json_columns(records, room)
+        raise InputError("not an array of objects")
+    return _json_columns(records, memory)
 
 
-def _decode_jsonl(data: bytes, room: Room) -> Columns:
+def _decode_jsonl(data: bytes, memory: MemoryLimit) -> Columns:
     text = utf8(data)
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     try:
         records = _load_json(f"[{','.join(lines)}]")
         if len(records) == len(lines):
-            return _json_columns(records, room)
-    except Fault as fault:
+            return _json_columns(records, memory)
+    except InputError as fault:
         if isinstance(fault.at, int):
             raise
     for number, line in enumerate(text.split("\n"), 1):  # which line is it?
         if line and not line.isspace():
             try:
                 _load_json(line)
-            except Fault as fault:
-                raise Fault(fault.reason, f"line {number}") from None
-    raise Fault("not one JSON object a line")
+            except InputError as fault:
+                raise InputError(fault.reason, f"line {number}") from None
+    raise InputError("not one JSON object a line")
 
 
 def _load_json(text: str) -> Any:
@@ -68,45 +68,47 @@ def _load_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}"
         reason = f"not JSON: {error.msg} at character {error.colno}"
-        raise Fault(reason, place) from None
+        raise InputError(reason, place) from None
     except RecursionError:
-        raise Fault("not JSON for slots: nested too deeply") from None
+        raise InputError("not JSON for slots: nested too deeply") from None
     except ValueError as error:  # an integer of too many digits
-        raise Fault(f"not JSON for slots: {error}") from None
+        raise InputError(f"not JSON for slots: {error}") from None
     for key, record in doubled:
         records = loaded if isinstance(loaded, list) else []
         row = next((i for i, other in enumerate(records) if other is record), None)
-        raise Fault(f"column {key!r} is doubled", row)
+        raise InputError(f"column {key!r} is doubled", row)
     return loaded
 
 
-def _json_columns(records: list[Any], room: Room) -> Columns:
+def _json_columns(records: list[Any], memory: MemoryLimit) -> Columns:
     if not records:
         return {name: np.zeros(0) for name in FIELDS}
     if set(map(type, records)) != {dict}:
         row = next(i for i, record in enumerate(records) if type(record) is not dict)
-        raise Fault("not an object", row)
+        raise InputError("not an object", row)
     try:
         names = column_names(records[0])
-    except Fault as fault:
-        raise Fault(fault.reason, 0) from None
+    except InputError as fault:
+        raise InputError(fault.reason, 0) from None
     keys = records[0].keys()
     if any(map(keys.__ne__, map(dict.keys, records))):
         row = next(i for i, record in enumerate(records) if record.keys() != keys)
         odd = min(keys ^ records[row].keys())
         which = "no column" if odd in keys else "the first record has no column"
-        raise Fault(f"{which} {odd!r}", row)
-    return {n: _json_column(n, list(map(itemgetter(n), records)), room) for n in names}
+        raise InputError(f"{which} {odd!r}", row)
+    return {
+        n: _json_column(n, list(map(itemgetter(n), records)), memory) for n in names
+    }
 
 
-def _json_column(name: str, cells: list[Any], room: Room) -> NDArray[Any]:
+def _json_column(name: str, cells: list[Any], memory: MemoryLimit) -> NDArray[Any]:
     """Return the column that the cells make: numbers, or truths or text throughout."""
     kinds = set(map(type, cells))
     if name not in FIELDS:
         if kinds == {bool}:
             return np.array(cells)
         if kinds == {str} and not set(cells) <= _NOT_FINITE.keys():
-            return of_text(name, np.array(cells, object), room)
+            return of_text(name, np.array(cells, object), memory)
         if kinds == {int} and min(cells) >= -(2**63) and max(cells) < 2**64:
             if max(cells) < 2**63:
                 return np.array(cells, np.int64)
@@ -127,7 +129,9 @@ def _json_column(name: str, cells: list[Any], room: Room) -> NDArray[Any]:
                 for i, cell in enumerate(cells)
                 if type(cell) is int and abs(cell) > largest
             )
-            raise Fault(f"{name} is an integer too large for a number", row) from None
+            raise InputError(
+                f"{name} is an integer too large for a number", row
+            ) from None
     first: type = float if name in FIELDS else type(cells[0])
     kinds_of: dict[type, tuple[str, set[type]]] = {
         bool: ("true or false", {bool}),
@@ -138,7 +142,7 @@ def _json_column(name: str, cells: list[Any], room: Room) -> NDArray[Any]:
     any_kind: tuple[str, set[type]] = ("a number, a string, true or false", set())
     wanted, usual = kinds_of.get(first, any_kind)
     row = next(i for i, cell in enumerate(cells) if type(cell) not in usual)
-    raise Fault(f"{name} {json.dumps(cells[row])[:80]} is not {wanted}", row)
+    raise InputError(f"{name} {json.dumps(cells[row])[:80]} is not {wanted}", row)
 
 
 def _encode_json(slots: NDArray[Any]) -> bytes:

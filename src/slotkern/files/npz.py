@@ -13,9 +13,9 @@ from .archive import read_archive, write_archive
 from .columns import (
     MAX_BYTES,
     Columns,
-    Fault,
     Format,
-    Room,
+    InputError,
+    MemoryLimit,
     column_names,
     of_text,
     plain_columns,
@@ -23,15 +23,15 @@ from .columns import (
 )
 
 
-def _decode(data: bytes, room: Room) -> Columns:
+def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     try:
-        arrays = read_archive(io.BytesIO(data), room)
-    except Fault as fault:
-        raise Fault(f"not a sound npz file: {fault.reason}") from None
+        arrays = read_archive(io.BytesIO(data), memory)
+    except InputError as fault:
+        raise InputError(f"not a sound npz file: {fault.reason}") from None
     if [name for name, _ in arrays] == ["slots"]:
         slots = arrays[0][1]
         if slots.dtype.names is None:
-            raise Fault(f"slots is of {slots.dtype}, not a structured array")
+            raise InputError(f"slots is of {slots.dtype}, not a structured array")
         arrays = [(name, slots[name]) for name in slots.dtype.names]
     column_names(name for name, _ in arrays)
     return {
@@ -42,11 +42,11 @@ def _decode(data: bytes, room: Room) -> Columns:
 
 def _encode(slots: NDArray[Any]) -> bytes:
     columns = plain_columns(slots, "npz")
-    room = Room(MAX_BYTES, sum(column.nbytes for column in columns.values()))
+    memory = MemoryLimit(MAX_BYTES, sum(column.nbytes for column in columns.values()))
     for name, column in columns.items():
         try:  # objects would be pickled
-            columns[name] = of_text(name, column, room)
-        except Fault as fault:
+            columns[name] = of_text(name, column, memory)
+        except InputError as fault:
             raise fault.error("slots", row_place) from None
     sink = io.BytesIO()
     write_archive(sink, {"slots": make_slots(**columns)})

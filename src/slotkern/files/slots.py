@@ -23,8 +23,8 @@ from .atomic import AnyPath, as_path, open_atomic, refuse_folder
 from .columns import (
     MAX_BYTES,
     Columns,
-    Fault,
-    Room,
+    InputError,
+    MemoryLimit,
     column_names,
     of_text,
     plain_columns,
@@ -98,10 +98,10 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
     data = path.read_bytes()
     try:
         if not data:
-            raise Fault("the file is empty")
-        room = Room(max_bytes, len(data))
-        return _assemble(form.decode(data, room), room)
-    except Fault as fault:
+            raise InputError("the file is empty")
+        memory = MemoryLimit(max_bytes, len(data))
+        return _assemble(form.decode(data, memory), memory)
+    except InputError as fault:
         raise fault.error(str(path), partial(form.place, data)) from None
 
 
@@ -182,8 +182,8 @@ def from_arrow(table: Any) -> NDArray[Any]:
     if not (isinstance(table, pa.Table) or hasattr(table, "__arrow_c_stream__")):
         raise TypeError(f"table must be an Arrow table, got {type(table).__name__}")
     table = pa.table(table)
-    room = Room(MAX_BYTES, table.nbytes)
-    return _from_memory(lambda: arrow_columns(table, room), room)
+    memory = MemoryLimit(MAX_BYTES, table.nbytes)
+    return _from_memory(lambda: arrow_columns(table, memory), memory)
 
 
 def to_arrow(slots: Any) -> Any:
@@ -256,13 +256,13 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     if not isinstance(frame, pd.DataFrame):
         raise TypeError(f"frame must be a pandas frame, got {type(frame).__name__}")
 
-    room = Room(MAX_BYTES, int(frame.memory_usage(deep=True).sum()))
+    memory = MemoryLimit(MAX_BYTES, int(frame.memory_usage(deep=True).sum()))
 
     def columns() -> Columns:
         names = column_names(frame.columns)
-        return {name: _pandas_column(name, frame[name], room) for name in names}
+        return {name: _pandas_column(name, frame[name], memory) for name in names}
 
-    return _from_memory(columns, room)
+    return _from_memory(columns, memory)
 
 
 def to_pandas(slots: Any) -> pd.DataFrame:
@@ -296,25 +296,25 @@ def to_pandas(slots: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _from_memory(columns: Callable[[], Columns], room: Room) -> NDArray[Any]:
+def _from_memory(columns: Callable[[], Columns], memory: MemoryLimit) -> NDArray[Any]:
     try:
-        return _assemble(columns(), room)
-    except Fault as fault:
+        return _assemble(columns(), memory)
+    except InputError as fault:
         raise fault.error("slots", row_place) from None
 
 
-def _assemble(columns: Columns, room: Room) -> NDArray[Any]:
+def _assemble(columns: Columns, memory: MemoryLimit) -> NDArray[Any]:
     """Return the slots that the columns hold, sorted and checked."""
     column_names(columns)
     rows = max((len(c) for c in columns.values() if c.ndim), default=1)
     width = sum(column.dtype.itemsize for column in columns.values())
-    Room(room.limit, 0).take(f"{rows:,} slots", rows * width)
+    MemoryLimit(memory.limit, 0).reserve(f"{rows:,} slots", rows * width)
     try:
         return make_slots(**columns)
     except SlotError as error:
-        raise Fault(error.problem, error.row, error.other) from None
+        raise InputError(error.problem, error.row, error.other) from None
     except (TypeError, ValueError) as error:
-        raise Fault(str(error)) from None
+        raise InputError(str(error)) from None
 
 
 def _structured(slots: Any) -> NDArray[Any]:
@@ -324,13 +324,15 @@ def _structured(slots: Any) -> NDArray[Any]:
     return array
 
 
-def _pandas_column(name: str, column: pd.Series[Any], room: Room) -> NDArray[Any]:
+def _pandas_column(
+    name: str, column: pd.Series[Any], memory: MemoryLimit
+) -> NDArray[Any]:
     dtype = getattr(column.dtype, "numpy_dtype", None)  # of nullable numbers
     if column.dtype.kind != "f" or dtype is not None:
         missing = column.isna().to_numpy()
         if missing.any():
-            raise Fault(f"{name} is missing", int(missing.argmax()))
-    return of_text(name, column.to_numpy(dtype=dtype), room)
+            raise InputError(f"{name} is missing", int(missing.argmax()))
+    return of_text(name, column.to_numpy(dtype=dtype), memory)
 
 
 def format_of(path: AnyPath) -> Format:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._moments import Duration, Moment, Scale
-from slotkern.checks import number, one_of, row_of, shown
+from slotkern.checks import number, one_of, row_label, shown
 from slotkern.display_table import Table
 from slotkern.html_table import html_of
 
@@ -286,7 +286,7 @@ class Clock:
         utc = instants(moments, self._zone, name)
         gone = np.isnat(utc)
         if gone.any() and missing is None:
-            place = row_of(name, int(gone.argmax()))
+            place = row_label(name, int(gone.argmax()))
             raise ValueError(f"{name}, {place}: a time is missing")
         counts, lost = self._counted(np.where(gone, np.datetime64(0, "s"), utc))
         far = np.abs(counts.astype(np.float64) - self._origin) >= 2.0**62
@@ -295,7 +295,7 @@ class Clock:
         wrong = lost | far | (np.rint(found * self._per).astype(np.int64) != since)
         for row in np.flatnonzero(wrong).tolist():  # far away, or an error
             moment = Moment(moment_of(utc[row]).ns, True, None, str(utc[row]))
-            found[row] = self.time(moment, f"{name}, {row_of(name, row)}")
+            found[row] = self.time(moment, f"{name}, {row_label(name, row)}")
         return np.where(gone, 0.0 if missing is None else missing, found)
 
     def _counted(

@@ -20,13 +20,13 @@ from .ledger import ids_of, owners_of, time_of
 
 __all__ = [
     "booked_spans",
-    "checked",
     "cover",
     "disable",
     "enable",
     "hit",
     "nothing_booked",
     "uncover",
+    "validate_closures",
 ]
 
 
@@ -107,7 +107,7 @@ def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
     return spans[order], owners[order]
 
 
-def checked(closures: NDArray[Any], held: NDArray[Any]) -> NDArray[np.void]:
+def validate_closures(closures: NDArray[Any], held: NDArray[Any]) -> NDArray[np.void]:
     """Return closures that a file tells, and that cover what is held.
 
     Raises
@@ -189,7 +189,7 @@ def _rows(node: Any, start: Any, end: Any, owner: str, disabled: bool) -> Any:
 
 
 def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.void]:
-    """Return both tables as one, with room for the longest owner."""
+    """Return both tables as one, with memory for the longest owner."""
     owner = np.promote_types(first["owner"].dtype, second["owner"].dtype)
     both = _table(len(first) + len(second), owner)
     for name in CLOSURE.names or ():

@@ -9,7 +9,7 @@ from typing import Any
 from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
-from slotkern.files.columns import Fault
+from slotkern.files.columns import InputError
 from slotkern.files.csv import (
     BOM,
     FORMAT,
@@ -56,7 +56,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
         packed = suffix == ".parquet"
         table = _parquet(data, str(path)) if packed else _csv(data, texts)
         return FileColumns(columns_of(table, str(path)), source)
-    except Fault as fault:
+    except InputError as fault:
         raise fault.error(str(path), partial(FORMAT.place, data)) from None
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())

@@ -17,10 +17,17 @@ from slotkern.extras import extra
 
 from .moments import Moments
 
-__all__ = ["FileColumns", "called", "check_width", "column_of", "columns_of", "held"]
+__all__ = [
+    "FileColumns",
+    "check_width",
+    "column_of",
+    "columns_of",
+    "source_name",
+    "with_column_context",
+]
 
 #: What a column of text may take, in bytes: each row has as much as the longest.
-_MOST_TEXT = 2**30
+_MAX_TEXT_BYTES = 2**30
 
 
 class FileColumns(dict[str, Any]):
@@ -31,7 +38,7 @@ class FileColumns(dict[str, Any]):
         self.source = source
 
 
-def called(table: Any, name: str) -> str:
+def source_name(table: Any, name: str) -> str:
     """Return what errors call a table: its file, or else the given name."""
     return table.source if isinstance(table, FileColumns) else name
 
@@ -56,7 +63,7 @@ def columns_of(table: Any, name: str) -> dict[str, Any]:
         columns = {field: table[field] for field in table.dtype.names}
     elif isinstance(table, Mapping):
         columns = {
-            str(key): held(name, key, column_of, values)
+            str(key): with_column_context(name, key, column_of, values)
             for key, values in table.items()
         }
     elif isinstance(table, (list, tuple)):
@@ -98,7 +105,7 @@ def column_of(values: Any) -> NDArray[Any] | Moments:
     return _of_series(series)
 
 
-class _TooWide(ValueError):
+class _TextTooWide(ValueError):
     """A text that is too long for its column; the column is not known here."""
 
 
@@ -111,18 +118,20 @@ def check_width(longest: int, rows: int) -> None:
         Beyond 2**30 bytes, without the column's name.
     """
     size = 4 * longest * rows
-    if size > _MOST_TEXT:
-        raise _TooWide(
+    if size > _MAX_TEXT_BYTES:
+        raise _TextTooWide(
             f"a text of {longest:,} characters; as much for each of {rows:,} rows is "
-            f"{size:,} bytes, more than {_MOST_TEXT:,}"
+            f"{size:,} bytes, more than {_MAX_TEXT_BYTES:,}"
         )
 
 
-def held(name: str, key: Any, make: Callable[[Any], Any], values: Any) -> Any:
+def with_column_context(
+    name: str, key: Any, make: Callable[[Any], Any], values: Any
+) -> Any:
     """What `make` makes of a column, which an error names."""
     try:
         return make(values)
-    except _TooWide as error:
+    except _TextTooWide as error:
         raise ValueError(f"{name}: column {str(key)!r:.80} has {error}") from None
 
 
@@ -161,7 +170,9 @@ def _of_rows(rows: list[Any] | tuple[Any, ...], name: str) -> dict[str, Any]:
             )
     keys = list(rows[0]) if rows else []
     return {
-        str(key): held(name, key, _of_list, [given[key] for given in rows])
+        str(key): with_column_context(
+            name, key, _of_list, [given[key] for given in rows]
+        )
         for key in keys
     }
 
@@ -181,7 +192,10 @@ def _of_frame(table: Any, name: str) -> dict[str, Any]:
         with extra():
             import pyarrow as pa
         frame = nw.from_native(pa.table(table), eager_only=True)
-    return {key: held(name, key, _of_series, frame[key]) for key in frame.columns}
+    return {
+        key: with_column_context(name, key, _of_series, frame[key])
+        for key in frame.columns
+    }
 
 
 def _of_series(series: Any) -> NDArray[Any] | Moments:

@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
-from slotkern.checks import meant, row_of, shown
+from slotkern.checks import meant, row_label, shown
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 
 from .clock import is_number
 from .durations import NO_LIMIT
 from .files import read_columns
-from .frames import FileColumns, called, column_of, columns_of, held
+from .frames import FileColumns, column_of, columns_of, source_name, with_column_context
 from .moments import Moments
 
 __all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
 
 #: Columns of a table of jobs.
 COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
-TEXTS = ("name", "where", "criterion")
+TEXT_COLUMNS = ("name", "where", "criterion")
 #: Numbers of the clock's units, or dates and durations as people say them.
-SAID = (
+TIME_COLUMNS = (
     "arrival",
     "earliest",
     "latest",
@@ -72,7 +72,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
     ValueError, TypeError
         Naming the column, the row and the value; for names that are used twice, both.
     """
-    name = called(table, name)
+    name = source_name(table, name)
     columns = columns_of(table, name)
     for title in columns:
         if title not in (*COLUMNS, *more):
@@ -98,14 +98,14 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
                 try:
                     found[i][title] = _cell(title, value)
                 except (ValueError, TypeError) as error:
-                    at = f"{name}, {row_of(name, i)}, column {title!r}"
+                    at = f"{name}, {row_label(name, i)}, column {title!r}"
                     raise type(error)(f"{at}: {error}") from None
     for i, row in enumerate(found):
         needed = ["volume", "walltime"] if "walltime" in columns else ["volume"]
         for titles in (["nodes"], needed):
             if not row.keys() & set(titles):
                 told = " and ".join(map(repr, titles))
-                at = f"{name}, {row_of(name, i)}, column {told}"
+                at = f"{name}, {row_label(name, i)}, column {told}"
                 raise ValueError(f"{at}: is empty")
     _check_names(found, name)
     return found
@@ -118,8 +118,8 @@ def _check_names(rows: list[Row], name: str) -> None:
         job = row.get("name")
         if job is not None and first.setdefault(job, i) != i:
             raise ValueError(
-                f"{name}, {row_of(name, i)}, column 'name': {job!r} is the name of "
-                f"{row_of(name, first[job])}"
+                f"{name}, {row_label(name, i)}, column 'name': {job!r} is the name of "
+                f"{row_label(name, first[job])}"
             )
 
 
@@ -128,7 +128,7 @@ def request_of(row: Row, number: int, name: str) -> Request:
     try:
         return Request(**row)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{name}, {row_of(name, number)}: {error}") from None
+        raise ValueError(f"{name}, {row_label(name, number)}: {error}") from None
 
 
 def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
@@ -140,7 +140,7 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
         ]
     if not is_table(jobs):
         return list(jobs)
-    name = called(jobs, name)
+    name = source_name(jobs, name)
     rows = rows_of(jobs, name=name)
     return [request_of(row, i, name) for i, row in enumerate(rows)]
 
@@ -168,9 +168,9 @@ def read_jobs(path: AnyPath) -> FileColumns:
     if suffix not in (".csv", ".parquet"):
         refuse_folder(path)
         raise ValueError(f"{path}: jobs are read from .csv, .json or .parquet files")
-    columns = read_columns(path, (*TEXTS, *SAID))
+    columns = read_columns(path, (*TEXT_COLUMNS, *TIME_COLUMNS))
     if suffix == ".csv":
-        for title in columns.keys() & set(SAID):
+        for title in columns.keys() & set(TIME_COLUMNS):
             columns[title] = _if_numbers(columns[title])
     return columns
 
@@ -188,7 +188,9 @@ def _of_json(path: Any) -> FileColumns:
             raise ValueError(f"{path}: row {i} is no object: {shown(row)}")
         titles |= dict.fromkeys(row)
     columns = {
-        title: held(str(path), title, column_of, [row.get(title) for row in rows])
+        title: with_column_context(
+            str(path), title, column_of, [row.get(title) for row in rows]
+        )
         for title in titles
     }
     return FileColumns(columns, str(path))
@@ -221,13 +223,13 @@ def _is_empty(value: Any) -> bool:
 
 def _cell(title: str, value: Any) -> Any:
     """The value of a cell that is not empty."""
-    if title in TEXTS:
+    if title in TEXT_COLUMNS:
         return str(value)
     if title == "limits":
         return value if isinstance(value, list | tuple) else str(value)
     if isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")
-    if title in SAID and not is_number(value):
+    if title in TIME_COLUMNS and not is_number(value):
         if title in _LIMITS and str(value).strip().upper() in NO_LIMIT:
             return math.inf
         return value

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._moments import Moment, quick_meaning
-from slotkern.checks import row_of, shown
+from slotkern.checks import row_label, shown
 
 __all__ = [
     "Moment",
@@ -233,7 +233,7 @@ def moments_of(values: Any, name: str) -> Moments:
         values, fault = _in_base_unit(column)
         if fault is not None:
             row, reason = fault
-            at = f"{name}, {row_of(name, row)}"
+            at = f"{name}, {row_label(name, row)}"
             raise ValueError(f"{at}: {_said(column[row])} {reason}")
         unit = np.datetime_data(column.dtype)[0]
         return Moments(values, False, days=unit in ("D", "W", "M", "Y"))
@@ -266,7 +266,7 @@ def _in_base_unit(
     if unit == "generic":  # only NaT has no unit
         return column.astype("M8[us]"), None
     base = unit if unit in _NANOSECONDS else "ns" if unit in _FINE else "s"
-    # Numpy counts the days of months, of which int64 has room for those in range.
+    # Numpy counts the days of months, of which int64 has memory for those in range.
     far = np.zeros(len(column), np.bool_)
     if unit in ("Y", "M"):
         far = np.abs(column.astype(np.int64).astype(np.float64) * step) > 2.0**50
@@ -329,7 +329,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             folds.append(False)
             continue
         quick: Any = quick_meaning(value, False)  # before any words for its place
-        at = "" if quick else f"{name}, {row_of(name, row)}"
+        at = "" if quick else f"{name}, {row_label(name, row)}"
         moment: Moment = quick or read_moment(value, at)
         if first is None:
             first = row, moment
@@ -337,7 +337,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             with_zone, without = (
                 ((row, moment), first) if moment.aware else (first, (row, moment))
             )
-            at, other = (row_of(name, each[0]) for each in (without, with_zone))
+            at, other = (row_label(name, each[0]) for each in (without, with_zone))
             raise ValueError(
                 f"{name}, {at}: {without[1].said} has no time zone, but "
                 f"{with_zone[1].said} in {other} has one"
@@ -353,7 +353,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
         )
     except OverflowError:
         row = next(i for i, ns in enumerate(scaled) if abs(ns) >= 2**63)
-        at = f"{name}, {row_of(name, row)}"
+        at = f"{name}, {row_label(name, row)}"
         raise ValueError(
             f"{at}: {column[row]} is out of the range of nanoseconds"
         ) from None
@@ -470,7 +470,7 @@ def instants(
         return values
 
     def fault(row: int, reason: str) -> ValueError:
-        return ValueError(f"{name}, {row_of(name, row)}: {values[row]} {reason}")
+        return ValueError(f"{name}, {row_label(name, row)}: {values[row]} {reason}")
 
     if zone is None:
         raise fault(int(there[0]), _NO_ZONE)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from slotkern.checks import (
     Source,
+    column_label,
     hint_keywords,
     integer,
     meant,
     number,
-    of_column,
-    row_of,
+    row_label,
     shown,
     visible,
 )
@@ -27,7 +27,7 @@ from slotkern.hostlists import count, expand, is_hostlist, quoted
 from slotkern.logger import log
 
 from .clock import is_number
-from .frames import called, columns_of
+from .frames import columns_of, source_name
 from .moments import Moments
 
 __all__ = ["Machine", "numbers_of"]
@@ -104,7 +104,7 @@ class Machine(HasTable):
     def __init__(
         self, table: Any, *, name: str = "name", processors: str | int | None = None
     ) -> None:
-        what = called(table, "machine")
+        what = source_name(table, "machine")
         given = columns_of(table, what)
         if name not in given:
             raise ValueError(
@@ -141,7 +141,7 @@ class Machine(HasTable):
         self._index: dict[str, int] = {}
         for row, each in enumerate(names.tolist()):
             if self._index.setdefault(each, row) != row:
-                first, second = row_of(what, self._index[each]), row_of(what, row)
+                first, second = row_label(what, self._index[each]), row_label(what, row)
                 raise ValueError(
                     f"{what}, {second}: {each!r} is the name of {first}"
                     if first != second
@@ -282,7 +282,7 @@ class Machine(HasTable):
         if (found < 0).any():
             row = int((found < 0).argmax())
             value = shown(given[row : row + 1].tolist()[0])
-            place = row_of(what, row if rows is None else int(rows[row]))
+            place = row_label(what, row if rows is None else int(rows[row]))
             raise ValueError(f"{what}, {place}: {value} is no node of the machine")
         return found.astype(np.int32), rows
 
@@ -315,7 +315,7 @@ class Machine(HasTable):
         wrong = (numbers[at] == given) & (named[at] != found)
         if wrong.any():
             row = int(wrong.argmax())
-            place, node = row_of(what, row), int(named[at[row]])
+            place, node = row_label(what, row), int(named[at[row]])
             raise ValueError(
                 f"{what}, {place}: {given[row]} is a number, which means a row of the "
                 f"machine, but node {str(self.names[node])!r} is row {node}; write "
@@ -340,7 +340,7 @@ def _unfolded(
             try:
                 sizes[text] = count(text)
             except ValueError as error:
-                raise ValueError(f"{what}, {row_of(what, row)}: {error}") from None
+                raise ValueError(f"{what}, {row_label(what, row)}: {error}") from None
     repeats = np.array([sizes.get(text, 1) for text in texts])
     if (total := int(repeats.sum())) > MAX_NODES:
         raise ValueError(
@@ -355,7 +355,7 @@ def _unfolded(
 
 def _repeated(what: str, rows: NDArray[np.int64]) -> Source:
     """Return what errors call a table whose rows were repeated: the rows as given."""
-    return Source(str(what), lambda row: row_of(what, int(rows[row])))
+    return Source(str(what), lambda row: row_label(what, int(rows[row])))
 
 
 def quoted_names(names: NDArray[np.str_]) -> NDArray[np.str_]:
@@ -375,10 +375,10 @@ def _names(
         raise TypeError(f"{what}: names must be text, got dtype {values.dtype}")
     for row, each in enumerate(values.tolist()):
         if values.dtype == object and not isinstance(each, str):
-            place = row_of(what, row)
+            place = row_label(what, row)
             raise TypeError(f"{what}, {place}: the name {shown(each)} is no text")
         if not str(each).strip("\0").strip():
-            raise ValueError(f"{what}, {row_of(what, row)}: the name is empty")
+            raise ValueError(f"{what}, {row_label(what, row)}: the name is empty")
     names = values.astype(np.str_)
     texts = names.tolist()
     lists = {*filter(is_hostlist, texts)}
@@ -399,7 +399,7 @@ def _one_each(
         if counts.dtype.kind not in "iu" or (counts < 1).any():
             row = int((counts < 1).argmax()) if counts.dtype.kind in "iu" else 0
             reason = f"{shown(counts[row].item())} is not an integer of at least 1"
-            raise ValueError(f"{what}, {row_of(what, row)}: {processors} {reason}")
+            raise ValueError(f"{what}, {row_label(what, row)}: {processors} {reason}")
     else:
         counts = np.full(len(names), integer("processors", processors, least=1))
     if counts.sum() > MAX_NODES:
@@ -422,18 +422,18 @@ def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float6
         cells = column.tolist()
         if not cells:
             raise TypeError(
-                f"{of_column(table, name)} must be numbers, got dtype {column.dtype}"
+                f"{column_label(table, name)} must be numbers, got dtype {column.dtype}"
             )
         # Where one cell is no number, a csv file has text in all of them.
         wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
         row = next(wrong, -1)
         reason = "is not a number" if row >= 0 else "is text, not a number"
-        at, value = row_of(table, max(row, 0)), shown(cells[max(row, 0)])
+        at, value = row_label(table, max(row, 0)), shown(cells[max(row, 0)])
         raise TypeError(f"{table}, {at}: {name} {value} {reason}")
     found = column.astype(np.float64)
     if not np.isfinite(found).all():
         row = int((~np.isfinite(found)).argmax())
-        at = row_of(table, row)
+        at = row_label(table, row)
         raise ValueError(f"{table}, {at}: {name} {column[row]} is not finite")
     return found
 
@@ -456,5 +456,5 @@ def _check(
 ) -> None:
     if not good.all():
         row = int((~good).argmax())
-        at = row_of(table, row)
+        at = row_label(table, row)
         raise ValueError(f"{table}, {at}: {name} {values[row]} is not {what}")

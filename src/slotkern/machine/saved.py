@@ -1,4 +1,4 @@
-"""Clock, machine and owners of a pool as arrays, and back."""
+"""Conversion of the clock, machine and owners of a pool to arrays, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._windows import PART, Window
-from slotkern.files.columns import Fault
+from slotkern.files.columns import InputError
 
 from .clock import Clock
 from .nodes import Machine, quoted_names
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     from .terms import Terms
 
-__all__ = ["recalled", "told"]
+__all__ = ["from_arrays", "to_arrays"]
 
 _COLUMN = "machine "
 _NUMBERS = ("start", "finish", "runtime", "cost", "processor_time", "value", "bound")
 
 
-def told(pool: SlotPool) -> dict[str, NDArray[Any]]:
-    """Return what a pool has beside its slots, as arrays for a file.
+def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
+    """Convert the clock, the machine and the owned windows of a pool to arrays.
 
     Raises
     ------
     TypeError
-        For a column of the machine that holds Python objects.
+        If a column of the machine contains Python objects.
     """
     found: dict[str, NDArray[Any]] = {}
     if pool.clock is not None:
@@ -66,21 +66,21 @@ def told(pool: SlotPool) -> dict[str, NDArray[Any]]:
     return found
 
 
-def recalled(
+def from_arrays(
     arrays: Mapping[str, NDArray[Any]],
 ) -> tuple[Terms | None, list[tuple[Window, str]]]:
-    """Return clock and machine, and the windows with their owners, as `told` told them.
+    """Restore clock, machine and owned windows from the arrays of `to_arrays`.
 
     Raises
     ------
-    Fault, ValueError, TypeError
-        For what cannot be such.
+    InputError, ValueError, TypeError
+        If the arrays are not a result of `to_arrays`.
     """
     clock = machine = None
     if "clock" in arrays:
         given = json.loads(str(arrays["clock"].tolist()))
         if not isinstance(given, dict):
-            raise Fault("its clock is none")
+            raise InputError("its clock is no JSON object")
         clock = Clock.from_dict(given)
     columns = {
         name.removeprefix(_COLUMN): column
@@ -101,11 +101,13 @@ def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:
     many = {name: arrays.get(f"window {name}", none) for name in _COLUMNS}
     for name in _EACH:
         if len(many[name]) != len(owners):
-            raise Fault(f"its windows have no sound {name!r}")
+            raise InputError(
+                f"the array {name!r} does not have a value for each window"
+            )
     sizes = many["size"].tolist()
     parts, lengths = many["parts"], many["length"].tolist()
     if parts.dtype != PART or not len(parts) == len(lengths) == sum(sizes):
-        raise Fault("its windows have not the parts that they say")
+        raise InputError("the parts of its windows do not match their sizes")
     rows = [dict(zip(PART.names or (), row, strict=True)) for row in parts.tolist()]
     first = 0
     for i, owner in enumerate(owners):

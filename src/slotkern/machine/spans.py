@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import hint_keywords, meant, number, of_column, row_of, shown
+from slotkern.checks import column_label, hint_keywords, meant, number, row_label, shown
 from slotkern.display import HasPlot
 from slotkern.display_table import Table
 from slotkern.logger import log
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number
-from .frames import called, columns_of
+from .frames import columns_of, source_name
 from .moments import Moments
 from .nodes import Machine, numbers_of
 
@@ -143,7 +143,7 @@ def free_slots(
     last = _time(clock, end, "end")
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
-    what = called(busy, "busy")
+    what = source_name(busy, "busy")
     node, begins, ends, rows = _spans(machine, busy, clock, dated, what)
     spans = _busy(busy, what, node, begins, ends, rows, first, last)
     outside = int(((ends <= first) | (begins >= last)).sum())
@@ -258,9 +258,11 @@ def _spans(
     )
     if rows == 0:
         return _NO_SPANS
-    node, row_of_node = machine._ids_and_rows(columns["node"], of_column(what, "node"))
+    node, row_of_node = machine._ids_and_rows(
+        columns["node"], column_label(what, "node")
+    )
     start, end = (
-        _column(columns[name], clock, dated, of_column(what, name), name == "end")
+        _column(columns[name], clock, dated, column_label(what, name), name == "end")
         for name in ("start", "end")
     )
     _one_kind(columns["start"], columns["end"], what)
@@ -272,8 +274,8 @@ def _spans(
         row = int(wrong.argmax())
         last, first = _shown(clock, end[row]), _shown(clock, start[row])
         raise ValueError(
-            f"{what}, {row_of(what, row)}: the span ends at {last}, before it starts "
-            f"at {first}"
+            f"{what}, {row_label(what, row)}: the span ends at {last}, before it "
+            f"starts at {first}"
         )
     if row_of_node is None:
         return node, start, end, np.arange(rows)
@@ -303,7 +305,7 @@ def _column(
     found = np.asarray(values, np.float64)
     wrong = np.isnan(found) & (not endless)
     if wrong.any():
-        place = row_of(name, int(wrong.argmax()))
+        place = row_label(name, int(wrong.argmax()))
         raise ValueError(f"{name}, {place}: a time is missing")
     return np.where(np.isnan(found), np.inf, found)
 

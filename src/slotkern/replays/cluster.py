@@ -16,7 +16,11 @@ from slotkern.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
 from slotkern.traces.clean import partial_records, width_of
-from slotkern.traces.free_slots import is_said, most_at_once, second_of
+from slotkern.traces.free_slots import (
+    is_textual_date,
+    most_at_once,
+    seconds_since_origin,
+)
 from slotkern.traces.read import Trace
 
 __all__ = ["BLOCKED", "Cluster", "cluster_of"]
@@ -338,7 +342,9 @@ def _blocked(given: Any, trace: Trace) -> NDArray[Any]:
             )
         start, end, processors, site = (*row, -1)[:4]
         times = [
-            second_of(trace, time, f"blocked: row {i}") if is_said(time) else time
+            seconds_since_origin(trace, time, f"blocked: row {i}")
+            if is_textual_date(time)
+            else time
             for time in (start, end)
         ]
         spans[i] = (

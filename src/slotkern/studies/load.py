@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slotkern.files.columns import Fault
+from slotkern.files.columns import InputError
 from slotkern.studies.claims import ALONG, AMONG, AT, OVER, lines
 from slotkern.studies.experiment import EXPERIMENTS, experiment_of
 from slotkern.studies.fields import (
@@ -121,7 +121,7 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
             data["seed"] = seed
         return _study(data)
     except ValueError as error:  # includes TOMLDecodeError
-        raise Fault(str(error)).error(str(source), str) from None
+        raise InputError(str(error)).error(str(source), str) from None
 
 
 def _study(data: dict[str, Any]) -> Study:

@@ -14,7 +14,7 @@ import numpy as np
 
 from slotkern.environment.generate import NODE, TASK, Environment
 from slotkern.studies.fields import as_count, as_number, as_text, only_keys
-from slotkern.traces.free_slots import PlacedTrace, machine_laws, place_trace
+from slotkern.traces.free_slots import PlacedTrace, node_laws, place_trace
 from slotkern.traces.read import Trace, read_trace
 
 __all__ = ["environment_of_trace", "named_trace", "trace_in", "trace_law"]
@@ -100,7 +100,7 @@ def environment_of_trace(law: Mapping[str, Any], seed: int, cycle: int) -> Envir
     repairs = tuple(law.get("clean", ()))
     horizon, at = law["horizon"], law["first"] + cycle * law["step"]
     try:
-        laws = machine_laws(law.get("performance", 1.0), law.get("price", 0.0))
+        laws = node_laws(law.get("performance", 1.0), law.get("price", 0.0))
         key = law["trace"], law["digest"], repairs, law.get("processors")
         placed = _placed(*key)
         slots = placed.slots(at, horizon, *laws, seed).slots

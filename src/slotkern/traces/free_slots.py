@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PlacedTrace",
     "TraceSlots",
-    "machine_laws",
     "most_at_once",
+    "node_laws",
     "place_trace",
     "ranges",
     "slots_from_trace",
@@ -165,7 +165,7 @@ def slots_from_trace(
     >>> import slotkern as sk
     >>> day = sk.slots_from_trace("trace.swf", 86400, 3600)  # doctest: +SKIP
     """
-    laws = machine_laws(performance, price)
+    laws = node_laws(performance, price)
     if processors is not None:
         processors = integer("processors", processors)
     whole = read_trace(as_path(path), max_bytes=max_bytes)
@@ -327,9 +327,9 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
 
 def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
     """Check the span of time to look at, in seconds of the trace."""
-    if is_said(at):
-        at = second_of(trace, at, "at")
-    if is_said(horizon):
+    if is_textual_date(at):
+        at = seconds_since_origin(trace, at, "at")
+    if is_textual_date(horizon):
         horizon = duration_of(horizon, "horizon").ns / 1e9
     at, horizon = _number("at", at), _number("horizon", horizon)
     if horizon <= 0 or at + horizon <= at or not math.isfinite(at + horizon):
@@ -337,7 +337,7 @@ def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
     return at, horizon
 
 
-def second_of(trace: Trace, date: Any, name: str) -> float:
+def seconds_since_origin(trace: Trace, date: Any, name: str) -> float:
     """Return a date as the second of a trace that it is."""
     if trace.clock is None:
         raise ValueError(
@@ -348,7 +348,7 @@ def second_of(trace: Trace, date: Any, name: str) -> float:
     return trace.clock.time(date, name)
 
 
-def is_said(value: Any) -> bool:
+def is_textual_date(value: Any) -> bool:
     """Whether a time is said in words, and not as a number or the text of one."""
     if not isinstance(value, str):
         return isinstance(value, (dt.date, dt.timedelta, np.datetime64, np.timedelta64))
@@ -378,14 +378,14 @@ def most_at_once(
 # --- performance and price ------------------------------------------------------------
 
 
-def machine_laws(performance: Any, price: Any) -> tuple[Uniform, Price | Uniform]:
+def node_laws(performance: Any, price: Any) -> tuple[Uniform, Price | Uniform]:
     """Return the laws that `slots_from_trace` takes, checked."""
-    performance_law = _law("performance", performance)
+    performance_law = parse_law("performance", performance)
     assert isinstance(performance_law, Uniform)
-    return performance_law, _law("price", price)
+    return performance_law, parse_law("price", price)
 
 
-def _law(name: str, given: Any) -> Uniform | Price:
+def parse_law(name: str, given: Any) -> Uniform | Price:
     """Return the checked law that a number, a text or a law stands for."""
     law: Uniform | Price
     kind, *texts = given.split(":") if isinstance(given, str) else [""]
