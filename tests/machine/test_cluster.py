@@ -7,27 +7,27 @@ import polars as pl
 import pytest
 
 import slotkern as sk
-from slotkern.replays.cluster import cluster_of
+from slotkern.replays.cluster import as_cluster
 
 
 def test_a_machine_is_a_cluster():
     machine = sk.Machine(
         {"name": ["a", "b", "c"], "site": [2, 1, 2], "price": [3, 1, 3]}
     )
-    cluster = cluster_of(machine, None)
+    cluster = as_cluster(machine, None)
     assert cluster.site.tolist() == [1, 2]
     assert cluster.processors.tolist() == [1, 2]
     assert cluster.price.tolist() == [1, 3]
     hosts = sk.Machine({"name": ["a", "b"], "processors": [8, 4]})
-    assert cluster_of(hosts, None).processors.tolist() == [12]
-    assert cluster_of(hosts, None).site.tolist() == [-1]
+    assert as_cluster(hosts, None).processors.tolist() == [12]
+    assert as_cluster(hosts, None).site.tolist() == [-1]
     cores = sk.Machine({"name": ["a", "b"], "cores": [8, 4]}, processors="cores")
-    assert cluster_of(cores, None).processors.tolist() == [12]
+    assert as_cluster(cores, None).processors.tolist() == [12]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, dict])
 def test_any_table_of_sites_is_a_cluster(frame):
-    cluster = cluster_of(frame({"site": [1, 2], "processors": [4, 8]}), None)
+    cluster = as_cluster(frame({"site": [1, 2], "processors": [4, 8]}), None)
     assert cluster.processors.tolist() == [4, 8]
 
 
@@ -36,8 +36,8 @@ def test_processors_of_a_site_are_equal():
     with pytest.raises(
         ValueError, match="performance 2 of node b differs from 1 of a on its site"
     ):
-        cluster_of(sk.Machine(table), None)
+        as_cluster(sk.Machine(table), None)
     with pytest.raises(TypeError, match="is no number of a partition"):
-        cluster_of(sk.Machine(table | {"site": ["x", "y"]}), None)
+        as_cluster(sk.Machine(table | {"site": ["x", "y"]}), None)
     with pytest.raises(TypeError, match="cluster must be a table"):
-        cluster_of(object(), None)
+        as_cluster(object(), None)

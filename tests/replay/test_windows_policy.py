@@ -315,7 +315,7 @@ def test_cycles_are_counted_until_all_jobs_have_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who fits in none is asked again as long as another runs, or time is blocked."""
-    monkeypatch.setattr("slotkern.replays.cycles._MOST_CYCLES", 1000)
+    monkeypatch.setattr("slotkern.replays.cycles._MAX_CYCLES", 1000)
     jobs = random_flow(2)
     jobs["submit"], jobs["allocated"] = [0, 1], 1
     jobs["run_time"] = jobs["requested_time"] = [1, 40]

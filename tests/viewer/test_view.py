@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.checks import visible
-from slotkern.viewer.packed import packed, text_of
-from slotkern.viewer.things import own_items
+from slotkern.viewer.adapters import collect_own_items
+from slotkern.viewer.packing import pack_columns, to_script_json
 
 ROOT = Path(__file__).parents[2]
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
@@ -328,7 +328,7 @@ def test_text_of_others_ends_no_element_and_turns_no_line() -> None:
 
 @given(st.text())
 def test_any_text_comes_back_from_a_script_element(text: str) -> None:
-    told = text_of({"text": text})
+    told = to_script_json({"text": text})
     assert told.isascii()
     assert not set("<>&") & set(told)
     assert json.loads(told) == {"text": text}
@@ -361,7 +361,9 @@ def test_only_its_own_script_and_style_may_run() -> None:
 @given(st.lists(st.floats(allow_nan=False)), st.lists(st.integers(0, 2**31 - 1)))
 def test_columns_come_back_bit_by_bit(floats: list[float], ints: list[int]) -> None:
     given = {"a": np.array(floats, ">f8"), "b": np.array(ints, np.int32)}
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed(given))), np.uint8)
+    raw = np.frombuffer(
+        zlib.decompress(base64.b64decode(pack_columns(given))), np.uint8
+    )
     cut = 8 * len(floats)
     back = np.ascontiguousarray(raw[:cut].reshape(8, -1).T).view("<f8").ravel()
     assert back.tolist() == floats
@@ -423,5 +425,5 @@ def test_a_reservation_is_called_as_its_owner() -> None:
     pool.reserve("n[1-2]", 1, 2, owner="maintenance")
     pool.reserve("n3", 1, 2, owner="maintenance")
     pool.book(pool.find(sk.Request(1, 1, name="job")), owner="alice")
-    names = list(own_items(pool).names)
+    names = list(collect_own_items(pool).names)
     assert sorted(names) == ["job", "maintenance", "maintenance (2)"]

@@ -14,10 +14,10 @@ from slotkern._community import PLACING
 from slotkern.checks import integer, number, one_of
 from slotkern.extras import extra
 
-__all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "scenario_of"]
+__all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "resolve_scenario"]
 
 #: How long a promise lasts that nobody revokes, where messages may be lost.
-PROMISE_LIFE = 3600.0
+DEFAULT_PROMISE_LIFE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Community:
         """What the kernel is told."""
         life = self.promise_life
         if life is None:
-            life = PROMISE_LIFE if self.loss > 0 else np.inf
+            life = DEFAULT_PROMISE_LIFE if self.loss > 0 else np.inf
         most = self.most_informed
         rules = {
             "omega": self.omega,
@@ -196,18 +196,18 @@ class Community:
         settings = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in (*rules, *_TOLD_OTHERWISE)
+            if field.name not in (*rules, *_TRANSLATED)
         }
         settings["latency_varies"] = self.latency_law == "exponential"
         settings["seed"] = seed
-        return {**self._asked(nodes), "rules": rules, "settings": settings}
+        return {**self._neighbour_options(nodes), "rules": rules, "settings": settings}
 
     def preferences(self, row: NDArray[np.int64], nodes: int) -> dict[str, Any]:
         """What the kernel is told of them; `row`: of each job."""
         if self.willing is None:
             return {}
         if callable(self.willing):
-            return {"row": row, "function": _compiled(self.willing).address}
+            return {"row": row, "function": _compile_preference(self.willing).address}
         table = np.asarray(self.willing)
         if table.shape != (len(row), nodes):
             raise ValueError(
@@ -216,25 +216,25 @@ class Community:
             )
         return {"row": row, "willing": np.ascontiguousarray(table).view(np.uint8)}
 
-    def _asked(self, nodes: int) -> dict[str, Any]:
+    def _neighbour_options(self, nodes: int) -> dict[str, Any]:
         given = self.neighbours
         if isinstance(given, str):
             return {"drawn": 0}
         if hasattr(given, "adjacency"):
             given = {node: list(near) for node, near in given.adjacency()}
         if isinstance(given, Mapping):
-            return _graph(given, nodes)
+            return _graph_arrays(given, nodes)
         if isinstance(given, Iterable):
-            return _graph(dict(enumerate(given)), nodes)
+            return _graph_arrays(dict(enumerate(given)), nodes)
         return {"drawn": integer("neighbours", given, least=1, most=2**31)}
 
 
 #: What the kernel is told of by other words.
-_TOLD_OTHERWISE = ("neighbours", "job_time", "latency_law", "willing")
+_TRANSLATED = ("neighbours", "job_time", "latency_law", "willing")
 
 
 @lru_cache(maxsize=64)
-def _compiled(function: Any) -> Any:
+def _compile_preference(function: Any) -> Any:
     """Return a function with an address that the kernel may call."""
     if hasattr(function, "address"):
         return function
@@ -254,12 +254,12 @@ def _compiled(function: Any) -> Any:
         raise ValueError(f"willing: numba cannot compile it: {words}") from None
 
 
-def _graph(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:
+def _graph_arrays(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:
     near: list[list[int]] = [[] for _ in range(nodes)]
     for node, others in given.items():
-        row = near[_node("a node", node, nodes)]
+        row = near[_node_index("a node", node, nodes)]
         for other in others:
-            at = _node(f"a neighbour of node {node!r}", other, nodes)
+            at = _node_index(f"a neighbour of node {node!r}", other, nodes)
             if at != node and at not in row:
                 row.append(at)
     first: NDArray[np.uint64] = np.cumsum([0, *map(len, near)]).astype(np.uint64)
@@ -267,7 +267,7 @@ def _graph(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:
     return {"first": first, "to": to}
 
 
-def _node(what: str, value: Any, nodes: int) -> int:
+def _node_index(what: str, value: Any, nodes: int) -> int:
     try:
         return integer("neighbours", value, least=0, most=nodes - 1)
     except (TypeError, ValueError):
@@ -285,7 +285,7 @@ SCENARIOS: dict[str, Independent | Centralized | Community] = {
 }
 
 
-def scenario_of(given: Any) -> tuple[str, Independent | Centralized | Community]:
+def resolve_scenario(given: Any) -> tuple[str, Independent | Centralized | Community]:
     """Return the name and the scenario that an argument stands for."""
     if isinstance(given, Independent | Centralized | Community):
         return type(given).__name__.lower(), given

@@ -15,14 +15,14 @@ from slotkern.communities.scenarios import (
     Centralized,
     Community,
     Independent,
-    scenario_of,
+    resolve_scenario,
 )
-from slotkern.communities.workload import jobs_of, nodes_of
+from slotkern.communities.workload import validate_jobs, validate_nodes
 
 __all__ = ["simulate_community"]
 
 #: Local policies: who may overtake, and whether the shortest estimate comes first.
-LOCAL = {
+LOCAL_POLICIES = {
     "fcfs": ("none", False),
     "easy": ("easy", False),
     "conservative": ("conservative", False),
@@ -98,12 +98,14 @@ def simulate_community(
     >>> len(alone.completed) < len(together.completed) <= 500
     True
     """
-    nodes, words = nodes_of(grid)
-    (submit, run, estimate, processors, home, label), row = jobs_of(jobs, nodes, words)
-    name, chosen = scenario_of(scenario)
-    backfill, shortest_first = LOCAL[one_of("policy", policy, LOCAL)]
+    nodes, words = validate_nodes(grid)
+    (submit, run, estimate, processors, home, label), row = validate_jobs(
+        jobs, nodes, words
+    )
+    name, chosen = resolve_scenario(scenario)
+    backfill, shortest_first = LOCAL_POLICIES[one_of("policy", policy, LOCAL_POLICIES)]
     seed = integer("seed", seed, least=0, most=2**64 - 1)
-    present, times, places, joins = _changes(changes, len(nodes))
+    present, times, places, joins = _parse_changes(changes, len(nodes))
     options = chosen.options(len(nodes), seed)
     if isinstance(chosen, Community):
         rows = np.arange(len(submit)) if isinstance(row, slice) else row
@@ -157,7 +159,7 @@ def simulate_community(
     )
 
 
-def _changes(
+def _parse_changes(
     given: Iterable[tuple[float, int, str]], nodes: int
 ) -> tuple[
     NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32], NDArray[np.uint8]

@@ -21,8 +21,8 @@ __all__ = [
     "CommunityWorkload",
     "community_from_trace",
     "generate_community",
-    "jobs_of",
-    "nodes_of",
+    "validate_jobs",
+    "validate_nodes",
 ]
 
 #: A job. Times are in seconds at speed 1; `label` is what its node must have, -1: any.
@@ -41,7 +41,7 @@ COMMUNITY_JOB = np.dtype(
 COMMUNITY_NODE = np.dtype(
     [("processors", "i4"), ("speed", "f8"), ("label", "i4")], align=True
 )
-ANY = -1
+ANY_LABEL = -1
 LINUX, WINDOWS = 0, 1
 DAY = 86400.0
 MAX_PROCESSORS = 2**24
@@ -67,7 +67,7 @@ class CommunityWorkload(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Law:
+class WorkloadModel:
     """The numbers of a generated workload; see `generate_community`."""
 
     jobs: int = 10_201
@@ -85,7 +85,11 @@ class Law:
 
 
 #: By name; "casa" comes near the sizes that the paper on CASA prints.
-PRESETS = {"casa": Law(), "light": Law(length=0.6), "heavy": Law(length=2.0)}
+PRESETS = {
+    "casa": WorkloadModel(),
+    "light": WorkloadModel(length=0.6),
+    "heavy": WorkloadModel(length=2.0),
+}
 
 
 @hint_keywords
@@ -140,48 +144,52 @@ def generate_community(
     >>> len(jobs), len(nodes), int(nodes["processors"].sum())
     (1000, 26, 1713)
     """
-    law = PRESETS[one_of("preset", preset, PRESETS)]
-    count = integer("jobs", law.jobs if jobs is None else jobs, least=0, most=10**8)
+    model = PRESETS[one_of("preset", preset, PRESETS)]
+    count = integer("jobs", model.jobs if jobs is None else jobs, least=0, most=10**8)
     size = integer("nodes", nodes, least=1, most=10**7)
     seed = integer("seed", seed, least=0)
     streams = np.random.SeedSequence(seed).spawn(2)
     rng = np.random.Generator(np.random.PCG64(streams[0]))
-    grid = _random_nodes(law, size, np.random.Generator(np.random.PCG64(streams[1])))
+    grid = _generate_nodes(
+        model, size, np.random.Generator(np.random.PCG64(streams[1]))
+    )
     flow = np.zeros(count, COMMUNITY_JOB)
     if not count:
         return CommunityWorkload(flow, grid)
 
-    span = law.span * count / law.jobs * len(CLUSTERS) / size
-    sizes = _batch_sizes(law, count, rng)
+    span = model.span * count / model.jobs * len(CLUSTERS) / size
+    sizes = _draw_batch_sizes(model, count, rng)
     batch = np.repeat(np.arange(len(sizes)), sizes)
     first = np.cumsum(sizes) - sizes
-    width = _widths(law, len(sizes), rng)
-    length = _lengths(law, width, rng)
-    gaps = rng.exponential(law.gap, len(sizes))[batch] * rng.exponential(1, count)
+    width = _draw_widths(model, len(sizes), rng)
+    length = _draw_lengths(model, width, rng)
+    gaps = rng.exponential(model.gap, len(sizes))[batch] * rng.exponential(1, count)
     gaps[first] = 0
     passed = np.cumsum(gaps)
     submit = rng.random(len(sizes))[batch] * span + passed - passed[first][batch]
     run = np.floor(length[batch] * np.exp(0.3 * rng.standard_normal(count)))
     flow["submit"] = submit % span
-    flow["run"] = np.clip(run, 1, law.longest)
+    flow["run"] = np.clip(run, 1, model.longest)
     flow["estimate"] = flow["run"]
     flow["processors"] = width[batch]
-    flow["label"] = np.where(rng.random(count) < law.windows, WINDOWS, LINUX)
+    flow["label"] = np.where(rng.random(count) < model.windows, WINDOWS, LINUX)
     flow = flow[np.argsort(flow["submit"], kind="stable")]
     flow["home"] = rng.permutation(count) % size
     return CommunityWorkload(flow, grid)
 
 
-def _random_nodes(law: Law, size: int, rng: np.random.Generator) -> NDArray[np.void]:
+def _generate_nodes(
+    model: WorkloadModel, size: int, rng: np.random.Generator
+) -> NDArray[np.void]:
     grid = np.zeros(size, COMMUNITY_NODE)
     whole = np.resize(np.array(CLUSTERS), size)
-    grid["processors"] = np.maximum(1, np.rint(whole * law.scale))
+    grid["processors"] = np.maximum(1, np.rint(whole * model.scale))
     grid["speed"] = 1
-    grid["label"] = _labels(size, law.windows, rng, least=1)
+    grid["label"] = _draw_labels(size, model.windows, rng, least=1)
     return grid
 
 
-def _labels(
+def _draw_labels(
     size: int, share: float, rng: np.random.Generator, least: int = 0
 ) -> NDArray[np.bool_]:
     """Return which nodes have label 1: exactly the nearest number to the share."""
@@ -189,11 +197,13 @@ def _labels(
     return rng.permutation(size) < count
 
 
-def _batch_sizes(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_batch_sizes(
+    model: WorkloadModel, count: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Batches of so many jobs in all."""
-    tail = np.floor(2 * (1 - rng.random(count)) ** (-1 / law.tail))
-    single = rng.random(count) < law.singles
-    sizes = np.where(single, 1, np.minimum(tail, law.largest_batch)).astype(np.int64)
+    tail = np.floor(2 * (1 - rng.random(count)) ** (-1 / model.tail))
+    single = rng.random(count) < model.singles
+    sizes = np.where(single, 1, np.minimum(tail, model.largest_batch)).astype(np.int64)
     total = np.cumsum(sizes)
     last = int(np.searchsorted(total, count))
     sizes = sizes[: last + 1]
@@ -201,24 +211,26 @@ def _batch_sizes(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.i
     return sizes
 
 
-def _widths(law: Law, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_widths(
+    model: WorkloadModel, count: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
     wide = np.exp(np.log(6.0) + 1.15 * rng.standard_normal(count))
     wide = np.maximum(2, np.rint(wide))
     power = np.maximum(2, 2 ** np.rint(np.log2(wide)))
     wide = np.where(rng.random(count) < 0.6, power, wide)
-    serial = rng.random(count) < law.serial
-    return np.where(serial, 1, np.minimum(wide, law.widest)).astype(np.int64)
+    serial = rng.random(count) < model.serial
+    return np.where(serial, 1, np.minimum(wide, model.widest)).astype(np.int64)
 
 
-def _lengths(
-    law: Law, width: NDArray[np.int64], rng: np.random.Generator
+def _draw_lengths(
+    model: WorkloadModel, width: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     kind = np.searchsorted([0.2, 0.62], rng.random(len(width)), side="right")
     median = np.array([25.0, 500.0, 4200.0])[kind]
     sigma = np.array([1.1, 1.3, 1.5])[kind]
     length = median * np.exp(sigma * rng.standard_normal(len(width)))
-    length *= law.length * width.astype(np.float64) ** -0.15
-    whole: NDArray[np.float64] = np.clip(np.floor(length), 1, law.longest)
+    length *= model.length * width.astype(np.float64) ** -0.15
+    whole: NDArray[np.float64] = np.clip(np.floor(length), 1, model.longest)
     return whole
 
 
@@ -301,11 +313,11 @@ def community_from_trace(
     if not len(rows):
         raise ValueError("trace: no job has a submission, a run time and processors")
     rows = rows[np.argsort(rows["submit"], kind="stable")]
-    _warn_of_chains(trace, rows)
-    home, processors = _homes(trace, rows, homes)
+    _warn_of_predecessors(trace, rows)
+    home, processors = _home_nodes(trace, rows, homes)
     grid = np.zeros(len(processors), COMMUNITY_NODE)
     grid["processors"], grid["speed"] = processors, 1
-    grid["label"] = _labels(len(grid), share, rng)
+    grid["label"] = _draw_labels(len(grid), share, rng)
     kept = slice(start, None, step)
     rows, home = rows[kept], home[kept]
     flow = np.zeros(len(rows), COMMUNITY_JOB)
@@ -318,7 +330,7 @@ def community_from_trace(
     return CommunityWorkload(flow, grid)
 
 
-def _warn_of_chains(trace: Trace, rows: NDArray[Any]) -> None:
+def _warn_of_predecessors(trace: Trace, rows: NDArray[Any]) -> None:
     """Warn of jobs that name a preceding job, which a community does not wait for."""
     if "preceding" not in (rows.dtype.names or ()):
         return
@@ -332,7 +344,7 @@ def _warn_of_chains(trace: Trace, rows: NDArray[Any]) -> None:
         )
 
 
-def _homes(
+def _home_nodes(
     trace: Trace, rows: NDArray[Any], homes: str | int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if isinstance(homes, str):
@@ -366,49 +378,49 @@ def _estimates(rows: NDArray[Any], given: str | float) -> NDArray[np.float64]:
     return run * number("estimates", given, least=1)
 
 
-def nodes_of(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
+def validate_nodes(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
     """Return checked nodes, and the number of each label.
 
     Labels may be words; they are numbered in the order in which they appear.
     """
-    columns = _columns("grid", given)
-    processors = _column("grid", columns, "processors", None)
+    columns = _as_columns("grid", given)
+    processors = _read_column("grid", columns, "processors", None)
     grid = np.zeros(len(processors), COMMUNITY_NODE)
     if not len(grid):
         raise ValueError("grid has no nodes")
-    _whole("grid", "processors", processors, 1, MAX_PROCESSORS)
+    _check_integers("grid", "processors", processors, 1, MAX_PROCESSORS)
     grid["processors"] = processors
-    speed = _column("grid", columns, "speed", 1.0, len(grid))
-    _numbers("grid", "speed", speed, above=0)
+    speed = _read_column("grid", columns, "speed", 1.0, len(grid))
+    _check_numbers("grid", "speed", speed, above=0)
     grid["speed"] = speed
-    label = _column("grid", columns, "label", 0, len(grid))
+    label = _read_column("grid", columns, "label", 0, len(grid))
     words: dict[Any, int] = {}
     if label.dtype.kind in "US":
         for word in label.tolist():
             words.setdefault(word, len(words))
         grid["label"] = [words[word] for word in label.tolist()]
     else:
-        _whole("grid", "label", label, 0, 2**31 - 1)
+        _check_integers("grid", "label", label, 0, 2**31 - 1)
         grid["label"] = label
     return grid, words
 
 
-def jobs_of(
+def validate_jobs(
     given: Any, nodes: NDArray[np.void], words: Mapping[Any, int]
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64] | slice]:
     """Return checked columns of the jobs, sorted by submission, and the row of each.
 
     The columns are those of `COMMUNITY_JOB`, contiguous.
     """
-    columns = _columns("jobs", given)
-    submit = _column("jobs", columns, "submit", None)
+    columns = _as_columns("jobs", given)
+    submit = _read_column("jobs", columns, "submit", None)
     count = len(submit)
-    _numbers("jobs", "submit", submit)
-    run = _column("jobs", columns, "run", None, count)
-    _numbers("jobs", "run", run, least=0)
+    _check_numbers("jobs", "submit", submit)
+    run = _read_column("jobs", columns, "run", None, count)
+    _check_numbers("jobs", "run", run, least=0)
     if "estimate" in columns:
-        estimate = _column("jobs", columns, "estimate", None, count)
-        _numbers("jobs", "estimate", estimate, above=0)
+        estimate = _read_column("jobs", columns, "estimate", None, count)
+        _check_numbers("jobs", "estimate", estimate, above=0)
         if (estimate < run).any():
             row = int((estimate < run).argmax())
             raise ValueError(
@@ -416,18 +428,18 @@ def jobs_of(
             )
     else:
         estimate = np.maximum(run, 1.0)
-    processors = _column("jobs", columns, "processors", None, count)
-    _whole("jobs", "processors", processors, 1, 2**31 - 1)
-    home = _column("jobs", columns, "home", None, count)
-    _whole("jobs", "home", home, 0, len(nodes) - 1)
-    label = _column("jobs", columns, "label", ANY, count)
+    processors = _read_column("jobs", columns, "processors", None, count)
+    _check_integers("jobs", "processors", processors, 1, 2**31 - 1)
+    home = _read_column("jobs", columns, "home", None, count)
+    _check_integers("jobs", "home", home, 0, len(nodes) - 1)
+    label = _read_column("jobs", columns, "label", ANY_LABEL, count)
     if label.dtype.kind in "US":
-        known = {**words, "": ANY}
+        known = {**words, "": ANY_LABEL}
         # A label that no node has: the job fails everywhere, as the scenario says.
         none = len(words)
         label = np.array([known.get(word, none) for word in label.tolist()], np.int32)
     else:
-        _whole("jobs", "label", label, ANY, 2**31 - 1)
+        _check_integers("jobs", "label", label, ANY_LABEL, 2**31 - 1)
     total = float(np.abs(submit).max(initial=0))
     total += float(estimate.sum()) / float(nodes["speed"].min())
     if not total <= 2.0**53:
@@ -442,7 +454,7 @@ def jobs_of(
     ), order
 
 
-def _columns(name: str, given: Any) -> Mapping[str, Any]:
+def _as_columns(name: str, given: Any) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
@@ -451,7 +463,7 @@ def _columns(name: str, given: Any) -> Mapping[str, Any]:
     raise TypeError(f"{name} must be a structured array or columns, got {kind}")
 
 
-def _column(
+def _read_column(
     name: str, columns: Mapping[str, Any], field: str, other: Any, size: int = -1
 ) -> NDArray[Any]:
     if field not in columns and other is None:
@@ -464,7 +476,7 @@ def _column(
     return np.ascontiguousarray(column)
 
 
-def _numbers(
+def _check_numbers(
     name: str,
     field: str,
     column: NDArray[Any],
@@ -483,7 +495,9 @@ def _numbers(
         raise ValueError(f"{name}: row {row}: {field} is {shown(column[row].item())}")
 
 
-def _whole(name: str, field: str, column: NDArray[Any], least: int, most: int) -> None:
+def _check_integers(
+    name: str, field: str, column: NDArray[Any], least: int, most: int
+) -> None:
     if column.dtype.kind not in "iu":
         raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
     if len(column) and not least <= column.min() <= column.max() <= most:

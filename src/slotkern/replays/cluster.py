@@ -23,7 +23,7 @@ from slotkern.traces.free_slots import (
 )
 from slotkern.traces.read import Trace
 
-__all__ = ["BLOCKED", "Cluster", "cluster_of"]
+__all__ = ["BLOCKED", "Cluster", "as_cluster"]
 
 #: A blocked span: so many processors of a site (-1: of the only one) serve no job.
 BLOCKED = np.dtype(
@@ -31,7 +31,7 @@ BLOCKED = np.dtype(
 )
 MAX_PROCESSORS = 2**24
 #: What a slot is called by has the other names.
-_KNOWN = ("site", "processors", "performance", "price", "node", "start", "end")
+_RESERVED = ("site", "processors", "performance", "price", "node", "start", "end")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Cluster:
         blocked = f", {len(self.blocked)} blocked spans" if len(self.blocked) else ""
         return f"Cluster({sites}, {self.processors.sum()} processors{blocked})"
 
-    def of_jobs(self, jobs: NDArray[Any]) -> NDArray[np.int64]:
+    def site_rows(self, jobs: NDArray[Any]) -> NDArray[np.int64]:
         """The row of each job's site; -1 where there is no such site."""
         if len(self.site) == 1 and self.site[0] == -1:
             return np.zeros(len(jobs), np.int64)
@@ -76,7 +76,7 @@ class Cluster:
         row = order[np.minimum(at, len(order) - 1)]
         return np.where(self.site[row] == partition, row, -1)
 
-    def resized(self, more: int) -> Cluster:
+    def with_more_processors(self, more: int) -> Cluster:
         """The only site with processors added, or removed if `more` is negative."""
         if integer("more_processors", more, -MAX_PROCESSORS, MAX_PROCESSORS) == 0:
             return self
@@ -87,7 +87,7 @@ class Cluster:
                 f"more_processors: {more:+,} to {self.processors[0]:,} processors does "
                 f"not leave 1 to {MAX_PROCESSORS:,}"
             )
-        return _checked(
+        return _validated(
             self.site,
             self.processors + more,
             self.performance,
@@ -97,7 +97,7 @@ class Cluster:
         )
 
 
-def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
+def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     """Return the cluster that an argument stands for.
 
     Parameters
@@ -124,8 +124,8 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         Naming what is wrong.
     """
     if isinstance(given, Cluster):
-        spans = given.blocked if blocked is None else _blocked(blocked, trace)
-        return _checked(
+        spans = given.blocked if blocked is None else _parse_blocked(blocked, trace)
+        return _validated(
             given.site,
             given.processors,
             given.performance,
@@ -133,18 +133,18 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
             spans,
             given.columns,
         )
-    spans = _blocked(() if blocked is None else blocked, trace)
+    spans = _parse_blocked(() if blocked is None else blocked, trace)
     if isinstance(given, str):
         if given != "partitions":
             raise ValueError(f"cluster must be a number or 'partitions', got {given!r}")
-        columns: Mapping[str, Any] = _partitions(trace)
+        columns: Mapping[str, Any] = _partition_sites(trace)
     elif given is None:
-        columns = {"processors": [trace.processors or _peak(trace.jobs)]}
+        columns = {"processors": [trace.processors or _peak_usage(trace.jobs)]}
         if not trace.processors:
             reason = "no MaxProcs: the cluster has the %d that jobs or one of them use"
             log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
-        columns = _sites(given)
+        columns = _machine_sites(given)
     elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):
         columns = {"processors": [operator.index(given)]}
     elif isinstance(given, (bool, np.bool_, float)):
@@ -157,7 +157,7 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     count = len(processors)
     if "site" not in columns and count != 1:
         raise ValueError(f"cluster has {count} rows but no column 'site'")
-    return _checked(
+    return _validated(
         _column(columns, "site", -1, count),
         processors,
         _column(columns, "performance", 1.0, count),
@@ -166,12 +166,12 @@ def cluster_of(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         {
             name: column
             for name, column in columns.items()
-            if name not in _KNOWN and np.asarray(column).dtype.kind in "biuf"
+            if name not in _RESERVED and np.asarray(column).dtype.kind in "biuf"
         },
     )
 
 
-def _partitions(trace: Trace) -> dict[str, Any]:
+def _partition_sites(trace: Trace) -> dict[str, Any]:
     """Return a site for each partition, as large as the header or the jobs say.
 
     Raises
@@ -182,7 +182,7 @@ def _partitions(trace: Trace) -> dict[str, Any]:
     """
     jobs = trace.jobs
     number = np.unique(jobs["partition"])
-    sizes = _sizes_of_header(trace, number.tolist())
+    sizes = _partition_sizes(trace, number.tolist())
     if sizes is None:
         ran = (jobs["run_time"] > 0) & (width_of(jobs) > 0)
         known = ran & (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
@@ -199,11 +199,11 @@ def _partitions(trace: Trace) -> dict[str, Any]:
                 "they ran; give the sizes, cluster={'site': [...], 'processors': "
                 "[...]} (--cluster PARTITION=PROCESSORS,...)"
             )
-        sizes = [_peak(jobs[jobs["partition"] == each]) for each in number]
+        sizes = [_peak_usage(jobs[jobs["partition"] == each]) for each in number]
     return {"site": number, "processors": sizes}
 
 
-def _sizes_of_header(trace: Trace, partitions: list[int]) -> list[int] | None:
+def _partition_sizes(trace: Trace, partitions: list[int]) -> list[int] | None:
     """Return the sizes in parentheses behind MaxProcs, if they are those of partitions.
 
     As the format has it: ``MaxProcs: 192 (128+64)``, in the order of the partitions'
@@ -223,7 +223,7 @@ def _sizes_of_header(trace: Trace, partitions: list[int]) -> list[int] | None:
     return sizes if whole and sum(sizes) <= trace.processors else None
 
 
-def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
+def _machine_sites(machine: Machine) -> dict[str, NDArray[Any]]:
     """The sites of a machine; processors of one site are equal."""
     number = machine.columns.get("site", np.full(len(machine), -1))
     if number.dtype.kind not in "iu":
@@ -255,7 +255,7 @@ def _sites(machine: Machine) -> dict[str, NDArray[Any]]:
     }
 
 
-def _peak(jobs: NDArray[Any]) -> int:
+def _peak_usage(jobs: NDArray[Any]) -> int:
     """The most processors that jobs use at once, or one does, as far as is told."""
     width = width_of(jobs)
     widest = int(width.max(initial=1))  # also where no job says when it ran
@@ -279,7 +279,7 @@ def _column(
     return values
 
 
-def _checked(
+def _validated(
     site: NDArray[Any],
     processors: NDArray[Any],
     performance: NDArray[Any],
@@ -320,7 +320,7 @@ def _checked(
     return cluster
 
 
-def _blocked(given: Any, trace: Trace) -> NDArray[Any]:
+def _parse_blocked(given: Any, trace: Trace) -> NDArray[Any]:
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
         names = [name for name in BLOCKED.names or () if name in given.dtype.names]
         for name in ("start", "end", "processors"):

@@ -15,13 +15,13 @@ from slotkern.batch.scheduling import schedule_batch
 from slotkern.checks import integer, number, one_of
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import FlowJobs
-from slotkern.replays.placed import Placed
-from slotkern.replays.windows import Held, money_of
+from slotkern.replays.placements import Placements
+from slotkern.replays.windows import WindowLedger, budget_per_job
 
 __all__ = ["CyclePolicy", "place_cycles"]
 
-_SLICER = BatchSlicer(3)
-_MOST_CYCLES = 10**7
+_DEFAULT_SLICER = BatchSlicer(3)
+_MAX_CYCLES = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class CyclePolicy:
     """
 
     length: float = 3600.0
-    policy: BatchSlicer | Backfilling | BSF = _SLICER
+    policy: BatchSlicer | Backfilling | BSF = _DEFAULT_SLICER
     horizon: float = np.inf
     shape: Literal["square", "ragged"] = "square"
     budget: float | NDArray[np.float64] = np.inf
@@ -86,28 +86,28 @@ def place_cycles(
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
-) -> Placed:
+) -> Placements:
     """Schedule what waits, cycle after cycle, as jobs come and end.
 
     The times of jobs are those of performance 1.
     """
     count = len(flow.row)
     if count == 0:
-        return Placed.nowhere(0)
+        return Placements.empty(0)
     span = float(flow.submit[-1] - flow.submit[0])
-    many = f"cycles of {policy.length} s are too short: more than {_MOST_CYCLES:,} of"
-    if not span / policy.length <= _MOST_CYCLES:
+    many = f"cycles of {policy.length} s are too short: more than {_MAX_CYCLES:,} of"
+    if not span / policy.length <= _MAX_CYCLES:
         raise ValueError(f"{many} them in the {span:g} s of the flow")
     if not policy.length * count <= 2.0**53:
         reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
         raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
-    held = Held(flow, cluster, policy.shape, policy.length)
-    budgets = money_of(policy.budget, flow.row, total)
-    arrivals, width = held.arrivals, flow.width.tolist()
+    ledger = WindowLedger(flow, cluster, policy.shape, policy.length)
+    budgets = budget_per_job(policy.budget, flow.row, total)
+    arrivals, width = ledger.arrivals, flow.width.tolist()
     estimate = flow.estimate.tolist()
-    in_turn = _earliest_in_turn(policy, held)
+    in_turn = _takes_earliest_in_turn(policy, ledger)
     last_block = float(cluster.blocked["end"].max(initial=-np.inf))
-    first = arrivals.time
+    first = arrivals.next_time
 
     def schedule(now: float, jobs: list[int]) -> list[int]:
         """Give windows to some of the jobs; return the others."""
@@ -123,60 +123,62 @@ def place_cycles(
         ]
         found: Iterable[Window | None]
         if in_turn:
-            found = held.pool.schedule(requests, "start", shape=policy.shape)
+            found = ledger.pool.schedule(requests, "start", shape=policy.shape)
         else:
             found = schedule_batch(
-                held.pool,
+                ledger.pool,
                 requests,
                 policy.policy,
                 shape=policy.shape,
                 most=policy.most,
                 **policy.options,
             )
-            held.pool.book(found)
+            ledger.pool.book(found)
         left = []
         for job, window in zip(jobs, found, strict=True):
             if window is None:
                 left.append(job)
                 continue
-            held.keep(job, window)
+            ledger.assign(job, window)
             if window.start > now:
-                held.waiting[job] = None
+                ledger.waiting[job] = None
         return left
 
     queue: list[int] = []
     coming, cycle, used = 0, 0, 0
     while True:
         begins = first + cycle * policy.length if queue else np.inf
-        now = min(held.next_end, arrivals.time, begins)
+        now = min(ledger.next_end, arrivals.next_time, begins)
         if now == np.inf:
             break
-        held.pass_to(now)
-        while arrivals.time == now:
+        ledger.advance_to(now)
+        while arrivals.next_time == now:
             if not queue:  # cycles without jobs are passed over
                 cycle = max(cycle, int(np.ceil((now - first) / policy.length)))
                 begins = first + cycle * policy.length
             queue.append(arrivals.pop())
             coming += 1
-        waiting = len(held.waiting) + len(queue)
-        held.placed.most_waiting = max(held.placed.most_waiting, waiting)
+        waiting = len(ledger.waiting) + len(queue)
+        ledger.placed.most_waiting = max(ledger.placed.most_waiting, waiting)
         if queue and begins <= now:
-            alone = arrivals.time == held.next_end == np.inf  # nothing ends or comes
+            alone = (
+                arrivals.next_time == ledger.next_end == np.inf
+            )  # nothing ends or comes
             idle = alone and now >= last_block
             asked = len(queue)
-            held.catch_up(now)
+            ledger.sync_pool(now)
             queue = schedule(now, queue)
             cycle, used = cycle + 1, used + 1
-            if used > _MOST_CYCLES:
+            if used > _MAX_CYCLES:
                 raise ValueError(f"{many} them, and {len(queue):,} jobs still wait")
             if idle and len(queue) == asked:  # nothing will ever be otherwise
                 break
         if progress is not None and coming % 256 == 0:
             progress(coming)
-    return held.done(nodes)
+    return ledger.finish(nodes)
 
 
-def _earliest_in_turn(policy: CyclePolicy, held: Held) -> bool:
+def _takes_earliest_in_turn(policy: CyclePolicy, ledger: WindowLedger) -> bool:
     """Whether each job in order gets its earliest window, so that none need be chosen.
 
     On equal nodes all windows of a job take the same time and money: of alternatives
@@ -187,7 +189,7 @@ def _earliest_in_turn(policy: CyclePolicy, held: Held) -> bool:
         return False
     if not isinstance(batch, BatchSlicer):
         return isinstance(batch, Backfilling) and batch.kind == "conservative"
-    equal = all(np.ptp(column) == 0 for column in (held.performance, held.price))
+    equal = all(np.ptp(column) == 0 for column in (ledger.performance, ledger.price))
     plain = not isinstance(batch.k, tuple) and batch.by == "order"
     # "first" may take other nodes for the same start.
     return equal and plain and batch.criterion != "first"

@@ -18,7 +18,7 @@ from slotkern.replays.cluster import Cluster
 from slotkern.traces.clean import partial_records, width_of
 from slotkern.traces.read import SWF, Trace
 
-__all__ = ["Arrivals", "FlowJobs", "jobs_of", "resample_weeks", "trace_of"]
+__all__ = ["ArrivalQueue", "FlowJobs", "as_trace", "prepare_jobs", "resample_weeks"]
 
 WEEK = 7 * 86400.0
 #: Limits of `resample_weeks`: weeks, and jobs (152 bytes each, a few times).
@@ -38,51 +38,57 @@ class FlowJobs:
     site: NDArray[np.int64]  # row of the cluster
     dropped: dict[str, int]
     killed: NDArray[np.bool_]  # cut at the requested time
-    before: NDArray[np.int32] | None = None  # the job that each waits for; -1: none
-    think: NDArray[np.float64] | None = None  # seconds from its end to the submission
+    predecessor: NDArray[np.int32] | None = (
+        None  # the job that each waits for; -1: none
+    )
+    think_time: NDArray[np.float64] | None = (
+        None  # seconds from its end to the submission
+    )
 
-    def of(self, kept: NDArray[np.int64]) -> FlowJobs:
+    def subset(self, rows: NDArray[np.int64]) -> FlowJobs:
         """Some of the jobs, without their order of submission by other jobs."""
         names = ("row", "submit", "run", "estimate", "width", "user", "site", "killed")
-        some = {name: getattr(self, name)[kept] for name in names}
-        return replace(self, before=None, think=None, **some)
+        some = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, predecessor=None, think_time=None, **some)
 
-    def chain_of(
+    def dependencies(
         self, kept: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]] | None:
         """Return `before` and `think` of the jobs of one site, or None without any.
 
         `kept` is a slice of all jobs or an array of their numbers. Other jobs are not
-        waited for: `jobs_of` has left such predecessors out.
+        waited for: `prepare_jobs` has left such predecessors out.
         """
-        if self.before is None or self.think is None:
+        if self.predecessor is None or self.think_time is None:
             return None
-        before = self.before[kept]
+        before = self.predecessor[kept]
         if not (before >= 0).any():
             return None
         if not isinstance(kept, slice):
             place = np.full(len(self.row), -1, np.int32)
             place[kept] = np.arange(len(kept))
             before = np.where(before >= 0, place[before], -1).astype(np.int32)
-        return before, self.think[kept]
+        return before, self.think_time[kept]
 
-    def as_submitted(
+    def submission_times(
         self, start: NDArray[np.float64], run: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return when each job was submitted, by the starts and lengths of all.
 
         NaN for a job whose predecessor has not run.
         """
-        if self.before is None or self.think is None:
+        if self.predecessor is None or self.think_time is None:
             return self.submit
-        late = np.flatnonzero(self.before >= 0)
-        of = self.before[late]
+        late = np.flatnonzero(self.predecessor >= 0)
+        first = self.predecessor[late]
         submit = self.submit.copy()
-        submit[late] = np.maximum(submit[late], start[of] + run[of] + self.think[late])
+        submit[late] = np.maximum(
+            submit[late], start[first] + run[first] + self.think_time[late]
+        )
         return submit
 
 
-class Arrivals:
+class ArrivalQueue:
     """The jobs of a flow as they are submitted, for loops that place them one by one.
 
     Jobs that wait for another one come when that has ended and their think time is
@@ -94,14 +100,14 @@ class Arrivals:
         self._next, self._order = 0, list(range(len(self._submit)))
         self._ready: list[tuple[float, int]] = []
         self._after: dict[int, list[int]] = {}
-        if flow.before is not None and flow.think is not None:
-            self._think = flow.think.tolist()
-            self._order = np.flatnonzero(flow.before < 0).tolist()
-            for job in np.flatnonzero(flow.before >= 0).tolist():
-                self._after.setdefault(int(flow.before[job]), []).append(job)
+        if flow.predecessor is not None and flow.think_time is not None:
+            self._think_time = flow.think_time.tolist()
+            self._order = np.flatnonzero(flow.predecessor < 0).tolist()
+            for job in np.flatnonzero(flow.predecessor >= 0).tolist():
+                self._after.setdefault(int(flow.predecessor[job]), []).append(job)
 
     @property
-    def time(self) -> float:
+    def next_time(self) -> float:
         """The time of the next submission, as far as it is known; inf for none."""
         time = math.inf
         if self._next < len(self._order):
@@ -120,14 +126,14 @@ class Arrivals:
                 return job
         return heapq.heappop(self._ready)[1]
 
-    def end(self, job: int, now: float) -> None:
+    def on_job_end(self, job: int, now: float) -> None:
         """Note that a job has ended."""
         for after in self._after.pop(job, ()):
-            time = max(self._submit[after], now + self._think[after])
+            time = max(self._submit[after], now + self._think_time[after])
             heapq.heappush(self._ready, (time, after))
 
 
-def trace_of(given: Any) -> Trace:
+def as_trace(given: Any) -> Trace:
     """Return the trace that an argument stands for."""
     if isinstance(given, Trace):
         return given
@@ -146,13 +152,13 @@ def trace_of(given: Any) -> Trace:
     sizes = [len(column) for column in columns.values() if np.ndim(column)]
     rows = np.full(max(sizes, default=0), -1, SWF)
     for name in set(SWF.names or ()) & set(columns):
-        rows[name] = _numbers(columns[name], name)
+        rows[name] = _numeric_column(columns[name], name)
     if "job" not in columns:
         rows["job"] = np.arange(1, len(rows) + 1)
     return Trace(rows)
 
 
-def _numbers(column: Any, name: str) -> NDArray[Any]:
+def _numeric_column(column: Any, name: str) -> NDArray[Any]:
     """Return a column of a table as the numbers of a field; -1 for a missing value."""
     values = np.asarray(getattr(column, "values", column))
     if values.dtype.kind not in "biuf":
@@ -173,7 +179,7 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
     return known
 
 
-def jobs_of(
+def prepare_jobs(
     trace: Trace,
     cluster: Cluster,
     *,
@@ -194,7 +200,7 @@ def jobs_of(
         for name in ("submit", "run_time", "requested_time")
     )
     size = width_of(jobs, width)
-    site = cluster.of_jobs(jobs)
+    site = cluster.site_rows(jobs)
     most = cluster.processors[site]
     left = np.ones(len(jobs), np.bool_)
     dropped = {}
@@ -227,9 +233,9 @@ def jobs_of(
             run = np.minimum(run, estimate)
         else:
             estimate = np.maximum(run, estimate)
-        estimate = _estimates(estimate, run, estimates) / speed
+        estimate = _scheduler_estimates(estimate, run, estimates) / speed
         run = np.minimum(run / speed, estimate)
-    before, think = _chain(jobs, row, site) if preceding else (None, None)
+    before, think = _predecessors(jobs, row, site) if preceding else (None, None)
     _check_times(submit, run, estimate, cluster, think)
     return FlowJobs(
         row,
@@ -246,7 +252,7 @@ def jobs_of(
     )
 
 
-def _chain(
+def _predecessors(
     jobs: NDArray[Any], row: NDArray[np.int64], site: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32] | None, NDArray[np.float64] | None]:
     """Return the job that each job waits for and its think time; None without any.
@@ -285,14 +291,14 @@ def _chain(
     before[late[same]] = found[same]
     if not same.any():
         return None, None
-    _check_circles(before, number)
+    _check_cycles(before, number)
     has_think = "think_time" in (jobs.dtype.names or ())
     given = jobs["think_time"][row] if has_think else 0.0
     think = np.maximum(np.nan_to_num(given, nan=0.0), 0.0) * np.ones(len(row))
     return before, think
 
 
-def _check_circles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
+def _check_cycles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
     """Refuse jobs that wait for each other: the heads of all chains wait for none."""
     ahead = before.astype(np.int64)
     for _ in range(len(before).bit_length()):
@@ -306,7 +312,7 @@ def _check_circles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None
     )
 
 
-def _estimates(
+def _scheduler_estimates(
     estimate: NDArray[np.float64], run: NDArray[np.float64], given: float | str
 ) -> NDArray[np.float64]:
     if isinstance(given, str):
@@ -379,7 +385,7 @@ def resample_weeks(
     >>> len(sk.resample_weeks(jobs, seed=1, weeks=5)) >= 5
     True
     """
-    trace = trace_of(jobs)
+    trace = as_trace(jobs)
     rows = trace.jobs[trace.jobs["submit"] >= 0]
     if not len(rows):
         raise ValueError("jobs: no submission is known")
@@ -404,13 +410,13 @@ def resample_weeks(
     drawn_row = np.repeat(low - (np.cumsum(size) - size), size) + np.arange(total)
     flow = rows[drawn_row]
     if "preceding" in (flow.dtype.names or ()) and (rows["preceding"] > 0).any():
-        _renumber(flow, rows, drawn_row, week)
+        _renumber_jobs(flow, rows, drawn_row, week)
     moved = np.repeat(np.arange(len(drawn)) - drawn, size)
     flow["submit"] += moved * WEEK
     return trace.with_jobs(flow, {"weeks": len(drawn)})
 
 
-def _renumber(
+def _renumber_jobs(
     flow: NDArray[Any],
     rows: NDArray[Any],
     drawn_row: NDArray[np.int64],

@@ -17,7 +17,7 @@ from slotkern.extras import extra
 from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.windows import WindowPolicy
 
-__all__ = ["POLICIES", "Multifactor", "QueuePolicy", "policy_of"]
+__all__ = ["POLICIES", "Multifactor", "QueuePolicy", "resolve_policy"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,10 @@ class QueuePolicy:
                 row = int(rows[(~np.isfinite(key)).argmax()])
                 raise ValueError(f"order: the priority of row {row} is {order[row]}")
             return {"key": key}
-        return {"function": _compiled(order).capsule, "user": user.astype(np.int32)}
+        return {
+            "function": _compile_order(order).capsule,
+            "user": user.astype(np.int32),
+        }
 
 
 ORDERS: dict[str, Callable[..., NDArray[np.float64] | None]] = {
@@ -156,7 +159,7 @@ POLICIES: dict[str, QueuePolicy | WindowPolicy | CyclePolicy] = {
 }
 
 
-def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CyclePolicy]:
+def resolve_policy(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CyclePolicy]:
     """Return the name and the policy that an argument stands for."""
     if isinstance(given, CyclePolicy):
         return f"cycles/{type(given.policy).__name__}", given
@@ -171,13 +174,13 @@ def policy_of(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CyclePolicy
 
 
 @dataclass(frozen=True)
-class _Compiled:
+class _CompiledOrder:
     capsule: Any
     owner: Any  # keeps the machine code alive
 
 
 @lru_cache(maxsize=32)
-def _compiled(function: Callable[..., float]) -> _Compiled:
+def _compile_order(function: Callable[..., float]) -> _CompiledOrder:
     """Compile a user's priority; what it raises becomes a status."""
     with extra():
         import numba
@@ -206,4 +209,4 @@ def _compiled(function: Callable[..., float]) -> _Compiled:
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return _Compiled(new(compiled.address, name, None), (compiled, name))
+    return _CompiledOrder(new(compiled.address, name, None), (compiled, name))

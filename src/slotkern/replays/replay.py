@@ -11,13 +11,13 @@ import numpy as np
 from slotkern import _replay
 from slotkern.checks import hint_keywords
 from slotkern.logger import log
-from slotkern.replays.cluster import Cluster, cluster_of
+from slotkern.replays.cluster import Cluster, as_cluster
 from slotkern.replays.cycles import CyclePolicy, place_cycles
-from slotkern.replays.jobs import FlowJobs, jobs_of, trace_of
-from slotkern.replays.placed import Placed
-from slotkern.replays.policies import QueuePolicy, policy_of
+from slotkern.replays.jobs import FlowJobs, as_trace, prepare_jobs
+from slotkern.replays.placements import Placements
+from slotkern.replays.policies import QueuePolicy, resolve_policy
 from slotkern.replays.result import RESULT, Replay, slowdowns
-from slotkern.replays.windows import WindowPolicy, place_windows, pooled
+from slotkern.replays.windows import WindowPolicy, merge_sites, place_windows
 
 __all__ = ["replay"]
 
@@ -123,38 +123,38 @@ def replay(
     >>> sk.replay(flow, 4, "easy").jobs["start"].tolist()
     [0.0, 10.0, 2.0]
     """
-    trace = trace_of(jobs)
-    machine = cluster_of(cluster, trace, blocked).resized(more_processors)
-    name, chosen = policy_of(policy)
+    trace = as_trace(jobs)
+    machine = as_cluster(cluster, trace, blocked).with_more_processors(more_processors)
+    name, chosen = resolve_policy(policy)
     windows = isinstance(chosen, (WindowPolicy, CyclePolicy))
-    flow = jobs_of(
+    flow = prepare_jobs(
         trace,
-        pooled(machine) if windows else machine,
+        merge_sites(machine) if windows else machine,
         width=width,
         overrun=overrun,
         estimates=estimates,
         load=load,
         preceding=preceding,
     )
-    following = 0 if flow.before is None else int((flow.before >= 0).sum())
+    following = 0 if flow.predecessor is None else int((flow.predecessor >= 0).sum())
     if following:
         log.info("%d jobs wait for the end of their preceding job", following)
-    place: Any = _in_queues
+    place: Any = _replay_sites
     if windows:
         place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
     placed = place(flow, machine, chosen, len(trace), nodes, progress)
     if following:
-        submit = flow.as_submitted(placed.start, placed.run)
+        submit = flow.submission_times(placed.start, placed.run)
         order = np.argsort(submit, kind="stable")
-        flow = replace(flow, submit=submit).of(order)
-        placed = placed.of(order)
+        flow = replace(flow, submit=submit).subset(order)
+        placed = placed.subset(order)
     if windows:
-        machine = pooled(machine)
+        machine = merge_sites(machine)
         none = np.isnan(placed.start)
         if none.any():
             flow.dropped["no window"] = int(none.sum())
             kept = np.flatnonzero(~none)
-            flow, placed = flow.of(kept), placed.of(kept)
+            flow, placed = flow.subset(kept), placed.subset(kept)
 
     wait = placed.start - flow.submit
     columns = {
@@ -196,17 +196,17 @@ def replay(
     )
 
 
-def _in_queues(
+def _replay_sites(
     flow: FlowJobs,
     machine: Cluster,
     policy: QueuePolicy,
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
-) -> Placed:
+) -> Placements:
     """Replay each site on its own."""
     count = len(flow.row)
-    placed = Placed.nowhere(count)
+    placed = Placements.empty(count)
     spans, held, done = [np.empty((0, 2), np.int32)], 0, 0
     for site in range(len(machine.site)):
         single = len(machine.site) == 1
@@ -217,7 +217,7 @@ def _in_queues(
             def report(submitted: int, before: int = done) -> None:
                 progress(before + submitted)
 
-        start, first, number, taken, waiting = _run(
+        start, first, number, taken, waiting = _replay_site(
             flow, mine, machine, site, policy, total, nodes, report
         )
         placed.start[mine] = start
@@ -233,7 +233,7 @@ def _in_queues(
     return placed
 
 
-def _run(
+def _replay_site(
     flow: FlowJobs,
     mine: Any,
     machine: Cluster,
@@ -247,7 +247,7 @@ def _run(
     spans = machine.blocked[machine.blocked["site"] == machine.site[site]]
     estimate, width = flow.estimate[mine], flow.width[mine]
     options = policy.options(flow.row[mine], total, estimate, width, flow.user[mine])
-    chain = flow.chain_of(mine)
+    chain = flow.dependencies(mine)
     if chain is not None:
         options["before"], options["think"] = chain
     return _replay.replay(

@@ -20,7 +20,7 @@ from slotkern.traces.read import SWF, Trace, trace_text, write_trace
 __all__ = ["RESULT", "Replay"]
 
 #: Jobs shorter than this count as so long in the bounded slowdown (seconds).
-SHORT = 10.0
+MIN_BOUNDED_RUN = 10.0
 
 #: A job as it was replayed. `row` is that of the trace; times are in its seconds.
 RESULT = np.dtype(
@@ -109,7 +109,7 @@ class Replay(HasPlot):
         ValueError
             If the replay was asked not to place jobs.
         """
-        low = self._own_spans(index)
+        low = self._spans_of_job(index)
         pieces = [np.arange(a, a + n, dtype=np.int32) for a, n in low.tolist()]
         return np.concatenate(pieces)
 
@@ -141,7 +141,7 @@ class Replay(HasPlot):
         low, count = self._spans[index].astype(np.int64).T
         return row, low + shift[site], count
 
-    def _own_spans(self, index: int) -> NDArray[np.int32]:
+    def _spans_of_job(self, index: int) -> NDArray[np.int32]:
         if not self.has_nodes:
             raise ValueError("this replay did not place jobs: nodes=False")
         first = self._first[index]
@@ -228,12 +228,12 @@ class Replay(HasPlot):
             ``time`` and ``value``: from `time` on so many processors run jobs.
         """
         width = self.jobs["processors"]
-        return _steps(self.jobs["start"], self.jobs["end"], width)
+        return _step_function(self.jobs["start"], self.jobs["end"], width)
 
     def queue_length(self) -> NDArray[Any]:
         """Return the number of waiting jobs over time, as `utilization` does."""
         ones = np.ones(len(self), np.int64)
-        return _steps(self.jobs["submit"], self.jobs["start"], ones)
+        return _step_function(self.jobs["submit"], self.jobs["start"], ones)
 
     def _shown(self) -> Table:
         """One row a job."""
@@ -351,7 +351,7 @@ class Replay(HasPlot):
             "allocated_resources": resources,
         }
         rows = zip(*columns.values(), strict=True)
-        lines = [",".join(columns), *(",".join(map(_cell, row)) for row in rows)]
+        lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in rows)]
         return "\n".join(lines) + "\n"
 
 
@@ -362,11 +362,11 @@ def slowdowns(
     response = wait + run
     slowdown = np.full(len(run), np.nan)
     np.divide(response, run, out=slowdown, where=run > 0)
-    bounded = np.maximum(response / np.maximum(run, SHORT), 1.0)
+    bounded = np.maximum(response / np.maximum(run, MIN_BOUNDED_RUN), 1.0)
     return {"slowdown": slowdown, "bounded_slowdown": bounded}
 
 
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.17g}"
     return str(value)
@@ -381,7 +381,7 @@ def _distribution(name: str, values: NDArray[np.float64]) -> dict[str, float]:
     return found
 
 
-def _steps(
+def _step_function(
     start: NDArray[np.float64], end: NDArray[np.float64], width: NDArray[np.int64]
 ) -> NDArray[Any]:
     time, place = np.unique(np.concatenate((start, end)), return_inverse=True)

@@ -15,14 +15,20 @@ from slotkern._find import find_once
 from slotkern.checks import number, one_of
 from slotkern.machine.spans import gaps
 from slotkern.replays.cluster import Cluster
-from slotkern.replays.jobs import Arrivals, FlowJobs
-from slotkern.replays.placed import Placed
+from slotkern.replays.jobs import ArrivalQueue, FlowJobs
+from slotkern.replays.placements import Placements
 from slotkern.traces.free_slots import ranges
 
 #: The most processors under policies of windows and cycles: about 500 bytes each.
 MAX_NODES = 2**20
 
-__all__ = ["Held", "WindowPolicy", "money_of", "place_windows", "pooled"]
+__all__ = [
+    "WindowLedger",
+    "WindowPolicy",
+    "budget_per_job",
+    "merge_sites",
+    "place_windows",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,7 @@ class WindowPolicy:
             number("budget", self.budget, least=0, finite=False)
 
 
-def money_of(
+def budget_per_job(
     budget: float | NDArray[Any], rows: NDArray[np.int64], total: int
 ) -> list[float]:
     """The budget of each job, of one for all or of one for each row of the trace."""
@@ -86,7 +92,7 @@ def money_of(
     return money
 
 
-def pooled(cluster: Cluster) -> Cluster:
+def merge_sites(cluster: Cluster) -> Cluster:
     """The sites of a cluster as one pool of nodes, in the order of its rows."""
     return Cluster(
         np.array([-1]),
@@ -97,7 +103,7 @@ def pooled(cluster: Cluster) -> Cluster:
     )
 
 
-class Held:
+class WindowLedger:
     """The free time of a flow's nodes, and the windows that its jobs hold in it.
 
     Time lasts until all jobs have run one after another, each after a `pause`.
@@ -112,11 +118,11 @@ class Held:
                 f"processor, at most {MAX_NODES:,}; the cluster has {size:,}; take a "
                 "queue policy, or fewer and larger nodes"
             )
-        self.placed = Placed.nowhere(len(flow.row))
-        self.arrivals = Arrivals(flow)
+        self.placed = Placements.empty(len(flow.row))
+        self.arrivals = ArrivalQueue(flow)
         self.performance = np.repeat(cluster.performance, cluster.processors)
         self.price = np.repeat(cluster.price, cluster.processors)
-        free = _free(flow, cluster, self.performance, self.price, pause)
+        free = _free_slots(flow, cluster, self.performance, self.price, pause)
         self.pool = SlotPool(free)
         self._square = shape == "square"
         self.windows: dict[int, Window] = {}  # of jobs that have not ended
@@ -125,14 +131,16 @@ class Held:
         self._nodes = [np.empty(0, np.int32)] * len(flow.row)
         self._ends: list[tuple[float, int]] = []
         self._starts: list[tuple[float, int]] = []
-        self._early: list[Window] = []  # of jobs that have ended before their estimate
+        self._ended_early: list[
+            Window
+        ] = []  # of jobs that have ended before their estimate
 
     @property
     def next_end(self) -> float:
         """When the next job ends, infinite if none runs or waits."""
         return self._ends[0][0] if self._ends else np.inf
 
-    def keep(self, job: int, window: Window) -> None:
+    def assign(self, job: int, window: Window) -> None:
         """Give a job its window, which the pool has booked, or another one."""
         placed = self.placed
         if self.windows.get(job) is window:
@@ -144,46 +152,46 @@ class Held:
         heapq.heappush(self._starts, (window.start, job))
         heapq.heappush(self._ends, (window.start + length, job))
 
-    def pass_to(self, now: float) -> bool:
+    def advance_to(self, now: float) -> bool:
         """Let time pass; whether a job has ended before its estimate.
 
-        The pool is told by `catch_up`, before it is searched.
+        The pool is told by `sync_pool`, before it is searched.
         """
-        self.begin(now)
+        self.mark_started(now)
         early = False
         while self._ends and self._ends[0][0] == now:
             end, job = heapq.heappop(self._ends)
             if job not in self.windows or self._end_of(job) != end:
                 continue  # the end of a window that was left
-            self.arrivals.end(job, now)
+            self.arrivals.on_job_end(job, now)
             window, parts = self.windows.pop(job), self._nodes[job]
             used = self.placed.run[job]
             if not self._square:
                 used = self._run[job] / self.performance[parts]
             self.placed.cost[job] = (self.price[parts] * used).sum()
             if window.finish > now:
-                self._early.append(window)
+                self._ended_early.append(window)
                 early = True
         return early
 
-    def catch_up(self, now: float) -> None:
+    def sync_pool(self, now: float) -> None:
         """Tell the pool the time, and what has ended early since the last time."""
         self.pool.advance(now)
-        for window in self._early:
+        for window in self._ended_early:
             if window.finish > now:
                 self.pool.release(window)
-        self._early.clear()
+        self._ended_early.clear()
 
-    def begin(self, now: float) -> None:
+    def mark_started(self, now: float) -> None:
         """Note which jobs wait no more."""
         while self._starts and self._starts[0][0] <= now:
             # Windows are left for earlier ones alone.
             self.waiting.pop(heapq.heappop(self._starts)[1], None)
 
-    def done(self, nodes: bool) -> Placed:
+    def finish(self, nodes: bool) -> Placements:
         """Where all jobs have been placed."""
         if nodes and self._nodes:
-            self.placed.put_nodes(self._nodes)
+            self.placed.set_processors(self._nodes)
         return self.placed
 
     def _end_of(self, job: int) -> float:
@@ -197,7 +205,7 @@ def place_windows(
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
-) -> Placed:
+) -> Placements:
     """Book and release windows as jobs come and end.
 
     The times of jobs are those of performance 1. One search a job (and one for each
@@ -205,11 +213,11 @@ def place_windows(
     """
     count = len(flow.row)
     if count == 0:
-        return Placed.nowhere(0)
-    held = Held(flow, cluster, policy.shape)
-    pool, windows, waiting = held.pool, held.windows, held.waiting
-    budgets = money_of(policy.budget, flow.row, total)
-    arrivals, width = held.arrivals, flow.width.tolist()
+        return Placements.empty(0)
+    ledger = WindowLedger(flow, cluster, policy.shape)
+    pool, windows, waiting = ledger.pool, ledger.windows, ledger.waiting
+    budgets = budget_per_job(policy.budget, flow.row, total)
+    arrivals, width = ledger.arrivals, flow.width.tolist()
     estimate = flow.estimate.tolist()
 
     def find(job: int, now: float, criterion: Any) -> Window | None:
@@ -228,10 +236,10 @@ def place_windows(
         return find_once(pool, request, criterion, **how)
 
     submitted = 0
-    while (now := min(held.next_end, arrivals.time)) < np.inf:
-        move = held.pass_to(now) and policy.compress == "start"
-        if move or arrivals.time == now:
-            held.catch_up(now)
+    while (now := min(ledger.next_end, arrivals.next_time)) < np.inf:
+        move = ledger.advance_to(now) and policy.compress == "start"
+        if move or arrivals.next_time == now:
+            ledger.sync_pool(now)
         if move:
             for job in list(waiting):
                 old = windows[job]
@@ -240,24 +248,24 @@ def place_windows(
                 if new is None or (new.start, new.cost) >= (old.start, old.cost):
                     new = old
                 pool.book(new)
-                held.keep(job, new)
-            held.begin(now)
-        while arrivals.time == now:
+                ledger.assign(job, new)
+            ledger.mark_started(now)
+        while arrivals.next_time == now:
             coming = arrivals.pop()
             best = find(coming, now, policy.criterion)
             if best is not None:
                 pool.book(best)
-                held.keep(coming, best)
+                ledger.assign(coming, best)
                 if best.start > now:
                     waiting[coming] = None
             submitted += 1
-        held.placed.most_waiting = max(held.placed.most_waiting, len(waiting))
+        ledger.placed.most_waiting = max(ledger.placed.most_waiting, len(waiting))
         if progress is not None and submitted % 256 == 0:
             progress(submitted)
-    return held.done(nodes)
+    return ledger.finish(nodes)
 
 
-def _free(
+def _free_slots(
     flow: FlowJobs,
     cluster: Cluster,
     performance: NDArray[np.float64],
@@ -268,8 +276,8 @@ def _free(
     begin = float(flow.submit[0])
     work = float(flow.estimate.sum()) / float(performance.min())
     work += pause * len(flow.row)
-    if flow.think is not None:
-        work += float(flow.think.sum())
+    if flow.think_time is not None:
+        work += float(flow.think_time.sum())
     blocked = cluster.blocked
     until = float(max(flow.submit[-1], blocked["end"].max(initial=0))) + work + 1
     node, start, end = [], [], []
@@ -277,7 +285,7 @@ def _free(
     for row, site in enumerate(cluster.site):
         spans = blocked[blocked["site"] == site]  # also past ones: they took nodes
         spans = np.sort(spans, order=("start", "end", "processors"))
-        count, parts = _nodes_of(spans, int(cluster.processors[row]))
+        count, parts = _lowest_free_nodes(spans, int(cluster.processors[row]))
         size = parts[:, 1].astype(np.int64)
         span = np.repeat(np.repeat(spans, count), size)
         to_come = span["end"] > begin
@@ -306,7 +314,7 @@ def _free(
     )
 
 
-def _nodes_of(spans: NDArray[Any], processors: int) -> tuple[Any, Any]:
+def _lowest_free_nodes(spans: NDArray[Any], processors: int) -> tuple[Any, Any]:
     """The lowest nodes that are not blocked already, for each span, sorted by start."""
     length = spans["end"] - spans["start"]
     nothing = np.empty(0)

@@ -22,7 +22,7 @@ from slotkern.communities.scenarios import (
     Community,
     Independent,
 )
-from slotkern.communities.simulate import LOCAL, simulate_community
+from slotkern.communities.simulate import LOCAL_POLICIES, simulate_community
 from slotkern.communities.workload import (
     CommunityWorkload,
     community_from_trace,
@@ -160,7 +160,7 @@ class _Run:
         base = SCENARIOS[
             one_of(f"{where}.scenario", entry.pop("scenario", None), SCENARIOS)
         ]
-        policy = one_of(f"{where}.policy", entry.pop("policy", "fcfs"), LOCAL)
+        policy = one_of(f"{where}.policy", entry.pop("policy", "fcfs"), LOCAL_POLICIES)
         only_keys(where, entry, [field.name for field in fields(base)])
         try:
             scenario = replace(base, **entry)

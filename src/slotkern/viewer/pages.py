@@ -15,13 +15,13 @@ import numpy.typing as npt
 from slotkern.checks import hint_keywords, integer, visible
 from slotkern.files.atomic import AnyPath, as_path, open_atomic
 from slotkern.plotting.times import parse_time
-from slotkern.viewer.packed import described, packed, text_of
-from slotkern.viewer.things import ground_of, items_of, own_items
+from slotkern.viewer.adapters import collect_items, collect_own_items, make_background
+from slotkern.viewer.packing import describe_scene, pack_columns, to_script_json
 
 if TYPE_CHECKING:
     from slotkern.typing import Time
 
-__all__ = ["SUFFIXES", "View", "checked_page", "view"]
+__all__ = ["SUFFIXES", "View", "checked_page_path", "view"]
 
 SUFFIXES = (".html", ".htm")
 
@@ -39,13 +39,18 @@ class View:
         In a notebook, in pixels.
     """
 
-    __slots__ = ("_page", "_says", "height", "title")
+    __slots__ = ("_page", "_summary", "height", "title")
 
-    def __init__(self, title: str, height: int, says: str, page: str) -> None:
-        self.title, self.height, self._says, self._page = title, height, says, page
+    def __init__(self, title: str, height: int, summary: str, page: str) -> None:
+        self.title, self.height, self._summary, self._page = (
+            title,
+            height,
+            summary,
+            page,
+        )
 
     def __repr__(self) -> str:
-        return visible(f"View({self._says})")
+        return visible(f"View({self._summary})")
 
     @property
     def html(self) -> str:
@@ -67,7 +72,7 @@ class View:
         OSError
             When the file cannot be written; nothing is left behind.
         """
-        target = checked_page(path)
+        target = checked_page_path(path)
         with open_atomic(target) as file:
             file.write(self._page.encode("ascii", "xmlcharrefreplace"))
 
@@ -84,7 +89,7 @@ class View:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
-def checked_page(path: AnyPath) -> Path:
+def checked_page_path(path: AnyPath) -> Path:
     """Return the path of a page, refused if its suffix is none of a page's."""
     target = as_path(path)
     if target.suffix.lower() not in SUFFIXES:
@@ -164,29 +169,31 @@ def view(
     True
     """
     tall = integer("height", height, least=200)
-    ground = ground_of(slots, tasks)
-    items = own_items(slots) if windows is None else items_of(windows)
-    clock = ground.clock or items.clock
+    background = make_background(slots, tasks)
+    items = collect_own_items(slots) if windows is None else collect_items(windows)
+    clock = background.clock or items.clock
     edge = None if horizon is None else parse_time(clock, horizon, "horizon")
-    free, count = len(ground.free), len(items)
-    nodes = len(np.union1d(ground.nodes, items.parts["node"]))
-    says = ", ".join(
+    free, count = len(background.free), len(items)
+    nodes = len(np.union1d(background.nodes, items.parts["node"]))
+    summary = ", ".join(
         [
-            _counted(nodes, ground.noun),
-            *([_counted(free, "free slot")] if free or not count else []),
-            _counted(count, items.noun),
+            _count(nodes, background.noun),
+            *([_count(free, "free slot")] if free or not count else []),
+            _count(count, items.noun),
         ]
     )
-    named = f"slotkern: {_title(slots, windows)}" if title is None else str(title)
-    about, columns = described(named, ground, items, edge)
-    return View(named, tall, says, _page(about, packed(columns)))
+    named = (
+        f"slotkern: {_default_title(slots, windows)}" if title is None else str(title)
+    )
+    about, columns = describe_scene(named, background, items, edge)
+    return View(named, tall, summary, _page(about, pack_columns(columns)))
 
 
-def _counted(number: int, noun: str) -> str:
+def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _title(slots: Any, windows: Any) -> str:
+def _default_title(slots: Any, windows: Any) -> str:
     """What is shown, in the words of its kind."""
     kinds = {
         "Replay": "a trace, replayed",
@@ -203,7 +210,7 @@ def _title(slots: Any, windows: Any) -> str:
 
 
 def _page(about: dict[str, Any], columns: str) -> str:
-    script, style, policy = _fixed()
+    script, style, policy = _load_assets()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -211,14 +218,14 @@ def _page(about: dict[str, Any], columns: str) -> str:
         f"<title>{escape(about['title'])}</title>\n<style>{style}</style>\n</head>\n"
         "<body>\n<noscript>This schedule is drawn by a script, which is part of this "
         "file.</noscript>\n"
-        f'<script type="application/json" id="about">{text_of(about)}</script>\n'
+        f'<script type="application/json" id="about">{to_script_json(about)}</script>\n'
         f'<script type="text/plain" id="columns">{columns}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
 @lru_cache(maxsize=1)
-def _fixed() -> tuple[str, str, str]:
+def _load_assets() -> tuple[str, str, str]:
     """The script, the style, and the policy: these two, and nothing from anywhere."""
     here = Path(__file__).parent
     texts = [

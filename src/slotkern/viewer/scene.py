@@ -9,7 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Field", "Ground", "Groups", "Items", "no_spans", "parts_of", "spans_of"]
+__all__ = [
+    "Background",
+    "Field",
+    "Groups",
+    "Items",
+    "empty_spans",
+    "to_parts",
+    "to_spans",
+]
 
 SPAN = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("price", "f4")])
 
@@ -27,7 +35,7 @@ PART = np.dtype(
 
 
 @dataclass(frozen=True)
-class Ground:
+class Background:
     """What items lie on.
 
     Attributes
@@ -118,19 +126,19 @@ class Items:
         return len(self.start)
 
     @staticmethod
-    def none() -> Items:
+    def empty() -> Items:
         """No windows."""
         empty = np.empty(0)
         nothing = np.empty(0, PART)
         return Items("window", (), empty, empty, nothing, np.empty(0, np.bool_))
 
 
-def no_spans() -> NDArray[Any]:
+def empty_spans() -> NDArray[Any]:
     """No spans."""
     return np.empty(0, SPAN)
 
 
-def spans_of(rows: NDArray[Any]) -> NDArray[Any]:
+def to_spans(rows: NDArray[Any]) -> NDArray[Any]:
     """The columns that are shown of free slots or tasks."""
     found = np.empty(len(rows), SPAN)
     for name in ("node", "start", "end"):
@@ -140,7 +148,7 @@ def spans_of(rows: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def parts_of(rows: NDArray[Any], item: NDArray[Any] | int) -> NDArray[Any]:
+def to_parts(rows: NDArray[Any], item: NDArray[Any] | int) -> NDArray[Any]:
     """The columns that are shown of parts of windows, each on one node."""
     found = np.empty(len(rows), PART)
     for name in ("node", "start", "end"):

@@ -1,4 +1,4 @@
-"""What of which thing a page shows: its ground, and the windows or jobs on it."""
+"""What of which thing a page shows: its background, and the windows or jobs on it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
     PART,
+    Background,
     Field,
-    Ground,
     Groups,
     Items,
-    no_spans,
-    parts_of,
-    spans_of,
+    empty_spans,
+    to_parts,
+    to_spans,
 )
 
-__all__ = ["ground_of", "items_of", "own_items"]
+__all__ = ["collect_items", "collect_own_items", "make_background"]
 
 #: What is told of windows beside their times.
-_FIGURES: dict[str, Literal["span", "number"]] = {
+_MEASURES: dict[str, Literal["span", "number"]] = {
     "runtime": "span",
     "cost": "number",
     "processor_time": "span",
@@ -43,7 +43,7 @@ _FIGURES: dict[str, Literal["span", "number"]] = {
 _TIMES = ("start", "finish")
 
 
-def ground_of(thing: Any, tasks: NDArray[Any] | None = None) -> Ground:
+def make_background(thing: Any, tasks: NDArray[Any] | None = None) -> Background:
     """Return what a thing says of free and busy time.
 
     Raises
@@ -53,19 +53,19 @@ def ground_of(thing: Any, tasks: NDArray[Any] | None = None) -> Ground:
     """
     match thing:
         case Replay():
-            return _replay_ground(thing)
+            return _replay_background(thing)
         case Cycles() if thing.schedules:
-            return ground_of(thing.schedules[0]._jobs.prepared, tasks)
+            return make_background(thing.schedules[0]._jobs.prepared, tasks)
         case Cycles() | Window() | WindowTable() if not isinstance(thing, Alternatives):
-            return _ground(no_spans(), tasks, "blank", thing)
+            return _make_background(empty_spans(), tasks, "blank", thing)
         case Schedule():
-            return ground_of(thing._jobs.prepared, tasks)
+            return make_background(thing._jobs.prepared, tasks)
         case Execution():
-            return ground_of(thing.schedule._jobs.prepared, tasks)
+            return make_background(thing.schedule._jobs.prepared, tasks)
         case Alternatives():
-            return _ground(thing.searched[0], tasks, "busy", thing)
+            return _make_background(thing.searched[0], tasks, "busy", thing)
         case Environment():
-            return _ground(
+            return _make_background(
                 thing.slots,
                 thing.tasks if tasks is None else tasks,
                 "blank",
@@ -73,7 +73,7 @@ def ground_of(thing: Any, tasks: NDArray[Any] | None = None) -> Ground:
                 last=thing.horizon,
             )
         case TraceSlots():
-            return _ground(
+            return _make_background(
                 thing.slots,
                 tasks,
                 "busy",
@@ -83,10 +83,10 @@ def ground_of(thing: Any, tasks: NDArray[Any] | None = None) -> Ground:
                 seconds=1.0,
                 noun="processor",
             )
-    return _ground(getattr(thing, "slots", thing), tasks, "busy", thing)
+    return _make_background(getattr(thing, "slots", thing), tasks, "busy", thing)
 
 
-def _ground(
+def _make_background(
     slots: Any,
     tasks: NDArray[Any] | None,
     rest: Any,
@@ -94,13 +94,17 @@ def _ground(
     *,
     nodes: Any = (),
     **more: Any,
-) -> Ground:
-    """The ground of free slots; where tasks are given, the rest is not known."""
+) -> Background:
+    """The background of free slots; where tasks are given, the rest is not known."""
     free = require_span_fields("slots", getattr(slots, "slots", slots))
     busy = (
-        no_spans() if tasks is None else spans_of(require_span_fields("tasks", tasks))
+        empty_spans()
+        if tasks is None
+        else to_spans(require_span_fields("tasks", tasks))
     )
-    clock, machine = (_term(name, thing, slots) for name in ("clock", "machine"))
+    clock, machine = (
+        _first_attribute(name, thing, slots) for name in ("clock", "machine")
+    )
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # also those that are never free
         known.append(np.arange(len(machine)))
@@ -111,8 +115,8 @@ def _ground(
     if machine is not None:
         mine = ids < len(machine)
         speed[mine] = machine.performance[ids[mine]]
-    return Ground(
-        spans_of(free),
+    return Background(
+        to_spans(free),
         busy,
         rest if tasks is None else "blank",
         ids,
@@ -123,12 +127,12 @@ def _ground(
     )
 
 
-def _term(name: str, *things: Any) -> Any:
+def _first_attribute(name: str, *things: Any) -> Any:
     found = (getattr(thing, name, None) for thing in things)
     return next((each for each in found if each is not None), None)
 
 
-def _replay_ground(done: Replay) -> Ground:
+def _replay_background(done: Replay) -> Background:
     """All processors, those of several sites one after another."""
     cluster = done.cluster
     first = np.cumsum(cluster.processors) - cluster.processors
@@ -139,14 +143,14 @@ def _replay_ground(done: Replay) -> Ground:
             site = np.zeros(1, np.int64)
         # Which of a site's processors are blocked is not said: all, where all are.
         for at in site[span["processors"] >= cluster.processors[site]]:
-            rows = np.zeros(cluster.processors[at], no_spans().dtype)
+            rows = np.zeros(cluster.processors[at], empty_spans().dtype)
             rows["node"] = first[at] + np.arange(len(rows))
             rows["start"], rows["end"], rows["price"] = span["start"], span["end"], 0
             blocked.append(rows)
     ids = np.arange(int(cluster.processors.sum()))
-    return Ground(
-        no_spans(),
-        np.concatenate(blocked) if blocked else no_spans(),
+    return Background(
+        empty_spans(),
+        np.concatenate(blocked) if blocked else empty_spans(),
         "free",
         ids,
         np.repeat(cluster.performance, cluster.processors).astype(np.float32),
@@ -156,7 +160,7 @@ def _replay_ground(done: Replay) -> Ground:
     )
 
 
-def items_of(thing: Any) -> Items:
+def collect_items(thing: Any) -> Items:
     """Return the windows or jobs of a thing, or those that a pool's owners have.
 
     Raises
@@ -166,42 +170,42 @@ def items_of(thing: Any) -> Items:
     """
     match thing:
         case None:
-            return Items.none()
+            return Items.empty()
         case Replay():
-            return _jobs(thing)
+            return _replay_items(thing)
         case Cycles():
-            return _cycles(thing)
+            return _cycles_items(thing)
         case Schedule():
-            return _batch(thing)
+            return _schedule_items(thing)
         case Execution():
-            return _windows(thing.runs())
+            return _window_items(thing.runs())
         case WindowTable():
-            return _table(thing)
+            return _table_items(thing)
         case SlotPool():
-            return _owned(thing)
-    return _windows(name_windows(thing))
+            return _pool_items(thing)
+    return _window_items(name_windows(thing))
 
 
-def own_items(thing: Any) -> Items:
+def collect_own_items(thing: Any) -> Items:
     """The windows that a thing itself has, which may be none."""
     has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window)
     if isinstance(thing, FreeSlots):
-        return _busy(thing)
-    return items_of(thing) if isinstance(thing, has) else Items.none()
+        return _busy_items(thing)
+    return collect_items(thing) if isinstance(thing, has) else Items.empty()
 
 
-def _busy(free: FreeSlots) -> Items:
+def _busy_items(free: FreeSlots) -> Items:
     """The busy spans whose reason or owner is known, a colour for each reason."""
     spans, reasons, owners = why_busy(free)
     if not len(spans):
-        return Items.none()
+        return Items.empty()
     names, of = np.unique(reasons, return_inverse=True)
     return Items(
         "busy span",
         [owner or reason for reason, owner in zip(reasons, owners, strict=True)],
         spans["start"],
         spans["end"],
-        parts_of(spans, np.arange(len(spans))),
+        to_parts(spans, np.arange(len(spans))),
         np.ones(len(spans), np.bool_),
         groups=Groups("reason", names.tolist(), of),
         clock=free.clock,
@@ -209,19 +213,19 @@ def _busy(free: FreeSlots) -> Items:
     )
 
 
-def _windows(named: dict[str, Any]) -> Items:
+def _window_items(named: dict[str, Any]) -> Items:
     """Windows of any kind, one by one."""
     windows = list(named.values())
     for window in windows:
         if not hasattr(window, "start"):
             raise TypeError(f"windows must be windows, got {shown(window)}")
-    parts = [parts_of(window.slots, i) for i, window in enumerate(windows)]
+    parts = [to_parts(window.slots, i) for i, window in enumerate(windows)]
 
     def figure(name: str) -> NDArray[np.float64]:
         values = (getattr(window, name, None) for window in windows)
         return np.array([np.nan if v is None else v for v in values], np.float64)
 
-    fields = _fields({name: figure(name) for name in (*_TIMES, *_FIGURES)})
+    fields = _measure_fields({name: figure(name) for name in (*_TIMES, *_MEASURES)})
     return Items(
         "window",
         list(named),
@@ -230,37 +234,37 @@ def _windows(named: dict[str, Any]) -> Items:
         np.concatenate(parts) if parts else np.empty(0, PART),
         np.ones(len(windows), np.bool_),
         fields=fields,
-        clock=_term("clock", *windows),
-        machine=_term("machine", *windows),
+        clock=_first_attribute("clock", *windows),
+        machine=_first_attribute("machine", *windows),
     )
 
 
-def _fields(columns: dict[str, NDArray[np.float64]]) -> list[Field]:
+def _measure_fields(columns: dict[str, NDArray[np.float64]]) -> list[Field]:
     """What is known of windows; their value only where no other figure is it."""
     value = columns["value"]
     others = [each for name, each in columns.items() if name != "value"]
     said = bool(np.any([value == each for each in others], axis=0).all())
     return [
         Field(name, kind, columns[name])
-        for name, kind in _FIGURES.items()
+        for name, kind in _MEASURES.items()
         if not np.isnan(columns[name]).all() and not (name == "value" and said)
     ]
 
 
-def _table(windows: WindowTable) -> Items:
+def _table_items(windows: WindowTable) -> Items:
     """A table of windows, its columns as they are; those that are None are left out."""
     there = np.flatnonzero(np.isfinite(windows.start))
     first = np.asarray(windows.first)
     item = np.cumsum(np.isfinite(windows.start)) - 1
-    parts = parts_of(windows.parts.ravel(), np.repeat(item, np.diff(first)))
+    parts = to_parts(windows.parts.ravel(), np.repeat(item, np.diff(first)))
     names: Any = there + 1
     if windows.names is not None:
         called = [windows.names[row] for row in there.tolist()]
         if any(called):
             names = list(unique_names([(name, None) for name in called]))
     terms = windows.terms or (None, None)
-    figures = (*_TIMES, *_FIGURES)
-    fields = _fields(
+    figures = (*_TIMES, *_MEASURES)
+    fields = _measure_fields(
         {name: np.asarray(getattr(windows, name))[there] for name in figures}
     )
     return Items(
@@ -276,19 +280,19 @@ def _table(windows: WindowTable) -> Items:
     )
 
 
-def _owned(pool: SlotPool) -> Items:
+def _pool_items(pool: SlotPool) -> Items:
     """What is booked for owners, a colour each; a reservation has its owner's name."""
     pairs = pool._owned()
     named = unique_names([(window.name or owner, window) for window, owner in pairs])
-    items = _windows(named)
+    items = _window_items(named)
     owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
     groups = Groups("owner", owners.tolist(), of) if len(pairs) else None
     return replace(items, groups=groups)
 
 
-def _batch(schedule: Schedule) -> Items:
+def _schedule_items(schedule: Schedule) -> Items:
     """All alternatives of a batch, a colour a job; those not chosen are outlines."""
-    items = _table(schedule.alternatives)
+    items = _table_items(schedule.alternatives)
     jobs = list(schedule.batch.names)
     owner = np.asarray(schedule.owner)
     order = np.argsort(owner, kind="stable")
@@ -303,12 +307,12 @@ def _batch(schedule: Schedule) -> Items:
     return replace(items, names=names, chosen=chosen, groups=Groups("job", jobs, owner))
 
 
-def _cycles(flow: Cycles) -> Items:
+def _cycles_items(flow: Cycles) -> Items:
     """The windows of all cycles, a colour a cycle, and when each was scheduled."""
-    tables = [_table(schedule.windows) for schedule in flow.schedules]
+    tables = [_table_items(schedule.windows) for schedule in flow.schedules]
     sizes = [len(table) for table in tables]
     if not sum(sizes):
-        return Items.none()
+        return Items.empty()
     before = np.cumsum(sizes) - sizes
     parts = [table.parts.copy() for table in tables]
     for mine, shift in zip(parts, before.tolist(), strict=True):
@@ -340,7 +344,7 @@ def _cycles(flow: Cycles) -> Items:
     )
 
 
-def _jobs(done: Replay) -> Items:
+def _replay_items(done: Replay) -> Items:
     """The jobs of a replay, a colour a user.
 
     Raises

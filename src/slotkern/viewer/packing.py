@@ -14,9 +14,9 @@ from slotkern.checks import visible
 from slotkern.machine.clock import Clock
 from slotkern.machine.moments import segments
 from slotkern.plotting.layout import time_range
-from slotkern.viewer.scene import Ground, Groups, Items
+from slotkern.viewer.scene import Background, Groups, Items
 
-__all__ = ["described", "packed", "text_of"]
+__all__ = ["describe_scene", "pack_columns", "to_script_json"]
 
 #: Milliseconds.
 _UNITS = {
@@ -35,25 +35,25 @@ def _all_visible(texts: list[str]) -> list[str]:
     return texts if "".join(texts).isprintable() else [visible(each) for each in texts]
 
 
-def described(
-    title: str, ground: Ground, items: Items, horizon: float | None
+def describe_scene(
+    title: str, background: Background, items: Items, horizon: float | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the description of a page, and its columns by name."""
-    clock: Clock | None = ground.clock or items.clock
-    machine = ground.machine if ground.machine is not None else items.machine
-    known = [ground.nodes, items.parts["node"]]
+    clock: Clock | None = background.clock or items.clock
+    machine = background.machine if background.machine is not None else items.machine
+    known = [background.nodes, items.parts["node"]]
     ids = np.unique(np.concatenate(known)).astype(np.int32)
     speed = np.full(len(ids), np.nan, np.float32)
-    speed[np.searchsorted(ids, ground.nodes)] = ground.performance
-    spans = [ground.free, ground.busy, items.parts]
-    first, last = time_range(spans, horizon if horizon is not None else ground.last)
+    speed[np.searchsorted(ids, background.nodes)] = background.performance
+    spans = [background.free, background.busy, items.parts]
+    first, last = time_range(spans, horizon if horizon is not None else background.last)
     columns: dict[str, NDArray[Any]] = {"node_id": ids, "node_performance": speed}
-    for name, rows in (("free", ground.free), ("busy", ground.busy)):
-        row, order = _by_row(ids, rows)
+    for name, rows in (("free", background.free), ("busy", background.busy)):
+        row, order = _sort_by_row(ids, rows)
         columns[f"{name}_row"] = row
         for side in ("start", "end", "price"):
             columns[f"{name}_{side}"] = rows[side][order]
-    row, order = _by_row(ids, items.parts)
+    row, order = _sort_by_row(ids, items.parts)
     columns["part_row"] = row
     for side in ("count", "start", "end", "cost", "item"):
         columns[f"part_{side}"] = items.parts[side][order]
@@ -73,13 +73,13 @@ def described(
     known_names = machine is not None and len(ids) and int(ids[-1]) < len(machine)
     about = {
         "title": visible(title),
-        "rest": ground.rest,
+        "rest": background.rest,
         "first": first,
         "last": last,
-        "clock": None if clock is None else _clock(clock, first, last),
-        "seconds": ground.seconds,
+        "clock": None if clock is None else _describe_clock(clock, first, last),
+        "seconds": background.seconds,
         "nodes": {
-            "noun": ground.noun,
+            "noun": background.noun,
             "count": len(ids),
             "names": _all_visible(machine.names[ids].tolist()) if known_names else None,
         },
@@ -89,17 +89,17 @@ def described(
             "names": names,
             "fields": fields,
         },
-        "groups": _groups(groups, names),
+        "groups": _describe_groups(groups, names),
         "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
         "columns": {
-            name: {"kind": _kind(each), "length": len(each)}
+            name: {"kind": _type_code(each), "length": len(each)}
             for name, each in columns.items()
         },
     }
     return about, columns
 
 
-def _by_row(
+def _sort_by_row(
     ids: NDArray[np.int32], rows: NDArray[Any]
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """The row of each span, and the order that puts them by row and start."""
@@ -108,13 +108,13 @@ def _by_row(
     return row[order].astype(np.int32), order
 
 
-def _groups(groups: Groups | None, names: list[str] | None) -> Any:
+def _describe_groups(groups: Groups | None, names: list[str] | None) -> Any:
     if groups is not None:
         return {"noun": groups.noun, "names": _all_visible([*groups.names])}
     return {"noun": "window", "names": names} if names and len(names) <= 6 else None
 
 
-def _clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
+def _describe_clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
     """When 0 is, how long 1 is (ms), and what the zone adds (s) from when (ms) on."""
     zone = clock.origin.tzinfo
     edges = [clock.datetime(first), clock.datetime(last)]
@@ -138,11 +138,11 @@ def _clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
     }
 
 
-def _kind(column: NDArray[Any]) -> str:
+def _type_code(column: NDArray[Any]) -> str:
     return f"{column.dtype.kind}{column.dtype.itemsize}"
 
 
-def packed(columns: dict[str, NDArray[Any]]) -> str:
+def pack_columns(columns: dict[str, NDArray[Any]]) -> str:
     """Return columns as one text.
 
     Of each column the first bytes of all its numbers, then the second ones: what is
@@ -156,7 +156,7 @@ def packed(columns: dict[str, NDArray[Any]]) -> str:
     return base64.b64encode(zlib.compress(b"".join(shuffled), 1)).decode("ascii")
 
 
-def text_of(about: dict[str, Any]) -> str:
+def to_script_json(about: dict[str, Any]) -> str:
     """A description as text that may stand in a script: ASCII, without <, >, &."""
     text = json.dumps(about, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Placed"]
+__all__ = ["Placements"]
 
 
 @dataclass
-class Placed:
+class Placements:
     """One entry a job; its processors are `count` spans of `spans` from `first` on."""
 
     start: NDArray[np.float64]  # NaN: nowhere
@@ -23,18 +23,18 @@ class Placed:
     most_waiting: int = 0
 
     @staticmethod
-    def nowhere(jobs: int) -> Placed:
+    def empty(jobs: int) -> Placements:
         """Room for so many jobs."""
         none = np.zeros(jobs, np.int64)
         times = (np.full(jobs, np.nan), np.zeros(jobs), np.zeros(jobs))
-        return Placed(*times, none, none.copy(), np.empty((0, 2), np.int32))
+        return Placements(*times, none, none.copy(), np.empty((0, 2), np.int32))
 
-    def of(self, kept: NDArray[np.int64]) -> Placed:
+    def subset(self, rows: NDArray[np.int64]) -> Placements:
         """Some of the jobs."""
         names = ("start", "run", "cost", "first", "count")
-        return replace(self, **{name: getattr(self, name)[kept] for name in names})
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
-    def put_nodes(self, nodes: list[NDArray[np.int32]]) -> None:
+    def set_processors(self, nodes: list[NDArray[np.int32]]) -> None:
         """Note the processors of every job, each ascending."""
         self.count = np.array([len(each) for each in nodes], np.int64)
         flat = np.concatenate(nodes)
