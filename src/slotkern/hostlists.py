@@ -1,10 +1,10 @@
 """Hostlists: many node names as one short text, such as ``rack[1-2]n[01-16]``.
 
-`expand` reads the notation of Slurm, PBS and ClusterShell, `fold` writes it. For any
-list of names, ``expand(fold(names)) == names``: order and repetitions are kept.
+`expand` reads the notation of Slurm, PBS and ClusterShell, `fold` writes it. For every
+list of names, ``expand(fold(names)) == names``: order and repetitions are preserved.
 
-Cost: `expand` is linear in the names that it returns, and counts them before it makes
-the first one. `fold` is linear in the names for each number that a name contains.
+Cost: `expand` is linear in the number of names that it returns, which it checks before
+it allocates them. `fold` takes linear time for each number that a name contains.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["MAX_NAMES", "abridge", "count", "expand", "fold", "is_hostlist", "qu
 
 #: The upper bound for the names of one hostlist.
 MAX_NAMES = 2**20
-#: Characters that mean something in a hostlist.
+#: The characters with a meaning in a hostlist.
 _SPECIAL = frozenset("[],")
-#: Numbers of more digits are text.
+#: The most digits of a number; longer ones are text.
 _DIGITS = 18
 _RANGE = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:-([0-9]{{1,{_DIGITS}}}))?")
 _TOKENS = re.compile(rf"[0-9]{{1,{_DIGITS}}}|[^0-9]+")
@@ -36,9 +36,9 @@ _Term = list[str | list[_Range]]
 
 
 def is_hostlist(text: str) -> bool:
-    """Return whether a cell has a bracket or a comma, or begins with a quotation mark.
+    """Return whether a text contains a bracket or a comma, or begins with a quote.
 
-    Any other text is one name. So is a text with control characters.
+    Any other text is a single name, and so is a text with control characters.
     """
     return text[:1] == '"' or (_is_special(text) and text.isprintable())
 
@@ -48,18 +48,18 @@ def _is_special(text: str) -> bool:
 
 
 def expand(text: str, most: int = MAX_NAMES) -> list[str]:
-    """Return the names that a hostlist stands for, in its order.
+    """Return the names of a hostlist, in its order.
 
     Parameters
     ----------
     text : str
         Names and ranges, separated by commas: ``n1,n[3-5]``. Brackets hold numbers and
-        ranges; the first number of a range says how many digits all have at least:
-        ``n[001-004,007]``. Several brackets in a term are all combinations, the last
-        one fastest. A name in double quotes is taken as it is, whatever it contains
-        (``""`` for a quotation mark).
+        ranges; the first number of a range has the least number of digits of all:
+        ``n[001-004,007]``. Several brackets in a term yield all combinations, the last
+        one varying fastest. A name in double quotes is literal (``""`` for a quotation
+        mark).
     most : int
-        The most names to return.
+        The largest allowed number of names.
 
     Raises
     ------
@@ -86,15 +86,15 @@ def expand(text: str, most: int = MAX_NAMES) -> list[str]:
 def _counted(text: str, terms: list[_Term], most: int) -> int:
     total = sum(map(_size, terms))
     if total > most:
-        told = f"{total:,}" if total < 10**_DIGITS else f"more than 10^{_DIGITS}"
+        size = f"{total:,}" if total < 10**_DIGITS else f"more than 10^{_DIGITS}"
         raise ValueError(
-            f"hostlist {shown(text)} has {told} nodes; at most {most:,} are allowed"
+            f"hostlist {shown(text)} has {size} nodes; at most {most:,} are allowed"
         )
     return total
 
 
 def count(text: str, most: int = MAX_NAMES) -> int:
-    """Return how many names a hostlist stands for, without making them.
+    """Return the number of names of a hostlist, without creating them.
 
     Raises
     ------
@@ -129,8 +129,8 @@ def fold(names: Iterable[str], between: str = ",") -> str:
     """Return the hostlist of names, which `expand` turns into the same list.
 
     Neighbours in the list are merged if they differ in one number. A name that contains
-    a bracket or a comma, or begins or ends with a blank, is quoted. `between` stands
-    between terms: a comma, and blanks for people to read.
+    a bracket or a comma, or begins or ends with a blank, is quoted. `between` separates
+    the terms: a comma, and blanks for readability.
 
     Examples
     --------
@@ -149,13 +149,13 @@ def fold(names: Iterable[str], between: str = ",") -> str:
 
 
 def abridge(names: Sequence[str], most: int = 60, between: str = ",") -> str:
-    """Return the hostlist of names, or of the first ones if it is too long.
+    """Return the hostlist of names, cut to the first names if it is too long.
 
     Parameters
     ----------
     names : sequence of str
     most : int
-        The most characters of the hostlist. At least one name is written.
+        The largest number of characters of the hostlist, which has at least one name.
     between : str
         As for `fold`.
 
@@ -170,7 +170,7 @@ def abridge(names: Sequence[str], most: int = 60, between: str = ",") -> str:
     text = fold(names, between)
     if len(text) <= most or len(names) < 2:
         return text
-    fits, step = 1, 1  # the first `fits` names fit, or there is one alone
+    fits, step = 1, 1  # invariant: the first `fits` names fit, or fits is 1
     while len(fold(names[: fits + step], between)) <= most:
         fits += step
         step *= 2
@@ -203,7 +203,7 @@ def _terms(text: str) -> list[_Term]:
 
 
 def _term(text: str, at: int) -> tuple[_Term, int]:
-    """Read a term at a position; return it and the position after its comma."""
+    """Parse the term at a position; return it and the position after its comma."""
     term: _Term = []
     while at < len(text) and text[at] != ",":
         piece = _PIECE.match(text, at)
@@ -272,7 +272,7 @@ def _names(term: _Term) -> Iterator[str]:
 
 # --- writing
 
-#: Text, or the numbers of a place in the name; a quoted name is one text.
+#: Text, or the numbers at one position of a name; a quoted name is one text.
 _Token = str | tuple[str, ...]
 _Tokens = tuple[_Token, ...]
 
@@ -288,7 +288,7 @@ def _tokens(name: str) -> _Tokens:
 
 
 def _merged(terms: list[_Tokens]) -> Iterator[_Tokens]:
-    """Merge neighbours that differ in one number; places before it have one number."""
+    """Merge neighbours that differ at one position; those before it have one number."""
     term, place, numbers = terms[0] if terms else (), -1, []
     for other in terms[1:]:
         at = _difference(term, other)
@@ -304,14 +304,16 @@ def _merged(terms: list[_Tokens]) -> Iterator[_Tokens]:
 
 
 def _difference(one: _Tokens, other: _Tokens) -> int:
-    """Return the only place in which two terms differ, or -1 if they cannot merge."""
+    """Return the only position at which terms differ, or -1 if they cannot merge."""
     if len(one) != len(other):
         return -1
     place = -1
     for k, (a, b) in enumerate(zip(one, other, strict=True)):
         if a == b:
             if place < 0 and not isinstance(a, str) and len(a) > 1:
-                return -1  # a place before it varies: the order would change
+                return (
+                    -1
+                )  # an earlier position varies, so a merge would change the order
         elif place >= 0 or isinstance(a, str) or isinstance(b, str):
             return -1
         else:
@@ -331,7 +333,7 @@ def _text(term: _Tokens) -> str:
 
 
 def _runs(numbers: Sequence[str]) -> Iterator[str]:
-    """Write numbers as ranges of consecutive ones."""
+    """Yield numbers as ranges of consecutive ones with equal width."""
     first = last = numbers[0]
     for number in numbers[1:]:
         if number == f"{int(last) + 1:0{len(first)}}":

@@ -1,4 +1,4 @@
-"""Limits on sums over the parts of a window: ``sum(storage) >= 500``.
+"""Sum constraints: limits on sums over the parts of a window, ``sum(storage) >= 500``.
 
 The text has the grammar of filters (`slotkern.where`) and is never evaluated as Python.
 """
@@ -19,28 +19,30 @@ from slotkern.checks import meant, number, one_of, shown
 
 __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 
-#: What a term may name beside the columns: how long the part runs.
+#: The name in a term for the length of a part, in time units.
 LENGTH = "length"
 
 _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
 _MIRRORED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MAX_TEXT_LENGTH = 10_000
 _MAX_USE = 1e290
-#: Sums of so small parts, up to so many of them, are exact.
+#: Sums of multiples of 1 / _RESOLUTION are exact up to _MAX_EXACT / _RESOLUTION.
 _RESOLUTION, _MAX_EXACT = 1024, 2.0**52
-_DECIMAL_ROUNDING = 2.0**-50  # the rounding of amounts that are met in decimals
-_MAX_SUM = 2.0**31 * _MAX_USE  # of a part on each node that there can be
+_DECIMAL_ROUNDING = (
+    2.0**-50
+)  # tolerance, as a share of the amount, for rounded decimals
+_MAX_SUM = 2.0**31 * _MAX_USE  # a part of the largest use on each possible node
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A limit on the sum over the parts of a window.
+    """A limit on a sum over the parts of a window.
 
     Parameters
     ----------
     of : str, array, or a function made by `criterion`
-        What a part uses: a product of columns, numbers and ``length`` (how long the
-        part runs) such as ``"power * length"``; an array with one value for each row of
+        The use of a part: a product of columns, numbers and ``length`` (the run time of
+        the part) such as ``"power * length"``; an array with one value for each row of
         exactly the slots that will be searched; or a function of the slot and the
         length.
     side : {"<=", ">="}
@@ -50,14 +52,13 @@ class Limit:
     Raises
     ------
     ValueError, TypeError
-        For anything else, naming it.
+        For any other value; the message names it.
 
     Notes
     -----
-    The sum is computed without rounding and rounded once, so that it is the same
-    whatever the order of the parts. It meets the amount if it exceeds it (or falls
-    short of it) by no more than decimals are rounded, 2^-50 of the amount: the sum of
-    6 times 0.1 meets 0.6.
+    The sum is exact and rounded once, so it does not depend on the order of the parts.
+    To tolerate rounded decimals, it may violate the limit by up to 2^-50 of the amount:
+    the sum of 6 times 0.1 meets 0.6.
 
     Examples
     --------
@@ -85,22 +86,22 @@ class Limit:
 
     @property
     def text(self) -> str | None:
-        """The limit in words that `Request` reads; None for arrays and functions."""
+        """The limit as text that `Request` accepts; None for arrays and functions."""
         if not isinstance(self.of, str):
             return None
         return f"sum({self.of}) {self.side} {self.amount!r}"
 
     @cached_property
     def unit(self) -> float:
-        """The largest number that all sums of an array are a multiple of, or 0."""
+        """The largest number that divides all sums of an array; 0 if unknown."""
         return Uses(self.of, by_length=False).unit()
 
     def reachable(self, unit: float) -> float:
-        """The amount that the same sums keep and that one of them may come to.
+        """Return the tightest amount that admits the same sums.
 
-        Sums are multiples of `unit`, or of nothing known where that is 0. Whatever lies
-        beyond what they come to, be it by an ulp, is as good as the next multiple: a
-        search that is told so need not try all sets that come near.
+        Sums are multiples of `unit` (0: unknown), so the amount can be rounded to the
+        next multiple without excluding a sum. With the rounded amount a search can
+        prune sets whose sums lie between the two.
 
         Examples
         --------
@@ -134,7 +135,7 @@ class Limit:
 
 
 def limits_of(limits: Any) -> tuple[Limit, ...]:
-    """Return the limits that a text, or a sequence of texts and Limits, means."""
+    """Convert a text, or a sequence of texts and Limits, to limits."""
     if limits is None:
         return ()
     if isinstance(limits, str | Limit):
@@ -158,13 +159,13 @@ def limits_of(limits: Any) -> tuple[Limit, ...]:
 
 
 class Uses(NamedTuple):
-    """What the parts use: one number a row, and whether it is times the length."""
+    """The use of a part in each row, and whether it is multiplied by the length."""
 
     weight: NDArray[np.float64]
     by_length: bool
 
     def unit(self) -> float:
-        """The largest number that all sums are a multiple of; 0 where none is known.
+        """Return the largest number that divides all sums; 0 if none is known.
 
         Examples
         --------
@@ -183,7 +184,7 @@ class Uses(NamedTuple):
 
 
 def columns(of: str) -> frozenset[str]:
-    """Return the names of the columns that a term looks at.
+    """Return the names of the columns that a term reads.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def columns(of: str) -> frozenset[str]:
 
 
 def uses_of(of: str, slots: NDArray[Any]) -> Uses:
-    """Return what the parts in each slot use, for a term over their columns.
+    """Evaluate a term over the columns: return the use of a part in each slot.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
 
 
 def _check_possible(limit: Limit) -> None:
-    """Raise ValueError for an amount that no columns, whatever they hold, come to."""
+    """Raise ValueError for a limit that no sum can meet, whatever the columns."""
     far = limit.amount if limit.side == ">=" else -limit.amount
     if far > _MAX_SUM:
         raise ValueError(
@@ -295,7 +296,7 @@ def _check_possible(limit: Limit) -> None:
 
 
 def _check_contradictions(limits: list[Limit]) -> None:
-    """Raise ValueError where two limits on one sum leave nothing between them."""
+    """Raise ValueError if two limits on the same sum exclude each other."""
     for k, one in enumerate(limits):
         for other in limits[:k]:
             low, high = (one, other) if one.side == ">=" else (other, one)
@@ -311,14 +312,14 @@ def _check_contradictions(limits: list[Limit]) -> None:
 
 
 def _same_sum(one: Any, other: Any) -> bool:
-    """Whether two sums are equal to the last bit, whatever the columns hold."""
+    """Return whether two sums are equal to the last bit for all columns."""
     if not (isinstance(one, str) and isinstance(other, str)):
         return Limit(one, "<=", 0) == Limit(other, "<=", 0)
     a, b = _factors(one), _factors(other)
     if (LENGTH in a) != (LENGTH in b):
         return False
     first, second = ([f for f in x if f not in (LENGTH, 1.0)] for x in (a, b))
-    # Products are made from left to right: two factors turned round round alike.
+    # Products are computed from left to right; two factors can be exchanged exactly.
     return first == second or (len(first) == 2 and first == second[::-1])
 
 
@@ -408,7 +409,7 @@ def _literal(node: ast.expr, text: str) -> float:
 
 @lru_cache(maxsize=256)
 def _factors(of: str) -> tuple[str | float, ...]:
-    """Return what a term multiplies, from left to right."""
+    """Return the factors of a term, from left to right."""
     tree = _tree(of)
     found: list[str | float] = []
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
@@ -416,7 +417,7 @@ def _factors(of: str) -> tuple[str | float, ...]:
         tree = tree.left
     found.append(_factor(tree, of))
     if found.count(LENGTH) > 1:
-        raise _error(of, "length stands twice in a product")
+        raise _error(of, "length occurs twice in a product")
     if not any(isinstance(factor, str) for factor in found):
         raise _error(of, "names no column")
     return tuple(reversed(found))

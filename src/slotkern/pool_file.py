@@ -1,4 +1,9 @@
-"""Files of pools: what `SlotPool.save` writes and `SlotPool.load` reads."""
+"""Files of pools, which `SlotPool.save` writes and `SlotPool.load` reads.
+
+A pool file is an .npz archive without compression: the original slots, the state, the
+clock, machine and owners, and a generation. Saving compares generations under the lock
+of the file, so that a pool does not overwrite changes that it was not loaded with.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +34,21 @@ from .slots import in_order, validate_slots
 __all__ = ["FORMAT", "load_pool", "save_pool"]
 
 FORMAT = "slotkern pool 2"
-#: Read as well: without clock, machine and owners.
+#: Older formats that can be loaded; they lack clock, machine and owners.
 OLDER = ("slotkern pool 1",)
 
 
 class Generation(NamedTuple):
-    """What a saved state is known by.
+    """The version of a saved state.
 
     Attributes
     ----------
     number : int
-        How many times a pool was saved to the file, counted over all writers; 0 for a
-        file of an older format.
+        The number of times that any process saved a pool to the file; 0 for a file of
+        an older format.
     digest : str
-        Of the state and of the generation before it; of the bytes of an older file.
+        The digest of the state and of the generation before it; for a file of an older
+        format, of its bytes.
     """
 
     number: int
@@ -56,9 +62,9 @@ _NUMBER, _DIGEST = "generation", "generation digest"
 
 
 def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
-    """Write a pool to a file, whole or not at all; see `SlotPool.save`."""
+    """Write a pool to a file atomically; see `SlotPool.save`."""
     path = as_path(path)
-    if path.suffix.lower() in FORMATS.keys() - {".npz"}:  # it would not be one
+    if path.suffix.lower() in FORMATS.keys() - {".npz"}:  # formats of slots, not pools
         raise ValueError(
             f"{path}: a pool is saved as .npz, not as {path.suffix}; write_slots "
             "writes the free slots alone"
@@ -96,7 +102,7 @@ def load_pool(path: AnyPath) -> SlotPool:
     path = as_path(path)
     data = path.read_bytes()
     try:
-        # Nothing in it is packed: it takes no more memory than it is long.
+        # Nothing is compressed: the arrays need no more memory than the file is long.
         arrays = dict(
             read_archive(io.BytesIO(data), MemoryLimit(0, len(data), 1), False)
         )
@@ -123,7 +129,7 @@ def load_pool(path: AnyPath) -> SlotPool:
 
 
 def _generation_at(path: Path) -> Generation | None:
-    """Return the generation of what a file holds; None if there is no regular file."""
+    """Return the generation of a file; None if there is no regular file."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
@@ -145,7 +151,7 @@ _MARK = frozenset({_NUMBER, _DIGEST})
 
 
 def _generation(arrays: Mapping[str, NDArray[Any]]) -> Generation | None:
-    """Return the generation that a file tells; None if it is of an older format."""
+    """Return the generation in the arrays of a file; None for an older format."""
     if not arrays.keys() >= _MARK:
         return None
     number, digest = arrays[_NUMBER], arrays[_DIGEST]
@@ -161,7 +167,7 @@ def _of_bytes(data: bytes) -> Generation:
 
 
 def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> str:
-    """Return the digest of a state that was made of another one."""
+    """Return the digest of a state and of the generation that it was made from."""
     known = hashlib.blake2b(repr(before and tuple(before)).encode(), digest_size=16)
     for name, values in arrays.items():
         known.update(f"{name} {values.dtype!r} {values.shape}".encode())
@@ -172,7 +178,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> st
 def _checked(
     arrays: dict[str, NDArray[Any]],
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]], float]:
-    """Return origin, state and now, once it is sure that they can be a pool."""
+    """Check that arrays describe a valid pool; return origin, state and now."""
     origin, now = arrays["origin"], arrays["now"]
     if origin.ndim != 1 or not {"node", "start"} <= set(origin.dtype.names or ()):
         raise InputError(f"origin has the type {origin.dtype!s:.80}")
@@ -182,14 +188,14 @@ def _checked(
     state = {"gone": _cast("gone", arrays["gone"], np.dtype(np.int32))}
     for name in ("free", "booked"):
         state[name] = _cast(name, arrays[name], SPAN)
-    held = arrays.get("held", np.empty(0, SPAN))  # since nodes can be closed
+    held = arrays.get("held", np.empty(0, SPAN))  # files from before closures lack it
     state["held"] = _cast("held", held, SPAN)
     if not np.isin(state["gone"], origin["node"]).all():
         raise InputError("a removed node is unknown")
     unbooked = np.concatenate([state["free"], state["held"]])
     spans = np.concatenate([unbooked, state["booked"]])
     if not ((spans["row"] >= 0) & (spans["row"] < len(origin))).all():
-        raise InputError("a span is of no row")
+        raise InputError("a span has no slot: its row is out of range")
     slots = origin.take(spans["row"])
     inside = (
         (spans["node"] == slots["node"])
@@ -207,7 +213,7 @@ def _checked(
 
 
 def _cast(name: str, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return what may only be of another byte order in the dtype."""
+    """Convert the byte order of an array to that of the dtype; refuse other types."""
     if values.ndim != 1 or values.dtype.newbyteorder("=") != dtype:
         raise InputError(f"{name} has the type {values.dtype!s:.80}")
     return values.astype(dtype)

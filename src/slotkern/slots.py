@@ -1,4 +1,4 @@
-"""Slots: the record format, building and checking arrays of it."""
+"""Slots: the record format `SLOT`; functions that build and validate slot arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def validate_slots(slots: Slots) -> None:
     Parameters
     ----------
     slots : structured array, shape (m,)
-        Fields of `SLOT` in native types, at any offset; further ones are not looked at.
+        The fields of `SLOT` in native types, at any offset; further ones are ignored.
 
     Raises
     ------
@@ -83,7 +83,8 @@ def make_slots(
     Raises
     ------
     ValueError, TypeError
-        Naming the column, or the row (as given) and the value.
+        For an invalid column or value; the message names the column, or the row (in the
+        order given) and the value.
 
     Notes
     -----
@@ -110,15 +111,15 @@ def make_slots(
     lengths = {name: len(c) for name, c in columns.items() if c.ndim == 1}
     size = max(lengths.values(), default=1)
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ValueError(f"columns have different numbers of values: {told}")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise ValueError(f"columns have different numbers of values: {listed}")
     fields: list[Any] = [(name, SLOT[name]) for name in SLOT.names or ()]
     fields += [(name, columns[name].dtype) for name in extra]
     ordered = np.empty(size, np.dtype(fields, align=True))
     order = row_order(
         *(np.broadcast_to(columns[name], size) for name in ("node", "start"))
     )
-    # NaN sorts last, so a bad start is found in its place.
+    # NaN sorts last, so check_slots reports the right row for an invalid start.
     for name, column in columns.items():
         ordered[name] = column[order] if column.ndim else column
     try:
@@ -131,21 +132,21 @@ def make_slots(
 
 
 def in_order(table: NDArray[np.void], first: str, then: str) -> NDArray[np.void]:
-    """Return the rows by two fields: the table itself where they stand so."""
+    """Return the rows sorted by two fields; the table itself if they are sorted."""
     before, after = table[:-1], table[1:]
     sure = before[first] < after[first]
     sure |= (before[first] == after[first]) & (before[then] <= after[then])
-    # take: an index costs 20 times as much where rows are records.
+    # For records, take() is 20 times as fast as indexing.
     return table if sure.all() else table.take(row_order(table[then], table[first]))
 
 
 def row_order(
     then: NDArray[np.generic], first: NDArray[np.generic]
 ) -> NDArray[np.intp]:
-    """Return ``np.lexsort((then, first))``, of many rows in a third of its time.
+    """Return ``np.lexsort((then, first))``; a radix sort for 2**14 rows and more.
 
-    Both are float64, or integers of at least 0. Equal rows stay as they stand; NaN
-    comes last.
+    Both arguments are float64, or integers >= 0. The sort is stable, and NaN comes
+    last. The radix sort takes a third of the time of lexsort.
     """
     if len(first) < 2**14:
         return np.lexsort((then, first))
@@ -154,16 +155,16 @@ def row_order(
         bits = _sortable(key)
         for shift in range(0, 8 * bits.dtype.itemsize, 16):
             digits = (bits >> np.array(shift, bits.dtype)).astype(np.uint16)
-            if (digits != digits[0]).any():  # stable sorts of 16 bits are linear
+            if (digits != digits[0]).any():  # numpy sorts 16-bit integers by radix
                 order = order[np.argsort(digits[order], kind="stable")]
     return order
 
 
 def _sortable(key: NDArray[Any]) -> NDArray[Any]:
-    """Return unsigned integers in the order of numbers."""
+    """Map numbers to unsigned integers of the same order; NaN to the largest."""
     if key.dtype.kind != "f":
         return key.astype(f"u{key.dtype.itemsize}")
-    plain = key + 0.0  # there is one zero, not two
+    plain = key + 0.0  # -0.0 becomes 0.0
     bits = plain.view(np.uint64)
     sign = np.uint64(2**63)
     bits ^= np.where(plain < 0, ~np.uint64(0), sign)
@@ -172,7 +173,7 @@ def _sortable(key: NDArray[Any]) -> NDArray[Any]:
 
 
 def _column(name: str, values: ArrayLike) -> NDArray[Any]:
-    """One column as a 0- or 1-dimensional array of the right type."""
+    """Convert a column to a 0- or 1-dimensional array of the right type."""
     if np.ma.is_masked(values):
         raise ValueError(f"column {name!r} has masked values")
     column = np.asarray(values)

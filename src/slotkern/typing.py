@@ -1,7 +1,7 @@
-"""Types for annotations: what may stand for slots, and the words that are known.
+"""Types for annotations: the slots that functions accept, and names such as criteria.
 
-A type checker finds ``find_window(slots, job, "finsh")``. The name of a column of one's
-own it cannot know: write ``Field("memory")``, which is the same text when it runs.
+A type checker reports ``find_window(slots, job, "finsh")``, but it cannot check the
+names of user columns: write ``Field("memory")``, which is the plain str at run time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Span: TypeAlias = Literal["window", "group"]
 BuiltIn: TypeAlias = Literal["first", "start", "finish", "runtime", "cost"]
 #: The name of a numeric column, whose sum is maximized.
 Field = NewType("Field", str)
-#: Sums of values: named ones, columns, arrays, functions.
+#: Criteria that optimize a sum of values: named ones, columns, arrays, functions.
 ValueCriterion: TypeAlias = (
     "Literal['processor_time', 'dependable', 'coordinated', 'leftover'] | Field | "
     "NDArray[Any] | Minimize | OwnCriterion | CapsuleType"
@@ -57,13 +57,13 @@ FrontCriterion: TypeAlias = (
 )
 
 
-#: A number, or what a clock makes one.
+#: A number in clock units, or a date or duration that a clock converts to one.
 Time: TypeAlias = "float | str | datetime.date | np.datetime64"
 Duration: TypeAlias = "float | str | datetime.timedelta | np.timedelta64"
 
 
 class HoldsSlots(Protocol):
-    """A SlotPool, an Environment, or anything else with an array of slots."""
+    """A SlotPool, an Environment, or any other object with an array of slots."""
 
     @property
     def slots(self) -> NDArray[Any]: ...

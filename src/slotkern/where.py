@@ -1,7 +1,7 @@
 """Filters: expressions over slot columns, such as ``memory >= 64 and site == 'a'``.
 
-The text is parsed with Python's own grammar and checked against a short white list; it
-is never evaluated as Python. What the list lets through is computed column by column.
+The text is parsed with Python's grammar and checked against a short allowlist of syntax
+nodes; it is never evaluated as Python. The checked tree is computed column by column.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NAMES = {
     ast.Tuple: "a tuple",
     ast.UnaryOp: "this unary operator",
 }
-#: Columns of node names, beside which a text may be a hostlist.
+#: Columns of node names; a text that is compared with them may be a hostlist.
 _HOSTS = ("name", "node_name", "host")
 _MAX_DEPTH = 50
 _MAX_TERMS = 10_000
@@ -66,23 +66,23 @@ def compile_where(text: str) -> ast.expr:
     text : str
         Comparisons (also chained) of column names with numbers, strings, True, False
         or other columns, ``in`` and ``not in`` with a list or tuple of literals, and
-        boolean columns by themselves; joined by ``and``, ``or``, ``not`` and
-        parentheses. Beside the columns ``name``, ``node_name`` and ``host`` a text may
+        boolean columns alone; joined by ``and``, ``or``, ``not`` and parentheses. A
+        text that is compared with the columns ``name``, ``node_name`` and ``host`` may
         be a hostlist: ``name in 'n[001-004]'``.
 
     Returns
     -------
     ast.expr
-        The tree, which `evaluate` computes. Equal texts share one tree.
+        The tree, which `evaluate` computes. The trees of recent texts are cached.
 
     Raises
     ------
     TypeError
         If `text` is not a string.
     ValueError
-        For wrong syntax, for anything else than the above (a call, arithmetic ...), for
-        nesting deeper than 50, more than 10,000 names and literals, or 65,536
-        characters; the message names it and the position.
+        For a syntax error, any other expression (a call, arithmetic ...), nesting
+        deeper than 50, more than 10,000 names and literals, or more than 65,536
+        characters; the message names the part and its position.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def compile_where(text: str) -> ast.expr:
 
 
 def columns(text: str) -> frozenset[str]:
-    """The names of the columns that a filter expression looks at.
+    """Return the names of the columns that a filter expression reads.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def columns(text: str) -> frozenset[str]:
 
 
 def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.bool_]:
-    """Return which slots a filter expression lets through.
+    """Return which slots pass a filter expression.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.
         Every field is a column: numbers, booleans, or strings (also bytes in UTF-8,
         and objects that are all ``str``).
     machine : Machine, optional
-        The names of the nodes: the columns ``name`` and ``node_name``, unless the slots
-        have columns of their own that are called so.
+        Its node names are the columns ``name`` and ``node_name``, unless the slots have
+        columns of these names.
 
     Returns
     -------
@@ -137,13 +137,13 @@ def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.
     TypeError
         If `text` is not a string.
     ValueError
-        As `compile_where` does; also for an unknown column, a comparison of unlike
-        kinds (a string with a number), and a NaN in a column that is compared.
+        As `compile_where`; also for an unknown column, a comparison of different kinds
+        (a string with a number), and a NaN in a column that is compared.
 
     Notes
     -----
-    O(n) for each comparison, and for each literal after ``in``; a few times n bytes of
-    memory, however long the expression.
+    O(n) for each comparison, and for each literal after ``in``. The memory is a few
+    times n bytes, independent of the length of the expression.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def evaluate(text: str, slots: NDArray[Any], machine: Any = None) -> NDArray[np.
 
 
 class _FilterError(Exception):
-    """What is wrong, and the part of the expression where it is."""
+    """An error in an expression: its reason, and the part in which it is."""
 
     def __init__(self, node: ast.AST, reason: str) -> None:
         self.position = getattr(node, "col_offset", 0)  # in bytes of UTF-8
@@ -197,7 +197,7 @@ def _parse(text: str) -> ast.expr:
             )
             raise _FilterError(one_more, reason)
     except SyntaxError as error:
-        at_end = len(text.strip()) + 1  # where the parser may not say so
+        at_end = len(text.strip()) + 1  # if the parser gives no position
         sign = _assignment(one_line.strip())
         if sign is not None:
             raise _error(text, sign + 1, "write '==' in place of '='") from None
@@ -206,19 +206,19 @@ def _parse(text: str) -> ast.expr:
         raise _error(text, 1, "nested too deeply") from None
     except _FilterError as fault:
         raise fault.error(text) from None
-    except ValueError as error:  # a NUL character, an integer of too many digits
+    except ValueError as error:  # a NUL character, or an integer of too many digits
         raise _error(text, 1, str(error)) from None
     return tree
 
 
 def _tree(text: str) -> ast.expr:
-    with warnings.catch_warnings():  # of "\d" in a string, of "1if"
+    with warnings.catch_warnings():  # such as for "\d" in a string, or "1if"
         warnings.simplefilter("error")
         return ast.parse(text, mode="eval").body
 
 
 def _assignment(text: str) -> int | None:
-    """Where the first '=' stands, if '==' in place of each is all that was wrong."""
+    """Return the position of the first '=' if '==' for each corrects the text."""
     with suppress(SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         signs = [token.start[1] for token in tokens if token.string == "="]
@@ -231,7 +231,7 @@ def _assignment(text: str) -> int | None:
 
 
 def _check(node: ast.expr, depth: int) -> None:
-    """Let through only what `_value` knows how to compute."""
+    """Raise an error for any node that `_value` cannot compute."""
     if depth > _MAX_DEPTH:
         raise _FilterError(node, f"nested more than {_MAX_DEPTH} deep")
     match node:
@@ -268,7 +268,7 @@ def _check(node: ast.expr, depth: int) -> None:
 
 
 def _literals(node: ast.expr, left: ast.expr) -> list[ast.expr]:
-    """Return the literals of the list, or the hostlist, that stands after ``in``."""
+    """Return the literals of the list, or the hostlist, after ``in``."""
     if (
         _is_host(left)
         and isinstance(node, ast.Constant)
@@ -353,12 +353,12 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
         )
     try:
         return _COMPARE[type(op)](a, b)
-    except OverflowError:  # an integer literal beyond float64
+    except OverflowError:  # an integer literal beyond the range of float64
         raise _FilterError(left, "the number is too large to compare") from None
 
 
 def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
-    """Whether a name stands where a text is meant: no column, beside one of text."""
+    """Return whether a name lacks quotes: it is no column, the other side is text."""
     if not isinstance(side, ast.Name) or columns.has(side.id):
         return False
     return (
@@ -371,7 +371,7 @@ def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
 def _compare_hosts(
     left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns
 ) -> Any:
-    """Compare names of nodes with hostlists; None for every other comparison."""
+    """Compare node names with hostlists; return None for any other comparison."""
     if isinstance(op, _EQUALITY) and _is_host(right):
         left, right = right, left
     if not isinstance(op, (*_EQUALITY, *_MEMBERSHIP)) or not _is_host(left):
@@ -404,14 +404,14 @@ def _compare_hosts(
 
 
 def _plain_truth(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> str:
-    """Offer the column itself where a truth value is compared with 1 or 0."""
+    """Propose the column alone if a truth value is compared with a number or text."""
     if _kind(values) != "truth value" or not isinstance(node, ast.Name):
         return ""
     return f"; write {node.id} or not {node.id} alone"
 
 
 def _first_text(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> str:
-    """Tell the first cell that is no number, in a column of which others are such."""
+    """Quote the first cell that is no number, if some cells of the column are."""
     if not isinstance(node, ast.Name) or (_kind(values), _kind(beside)) != (
         "string",
         "number",
@@ -426,7 +426,7 @@ def _first_text(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> st
 
 
 def _is_number_text(text: str) -> bool:
-    """Whether a text reads as a number."""
+    """Return whether float() accepts a text."""
     try:
         float(text)
     except ValueError:
@@ -435,7 +435,7 @@ def _is_number_text(text: str) -> bool:
 
 
 class _Columns:
-    """The columns of slots as they are compared, each made ready once."""
+    """The columns of slots that an expression reads, each converted once."""
 
     def __init__(self, slots: NDArray[Any], machine: Any = None) -> None:
         self._slots = slots
@@ -462,16 +462,18 @@ class _Columns:
         return self._ready[name]
 
     def names(self, node: ast.expr, name: str) -> tuple[NDArray[Any], Any]:
-        """Return the texts of a column once each node, and the text of each row."""
+        """Return node names, and the node of each row; None if names are per row."""
         if not self._is_name(name):
             return self.get(node, name), None
         names, rows = self._machine.names, self._slots["node"]
-        if len(rows) and rows.max() >= len(names):  # a node of the slots alone
+        if len(rows) and rows.max() >= len(
+            names
+        ):  # the slots have nodes that the machine lacks
             names, rows = np.append(names, ""), rows.clip(max=len(names))
         return names, rows
 
     def _is_name(self, name: str) -> bool:
-        """Whether a column is the names of the machine's nodes."""
+        """Return whether a column contains the names of the machine's nodes."""
         return (
             self._machine is not None
             and name in ("name", "node_name")
@@ -498,7 +500,7 @@ def _checked_column(
     if column.dtype.kind == "O" and all(
         issubclass(kind, str) for kind in set(map(type, column))
     ):
-        return column  # as it is: one long text would widen every row
+        return column  # not converted: a long text would widen each row
     if column.dtype.kind not in "biufU" or column.ndim != 1:
         kind = f"{column.dtype} of shape {column.shape}"
         raise _FilterError(node, f"column {name!r} cannot be compared: it is {kind}")
@@ -514,6 +516,6 @@ def _is_number(value: object) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Return whether a column or a literal is a truth, a string or a number."""
+    """Return the kind of a column or literal: truth value, string or number."""
     kind = np.asarray(value).dtype.kind if not _is_number(value) else "f"
     return {"b": "truth value", "U": "string", "O": "string"}.get(kind, "number")

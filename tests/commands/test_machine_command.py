@@ -81,7 +81,7 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
         (["--walltime", "4:00"], "walltime: '4:00' could be hours, minutes"),
         (["--walltime", "4h", "--deadline", "soon"], "--deadline: 'soon' is no date"),
         (["--walltime", "4h", "--max-runtime", "long"], "--max-runtime: 'long' is no"),
-        (["--walltime", "4h", "--earliest", "2026-10-25 02:30"], "comes twice"),
+        (["--walltime", "4h", "--earliest", "2026-10-25 02:30"], "occurs twice"),
     ],
 )
 def test_bad_terms_take_one_line(pool: Path, words: list[object], named: str) -> None:
@@ -106,7 +106,7 @@ def test_what_is_wrong_with_a_job_of_a_table_names_it(
         )
         done = run(command, pool, jobs)
         assert done.exit_code == 2
-        assert f"{named}: earliest: 2026-10-25 02:30 comes twice" in done.stderr
+        assert f"{named}: earliest: 2026-10-25 02:30 occurs twice" in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
 

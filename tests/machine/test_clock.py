@@ -199,7 +199,7 @@ def test_hours_that_are_skipped_or_twice_are_refused(zone):
         if first == second:
             assert clock.time(wall) == clock.time(first)
         else:
-            words = "comes twice" if exists else "does not exist"
+            words = "occurs twice" if exists else "does not exist"
             with pytest.raises(ValueError, match=words):
                 clock.time(wall)
             with pytest.raises(ValueError, match=f"times, row 1: .* {words}"):
@@ -248,7 +248,7 @@ def test_columns_of_every_library(clock, unit, zone):
     series = pd.Series(pd.date_range("2026-10-24", periods=5, freq="7h"))
     series = series.dt.tz_localize(zone, ambiguous=True) if zone else series
     if zone is None:
-        series = series.drop(index=4)  # none of these comes twice
+        series = series.drop(index=4)  # none of these occurs twice
     series = series.dt.as_unit(unit)
     expected = [clock.time(t) for t in series]
     table = pa.table({"t": pa.array(series)})
@@ -383,7 +383,7 @@ def test_without_a_zone_only_aware_times_are_taken():
     assert clock.time("2026-10-24T00:00Z") == 7200
     assert str(clock.origin) == "2026-10-23 22:00:00+00:00"
     for value in ("2026-10-24", dt.datetime(2026, 10, 24), np.datetime64("2026-10-24")):
-        with pytest.raises(ValueError, match="has no time zone; say one"):
+        with pytest.raises(ValueError, match="has no time zone; set one"):
             clock.time(value)
     with pytest.raises(
         ValueError, match="times, row 0: 2026-10-24T00:00:00 has no time zone"

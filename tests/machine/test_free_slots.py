@@ -333,7 +333,7 @@ DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
             {"start": ["2026-10-25 02:30"]},
             {},
             ValueError,
-            "busy: start, row 0: .* comes twice in Europe/Berlin",
+            "busy: start, row 0: .* occurs twice in Europe/Berlin",
         ),
         (
             {"end": ["2026-10-25T12:00Z"]},

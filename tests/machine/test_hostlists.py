@@ -165,7 +165,7 @@ def test_a_hostlist_is_reserved() -> None:
     pool.reserve(["n[001,004]", "x"], 1, 2, owner="down")
     assert pool.bookings()["nodes"].tolist() == ["n002,n003", "n001,n004,x"]
     assert "nodes=n[002-003])" in repr(pool.windows("down")[0])
-    with pytest.raises(ValueError, match="one is named twice"):
+    with pytest.raises(ValueError, match="a node occurs twice"):
         pool.reserve("n[002-003],n002", 3, 4, owner="down")
     with pytest.raises(ValueError, match="hostlist of 2"):
         pool.remove_node("n[001-002]")

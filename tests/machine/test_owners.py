@@ -143,7 +143,7 @@ def test_a_reservation_goes_on_over_slots_that_touch():
     [
         (("n9", 0, 1), ValueError, "'n9' is no node of the machine"),
         (([], 0, 1), ValueError, "nodes must be one node or more"),
-        ((["n0", "n0"], 0, 1), ValueError, "one is named twice"),
+        ((["n0", "n0"], 0, 1), ValueError, "a node occurs twice"),
         ((0.5, 0, 1), TypeError, "must be names or ids"),
         (("n0", 1, 1), ValueError, "end 1 does not lie after start 1"),
         (("n0", 0, float("inf")), ValueError, "end must be finite"),
@@ -164,7 +164,7 @@ def test_names_and_dates_need_a_machine_and_a_clock(pool):
     ):
         bare.reserve("n0", 0, 1)
     with pytest.raises(
-        ValueError, match="start is said as '2026-10-25', but this pool"
+        ValueError, match="start is the date '2026-10-25', but this pool"
     ):
         bare.reserve(0, "2026-10-25", "2026-10-26")
     with pytest.raises(ValueError, match="node 7 is not in the pool"):

@@ -77,7 +77,7 @@ def test_whatever_takes_a_request_takes_a_dated_one(free, call):
         assert found.start_time == dt.datetime.fromisoformat(
             free.clock.text([found.start])[0]
         )
-    with pytest.raises(ValueError, match="walltime is said as '4:00:00', but these"):
+    with pytest.raises(ValueError, match="walltime is '4:00:00', but these"):
         CALLS[call](free.slots, JOB)
 
 
@@ -213,7 +213,7 @@ def test_bad_requests(given, error, words):
 
 def test_what_only_the_clock_can_refuse(free):
     for changes, words in (
-        ({"earliest": "2026-10-25 02:30"}, "earliest: 2026-10-25 02:30 comes twice"),
+        ({"earliest": "2026-10-25 02:30"}, "earliest: 2026-10-25 02:30 occurs twice"),
         ({"deadline": "2026-03-29 02:30"}, "deadline: .* does not exist"),
         ({"walltime": "1ns"}, "walltime: 1ns is no whole number of microseconds"),
         ({"deadline": "2026-10-24"}, "earliest 2026-10-25 00:00 lies after deadline"),

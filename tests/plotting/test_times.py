@@ -149,7 +149,7 @@ def test_traces_and_replays_have_dates_where_the_header_says_when() -> None:
     done = sk.replay(dated)
     axes = plot_replay_gantt(done, "2026-10-24 20:00", "2026-10-25 02:30+02:00").axes[0]
     assert axes.get_xlim() == (7200, 8.5 * 3600)
-    with pytest.raises(ValueError, match="start: 2026-10-25 02:30 comes twice"):
+    with pytest.raises(ValueError, match="start: 2026-10-25 02:30 occurs twice"):
         plot_replay_gantt(done, "2026-10-25 02:30", "2026-10-26")
     plain = trace({})
     assert plot_trace(plain).axes[0].get_xlabel() == "days"

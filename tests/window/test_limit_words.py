@@ -55,7 +55,7 @@ def test_words(text, limits):
         ("sum(storage) >= price", ValueError, "price is no number"),
         ("sum(storage) >= 1e999", ValueError, "the amount of a limit"),
         ("sum(storage + 1) >= 5", ValueError, "neither a column nor a number"),
-        ("sum(length * length) >= 5", ValueError, "length stands twice"),
+        ("sum(length * length) >= 5", ValueError, "length occurs twice"),
         ("sum(2) >= 5", ValueError, "names no column"),
         ("sum(storage, 1) >= 5", ValueError, "is no sum of one term"),
         ("max(storage) >= 5", ValueError, "is no sum of one term"),

@@ -1,4 +1,4 @@
-"""A machine in its users' terms: named nodes, dates, and what is busy."""
+"""Machines of named nodes, clocks for dates, and the free slots beside busy spans."""
 
 from .clock import Clock
 from .nodes import Machine

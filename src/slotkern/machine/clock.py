@@ -1,4 +1,8 @@
-"""What the numbers that stand for times mean on a calendar, exactly or not at all."""
+"""Clocks: the conversion between dates and time units, exact or refused.
+
+A clock has an origin, a unit and a tick. Dates are converted in integers of ticks since
+1970 (UTC); the result is the float64 quotient of two integers, rounded once.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +50,12 @@ _WORDS = {
     "d": "days",
 }
 _TICKS = ("s", "ms", "us", "ns")
-#: Up to here every integer is a float64.
+#: The limit up to which each integer is a float64.
 _WHOLE = 2**53
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value stands for itself: a number of time units."""
+    """Return whether a value is a number of time units, and no date or duration."""
     dtype = getattr(value, "dtype", None)  # numpy's timedelta64 is an np.integer
     kind = getattr(dtype, "kind", None)
     return (
@@ -65,21 +69,22 @@ def is_number(value: Any) -> bool:
 class Clock:
     """Clock(origin, *, unit="s", zone=None, tick=None)
 
-    What time 0 and one time unit are on a calendar.
+    The calendar date of time 0, and the length of a time unit.
 
     Parameters
     ----------
     origin : str, datetime, datetime64 or date
-        When it is 0, as in ``"2026-10-24"`` or ``"1996-11-20T18:00:00-05:00"``. Without
-        an offset it is a time of the `zone`.
+        The date of time 0, as in ``"2026-10-24"`` or ``"1996-11-20T18:00:00-05:00"``.
+        Without an offset it is a local time of the `zone`.
     unit : {"s", "min", "h", "d", "ms", "us", "ns"}
-        How long 1 is. A day is always 24 hours.
+        The time unit. A day always has 24 hours.
     zone : str or tzinfo, optional
-        The time zone of times that come without one, and of the answers:
-        ``"Europe/Berlin"``, ``"UTC"``, ``"+02:00"``. Without it only times that say
-        their zone are taken, and answers are UTC.
+        The time zone of dates without an offset, and of returned dates:
+        ``"Europe/Berlin"``, ``"UTC"``, ``"+02:00"``. If it is None, dates without an
+        offset are refused, and returned dates are UTC.
     tick : {"us", "s", "ms", "ns"}, optional
-        What times are whole multiples of; by default ``"us"``, or a finer unit.
+        The resolution: all dates are multiples of it. The default is ``"us"``, or the
+        unit if that is ``"ns"``.
 
     Raises
     ------
@@ -88,23 +93,23 @@ class Clock:
 
     Notes
     -----
-    *Exact or refused.* A time that goes in is a whole number of ticks, and is refused
-    where the nearest float64 would come back as another tick. Counted in seconds, all
-    microseconds within 71 years of the origin come back, all milliseconds within 71,000
-    years; with nanoseconds, choose an origin within 26 days. A time that comes out is
-    rounded to the nearest tick, for the end of a part, ``start + volume /
-    performance``, may be none. Sums are exact in whole seconds when the unit is
-    ``"s"``, but not in hours: 20 minutes are no float64 there.
+    *Exact or refused.* A date must be a whole number of ticks, and is refused if the
+    nearest float64 does not convert back to the same tick. In seconds, all microseconds
+    within 71 years of the origin are accepted, and all milliseconds within 71,000
+    years; with nanoseconds, choose an origin within 26 days. A returned date is rounded
+    to the nearest tick, because the end of a part, ``start + volume / performance``,
+    may lie between two. Sums of whole seconds are exact if the unit is ``"s"``, but not
+    in hours, because 20 minutes are no float64 there.
 
-    *Local times.* A time without a zone which does not exist, or which comes twice, is
-    refused; a datetime says by ``fold`` which of the two it means. Numpy's datetime64
-    has no zone, so it is a local time as well. Leap seconds are not counted.
+    *Local times.* A local time that does not exist or occurs twice is refused, unless a
+    datetime selects one of the two by ``fold``. The datetime64 of numpy has no zone, so
+    it is a local time as well. Leap seconds are not counted.
 
     Examples
     --------
     >>> import slotkern as sk
     >>> clock = sk.Clock("2026-10-24", zone="Europe/Berlin")
-    >>> clock.time("2026-10-26"), clock.duration("4:00:00")  # the night has 25 hours
+    >>> clock.time("2026-10-26"), clock.duration("4:00:00")  # 25 hours in between
     (176400.0, 14400.0)
     >>> str(clock.datetime(176400))
     '2026-10-26 00:00:00+01:00'
@@ -113,10 +118,10 @@ class Clock:
     unit: str
     zone: str | None
     tick: str
-    _origin: int = field(repr=False)  # ticks of UTC since 1970
-    _per: int = field(repr=False)  # ticks in a unit
+    _origin: int = field(repr=False)  # UTC, in ticks since 1970
+    _per: int = field(repr=False)  # ticks per unit
     _zone: dt.tzinfo | None = field(repr=False, compare=False)
-    scale: Scale = field(repr=False, compare=False)  # the arithmetic, where it is quick
+    scale: Scale = field(repr=False, compare=False)  # the fast path for common values
 
     def __init__(
         self,
@@ -130,7 +135,7 @@ class Clock:
 
     @classmethod
     def _from(cls, start: Any, name: str, unit: str, zone: Any) -> Clock:
-        """The clock that begins where something else does, which errors name."""
+        """Return a clock whose origin is another argument, `name` in errors."""
         clock = cls.__new__(cls)
         clock._begin(start, name, unit, zone, None)
         return clock
@@ -148,7 +153,7 @@ class Clock:
             and info is None
             and hasattr(origin.tzinfo, "key")
         ):
-            info = origin.tzinfo  # a zone with a name, as if it had been given
+            info = origin.tzinfo  # a named zone is adopted
         for field_name, value in (
             ("unit", unit),
             ("zone", None if info is None else _name(info)),
@@ -164,16 +169,16 @@ class Clock:
         object.__setattr__(self, "_origin", self._ticks(moment, name))
         scale = Scale(self._origin, _UNITS[tick], self._per, info)
         object.__setattr__(self, "scale", scale)
-        self.datetime(0.0)  # that there is such a date
+        self.datetime(0.0)  # raises if the origin is out of range
 
     def to_dict(self) -> dict[str, str | None]:
-        """What `from_dict` takes, ready for JSON."""
+        """Return the clock as a dict for JSON; `from_dict` is the inverse."""
         text = f"{np.datetime_as_string(self.utc(0.0)[()])}Z"
         return {"origin": text, "unit": self.unit, "zone": self.zone, "tick": self.tick}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Clock:
-        """Return the clock that `to_dict` told."""
+        """Return the clock of a dict that `to_dict` returned."""
         keys = ("unit", "zone", "tick")
         if not given.keys() >= {"origin", *keys}:
             raise ValueError(
@@ -183,7 +188,7 @@ class Clock:
 
     @property
     def origin(self) -> dt.datetime:
-        """When it is 0, in the clock's zone."""
+        """The date of time 0, in the clock's zone."""
         found = self.datetime(0.0)
         assert found is not None
         return found
@@ -205,20 +210,21 @@ class Clock:
     # --- in
 
     def time(self, value: Any, name: str = "time") -> float:
-        """Return a time as the number it is on this clock.
+        """Convert a date to the number of time units since the origin.
 
         Parameters
         ----------
         value : str, datetime, pandas Timestamp, datetime64, date or number
-            A number stands for itself.
+            A number is returned unchanged.
         name : str
-            What it is, for errors.
+            The name of the value in errors.
 
         Raises
         ------
         ValueError, TypeError
-            Naming what it is and the value: for what is no time, has no zone or is none
-            in the zone, and what float64 cannot hold exactly.
+            For a value that is no date, a date without a zone, a local time that does
+            not exist or is ambiguous, and a date that float64 cannot hold exactly; the
+            message contains the name and the value.
         """
         if is_number(value):
             return number(name, value, finite=False)
@@ -229,21 +235,21 @@ class Clock:
         return self._float(self._ticks(moment, name) - self._origin, name, moment.said)
 
     def duration(self, value: Any, name: str = "duration") -> float:
-        """Return how many units a duration is.
+        """Convert a duration to a number of time units.
 
         Parameters
         ----------
         value : str, timedelta, pandas Timedelta, timedelta64 or number
-            ``"4:00:00"``, ``"1-12:00:00"``, ``"2h30m"``, ``"90min"``; a number stands
-            for itself.
+            ``"4:00:00"``, ``"1-12:00:00"``, ``"2h30m"``, ``"90min"``; a number
+            is returned unchanged.
         name : str
-            What it is, for errors.
+            The name of the value in errors.
 
         Raises
         ------
         ValueError, TypeError
-            Naming what it is and the value, as `time` does; also for ``"4:00"`` and
-            ``"90"``, which could be hours, minutes or seconds.
+            As `time`; also for ``"4:00"`` and ``"90"``, which could be hours, minutes
+            or seconds.
         """
         if is_number(value):
             return number(name, value, least=0, finite=False)
@@ -256,16 +262,16 @@ class Clock:
     def times(
         self, values: Any, name: str = "times", *, missing: float | None = None
     ) -> NDArray[np.float64]:
-        """Return a column of times as numbers on this clock.
+        """Convert a column of dates to numbers of time units since the origin.
 
         Parameters
         ----------
         values : column
             Datetimes, text, datetime64; a series of pandas or polars, an Arrow column.
         name : str
-            What it is, for errors.
+            The name of the column in errors.
         missing : float, optional
-            What stands for a missing value; without it there may be none.
+            The number for a missing value; by default missing values are refused.
 
         Returns
         -------
@@ -274,11 +280,11 @@ class Clock:
         Raises
         ------
         ValueError, TypeError
-            As `time`, naming the row; for times without a zone beside such with one.
+            As `time`, with the row; also if some times have a zone and others none.
 
         Notes
         -----
-        O(k) with no loop over rows but for text and objects.
+        O(k) for k rows; vectorized except for text and objects.
         """
         from .frames import column_of
 
@@ -293,7 +299,7 @@ class Clock:
         since = np.where(lost | far, 0, counts) - self._origin
         found = self._floats(since)
         wrong = lost | far | (np.rint(found * self._per).astype(np.int64) != since)
-        for row in np.flatnonzero(wrong).tolist():  # far away, or an error
+        for row in np.flatnonzero(wrong).tolist():  # far from the origin, or an error
             moment = Moment(moment_of(utc[row]).ns, True, None, str(utc[row]))
             found[row] = self.time(moment, f"{name}, {row_label(name, row)}")
         return np.where(gone, 0.0 if missing is None else missing, found)
@@ -301,7 +307,7 @@ class Clock:
     def _counted(
         self, utc: NDArray[np.datetime64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Times as ticks, and which of them are none: between two, or out of range."""
+        """Convert times to ticks; also return which are no tick or out of range."""
         counts = utc.view(np.int64)
         have, want = _UNITS[np.datetime_data(utc.dtype)[0]], _UNITS[self.tick]
         if have < want:
@@ -314,12 +320,12 @@ class Clock:
     # --- out
 
     def datetime(self, time: float) -> dt.datetime | None:
-        """Return a number as a date in the clock's zone; None for inf, -inf and NaN.
+        """Convert a time to a date in the clock's zone; None for inf, -inf and NaN.
 
         Raises
         ------
         ValueError
-            For what lies beyond the years 1 to 9999.
+            If the date lies beyond the years 1 to 9999.
         """
         if not np.isfinite(time):
             return None
@@ -331,12 +337,12 @@ class Clock:
             raise ValueError(f"time {time!r} lies beyond the years 1 to 9999") from None
 
     def timedelta(self, duration: float) -> dt.timedelta | None:
-        """Return a number of units as a duration; None for inf, -inf and NaN.
+        """Convert a number of units to a timedelta; None for inf, -inf and NaN.
 
         Raises
         ------
         ValueError
-            For more than 999,999,999 days, which no timedelta holds.
+            For more than 999,999,999 days, the limit of timedelta.
         """
         if not np.isfinite(duration):
             return None
@@ -348,10 +354,10 @@ class Clock:
             ) from None
 
     def least_datetime(self, time: float) -> dt.datetime | None:
-        """Return the first date that is no number below `time`; None for inf.
+        """Return the first date whose number is not below `time`; None for inf.
 
-        Typed in, a deadline of this date admits what ends at `time`; `datetime` may be
-        up to half a tick before it.
+        A deadline of this date admits windows that end at `time`, whereas the date that
+        `datetime` returns may be up to half a tick earlier.
         """
         found = self.datetime(time)
         while found is not None and self.time(found) < time:
@@ -359,7 +365,7 @@ class Clock:
         return found
 
     def least_timedelta(self, duration: float) -> dt.timedelta | None:
-        """Return the shortest duration that is no number below `duration`."""
+        """Return the shortest timedelta whose number is not below `duration`."""
         found = self.timedelta(duration)
         while found is not None and self.duration(found) < duration:
             found += self._step
@@ -371,22 +377,22 @@ class Clock:
         return dt.timedelta(microseconds=max(_UNITS[self.tick] // 1000, 1))
 
     def _length(self, ticks: int) -> dt.timedelta:
-        """So many ticks, to the nearest microsecond, in integers."""
+        """Convert ticks to a timedelta, rounded to microseconds in integers."""
         return dt.timedelta(microseconds=(ticks * _UNITS[self.tick] + 500) // 1000)
 
     def utc(self, times: ArrayLike) -> NDArray[np.datetime64]:
-        """Return numbers as datetime64 of UTC, in ticks; NaT for inf, -inf and NaN.
+        """Convert times to datetime64 of UTC, in ticks; NaT for inf, -inf and NaN.
 
         Raises
         ------
         ValueError
-            For what is no int64 of ticks, as years after 2262 in nanoseconds.
+            If int64 cannot hold the ticks, such as years after 2262 in nanoseconds.
         """
         given = np.asarray(times, np.float64)
         found = np.full(given.shape, "NaT", f"M8[{self.tick}]")
         there = np.isfinite(given)
         since = np.rint(given[there] * self._per)
-        # Such sums of which int64 may not hold both terms are rare.
+        # Rarely a term of the sum exceeds int64; those rows are added as Python ints.
         far = (np.abs(since) >= 2.0**62) | (abs(self._origin) >= 2**62)
         near = np.where(far, 0, since).astype(np.int64)
         ticks = near + (0 if far.any() and far.all() else self._origin)
@@ -400,7 +406,7 @@ class Clock:
         return found
 
     def text(self, times: ArrayLike) -> NDArray[np.str_]:
-        """Return numbers as text in the clock's zone; empty for inf, -inf and NaN.
+        """Convert times to text in the clock's zone; empty for inf, -inf and NaN.
 
         Examples
         --------
@@ -413,7 +419,7 @@ class Clock:
         there = np.flatnonzero(~np.isnat(flat))
         offsets = offsets_of(flat[there], self._zone or dt.UTC)
         local = flat[there] + offsets.astype("m8[s]")
-        beyond = (local < flat[there]) != (offsets < 0)  # of int64
+        beyond = (local < flat[there]) != (offsets < 0)  # int64 overflow
         if beyond.any():
             time = float(np.ravel(times)[there[beyond][0]])
             raise ValueError(f"time {time!r} lies beyond the range of {self.tick}")
@@ -431,7 +437,7 @@ class Clock:
     # --- exact or refused
 
     def _ticks(self, moment: Moment, name: str) -> int:
-        """One time as ticks of UTC since 1970."""
+        """Convert a moment to ticks since 1970 (UTC)."""
         return self._whole(instant_of(moment, self._zone, name), name, moment.said)
 
     def _whole(self, ns: int, name: str, said: str) -> int:
@@ -442,7 +448,7 @@ class Clock:
 
     def _float(self, ticks: int, name: str, said: str) -> float:
         try:
-            found = ticks / self._per  # of integers, rounded once
+            found = ticks / self._per  # quotient of integers, rounded once
         except OverflowError:
             raise self._inexact(name, said) from None
         if int(np.rint(found * self._per)) != ticks:
@@ -450,16 +456,18 @@ class Clock:
         return found
 
     def _floats(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same for many: the quotient of integers, rounded once."""
+        """Divide many ticks by the ticks per unit, each rounded once."""
         found = ticks / self._per
-        for row in np.flatnonzero(np.abs(ticks) > _WHOLE).tolist():  # far away: rare
+        for row in np.flatnonzero(
+            np.abs(ticks) > _WHOLE
+        ).tolist():  # int64 / int rounds twice here
             found[row] = int(ticks[row]) / self._per
         return found
 
     def _too_fine(self, name: str, said: Any) -> ValueError:
         return ValueError(
             f"{name}: {said} is no whole number of {_WORDS[self.tick]}, the clock's "
-            "tick; Clock(..., tick=) says a finer one"
+            "tick; set a finer one with Clock(..., tick=)"
         )
 
     def _inexact(self, name: str, said: Any) -> ValueError:

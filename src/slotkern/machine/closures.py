@@ -1,7 +1,7 @@
-"""When nodes of a pool are closed: disabled, or covered by a reservation.
+"""Closures of nodes of a pool: disabled nodes, and time covered by reservations.
 
-A pool keeps one row of `CLOSURE` for each node and reason. Its kernel keeps the union
-of them for each node: closed time is not free, whether or not it is booked.
+A pool stores one row of `CLOSURE` for each node and reason; its kernel stores the union
+of them for each node. Closed time is not free, whether or not it is booked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def disable(pool: SlotPool, nodes: Any, start: Any, end: Any, owner: str) -> Any
 
 
 def enable(pool: SlotPool, nodes: Any) -> None:
-    """Open disabled nodes; see `SlotPool.enable`."""
+    """Remove the closures of disabled nodes; see `SlotPool.enable`."""
     ids = ids_of(pool, nodes)
 
     def opened(closures: NDArray[np.void]) -> NDArray[np.void]:
@@ -56,13 +56,13 @@ def enable(pool: SlotPool, nodes: Any) -> None:
 
 
 def cover(pool: SlotPool, gaps: NDArray[np.void], owner: str) -> None:
-    """Close what is not free within a reservation: `gaps` has node, start, end."""
+    """Close the time of a reservation that is not free: `gaps` (node, start, end)."""
     rows = _rows(gaps["node"], gaps["start"], gaps["end"], owner, False)
     _replace(pool, gaps["node"], lambda closures: _joined(closures, rows))
 
 
 def uncover(pool: SlotPool, owner: str) -> None:
-    """Open what an owner's reservations cover."""
+    """Remove the closures of an owner's reservations."""
 
     def mine(closures: NDArray[np.void]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = ~closures["disabled"] & (closures["owner"] == owner)
@@ -84,7 +84,7 @@ def nothing_booked(pool: SlotPool, owner: str) -> str:
 def hit(
     pool: SlotPool, pairs: Sequence[tuple[Window, str]], nodes: Any, during: Any
 ) -> list[tuple[Window, str]]:
-    """Return windows with their owners that have a part on nodes and in a span."""
+    """Return the (window, owner) pairs with a part on the nodes and in the span."""
     ids = None if nodes is None else ids_of(pool, nodes)
     if during is None:
         during = (None, None)
@@ -95,7 +95,7 @@ def hit(
 
 
 def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
-    """Return what is booked or held in a pool, by (node, start), and its owners."""
+    """Return booked and held spans of a pool, sorted by (node, start), and owners."""
     state = pool._state()
     booked, held = state["booked"], state["held"]
     owners = owners_of(dict(pool._owned()), booked)
@@ -108,12 +108,12 @@ def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
 
 
 def validate_closures(closures: NDArray[Any], held: NDArray[Any]) -> NDArray[np.void]:
-    """Return closures that a file tells, and that cover what is held.
+    """Check the closures of a pool file, and that they cover all held spans.
 
     Raises
     ------
     ValueError
-        If they cannot be those of a pool.
+        If the closures are not those of a pool.
     """
     names = CLOSURE.names or ()
     kinds = [closures.dtype[name].kind for name in closures.dtype.names or ()]
@@ -136,7 +136,7 @@ def validate_closures(closures: NDArray[Any], held: NDArray[Any]) -> NDArray[np.
 def _span(
     pool: SlotPool, times: tuple[Any, Any], otherwise: float
 ) -> tuple[float, float]:
-    """Return the start and end of a span, either of which may be None."""
+    """Convert the start and end of a span to numbers; None has a default."""
     start, end = times
     first = otherwise if start is None else time_of(pool.clock, start, "start")
     last = np.inf if end is None else time_of(pool.clock, end, "end")
@@ -167,7 +167,10 @@ def _replace(
     nodes: NDArray[np.int32],
     change: Callable[[NDArray[np.void]], NDArray[np.void]],
 ) -> None:
-    """Change the closures of `nodes` in a pool, and drop those that are past."""
+    """Apply a change to the closures of `nodes`, and drop expired closures.
+
+    Retries if another thread has changed the closures meanwhile (optimistic locking).
+    """
     while True:
         before = pool._closures
         after = change(before)
@@ -189,7 +192,7 @@ def _rows(node: Any, start: Any, end: Any, owner: str, disabled: bool) -> Any:
 
 
 def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.void]:
-    """Return both tables as one, with memory for the longest owner."""
+    """Concatenate two tables; the owner column fits the longest owner."""
     owner = np.promote_types(first["owner"].dtype, second["owner"].dtype)
     both = _table(len(first) + len(second), owner)
     for name in CLOSURE.names or ():
@@ -198,7 +201,7 @@ def _joined(first: NDArray[np.void], second: NDArray[np.void]) -> NDArray[np.voi
 
 
 def _union(closures: NDArray[np.void]) -> tuple[NDArray[Any], ...]:
-    """Return node, start, end of closed time, disjoint, by (node, start)."""
+    """Return the union of closures: disjoint node, start, end, by (node, start)."""
     order = np.lexsort((closures["start"], closures["node"]))
     node, start, end = (closures[name][order] for name in ("node", "start", "end"))
     if not len(node):
@@ -213,7 +216,7 @@ def _union(closures: NDArray[np.void]) -> tuple[NDArray[Any], ...]:
 
 
 def _groups(node: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return the first and the last row, exclusive, of nodes with several rows."""
+    """Return the row range [first, last) of each node with several rows."""
     edges = np.flatnonzero(np.diff(node)) + 1
     firsts, lasts = np.append(0, edges), np.append(edges, len(node))
     several = lasts - firsts > 1
@@ -223,7 +226,7 @@ def _groups(node: NDArray[Any]) -> list[tuple[int, int]]:
 def _last(
     node: NDArray[Any], start: NDArray[Any], of: NDArray[Any], at: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Return the last row of (node, start) up to each pair (of, at), or -1."""
+    """Return for each pair (of, at) the last row with (node, start) <= it, or -1."""
     keys = np.empty(len(node) + len(of), [("node", "i8"), ("time", "f8")])
     keys["node"], keys["time"] = np.append(node, of), np.append(start, at)
     rank = np.unique(keys, return_inverse=True)[1]
@@ -236,7 +239,7 @@ def _closed_by(closures: NDArray[np.void], held: NDArray[np.void]) -> NDArray[np
     at = _last(rows["node"], rows["start"], held["node"], held["start"])
     owners = rows["owner"][at]
     for i in np.flatnonzero(rows["end"][at] <= held["start"]).tolist():
-        span = held[i]  # an earlier closure of the node lasts longer
+        span = held[i]  # the last closure has ended, so an earlier one covers the span
         lasts = (rows["node"] == span["node"]) & (rows["start"] <= span["start"])
         lasts &= rows["end"] > span["start"]
         owners[i] = rows["owner"][lasts.nonzero()[0][-1]]

@@ -1,8 +1,8 @@
-"""Durations as people write them: exact integers of nanoseconds.
+"""Durations in text and in types of Python, numpy and pandas, as exact nanoseconds.
 
-Slurm's forms stand as in ``--time``, but for those that other people read in another
-way: a bare number and ``4:00`` are refused, because they are minutes there and hours
-or seconds elsewhere.
+The forms of Slurm's ``--time`` are accepted except the ambiguous ones: a bare number
+and ``4:00`` are refused, because they mean minutes in Slurm and hours or seconds
+elsewhere.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NANOSECONDS = {
 }
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
-#: As Python and pandas print timedeltas: 1 day, 6:00:00 and 0 days 04:00:00.
+#: The output of Python and pandas for timedeltas: 1 day, 6:00:00 and 0 days 04:00:00.
 _PRINTED = re.compile(r"([0-9]+) days?(?:,? +([0-9]+:[0-9]{1,2}:[0-9.]+))?")
-#: Slurm's words for a limit that is none.
+#: Slurm's words for the absence of a limit.
 NO_LIMIT = ("INFINITE", "UNLIMITED")
 _DAYS = re.compile(r"([0-9]+)-([0-9]{1,2})(?::([0-9]{1,2}))?")
 _UNITS = re.compile(rf"({_NUMBER}) *(d|h|min|ms|us|ns|m|s)(?![a-z]) *")
@@ -42,23 +42,23 @@ _ISO = re.compile(
 
 
 def duration_of(value: Any, name: str = "duration") -> Duration:
-    """Return how long a timedelta or a text is.
+    """Parse a timedelta or a text to a `Duration`.
 
     Parameters
     ----------
     value : timedelta, numpy timedelta64, pandas Timedelta or str
         Text: ``4:00:00`` and ``1-12:00:00`` (hours, minutes, seconds; days before a
         hyphen; also ``1-12`` and ``1-12:30``), ``2h30m``, ``1.5 h``, ``90min``,
-        ``PT4H``, and as Python and pandas print them: ``1 day, 6:00:00``,
+        ``PT4H``, and the output of Python and pandas: ``1 day, 6:00:00``,
         ``0 days 04:00:00``.
     name : str
-        What it is, for errors.
+        The name of the value in errors.
 
     Raises
     ------
     TypeError, ValueError
-        Naming what it is and the value: for other text, for a text that could be
-        minutes or hours (``4:00``, ``90``), and for a duration below 0.
+        For any other text or type, an ambiguous text (``4:00``, ``90``), and a negative
+        duration; the message contains the name and the value.
 
     Examples
     --------
@@ -70,16 +70,20 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
 
 
 def read_duration(value: Any, name: str = "duration") -> Duration:
-    """The same for every form, without the short cut for the common ones."""
+    """Parse a duration of any form, without the fast path of `duration_of`."""
     if isinstance(value, str):
         ns = _of_text(value, name)
     elif isinstance(value, np.timedelta64):
         ns = _of_numpy(value, name)
     elif isinstance(value, (dt.timedelta, dt.datetime)) and value != value:
-        raise ValueError(f"{name} is missing (NaT)")  # pandas', which is both
+        raise ValueError(
+            f"{name} is missing (NaT)"
+        )  # the NaT of pandas is a timedelta and a datetime
     elif isinstance(value, dt.timedelta):
         ns = value // dt.timedelta(microseconds=1) * 1000
-        ns += int(getattr(value, "nanoseconds", 0)) % 1000  # of a pandas Timedelta
+        ns += (
+            int(getattr(value, "nanoseconds", 0)) % 1000
+        )  # a pandas Timedelta has them
     else:
         raise TypeError(
             f"{name} must be a timedelta, a text such as '4:00:00' or '2h30m', or a "

@@ -1,4 +1,4 @@
-"""Tables of a machine in files: csv and parquet of any columns."""
+"""Tables with arbitrary columns in csv and parquet files."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
     path : path
         ``.csv`` with a header line, or ``.parquet``.
     texts : sequence of str
-        Columns of a csv file that stay text, though they may look like numbers.
+        The columns of a csv file that remain text even if all cells are numbers.
 
     Raises
     ------
     ValueError
-        For another suffix, or what is no such file, naming it.
+        For another suffix or an invalid file; the message names the file.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     path = as_path(path)
     suffix = path.suffix.lower()
@@ -64,7 +64,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
 
 
 class _Lines:
-    """Where the records of a csv file stand, found once something asks."""
+    """Maps the records of a csv file to lines; computed on first use, for errors."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -78,11 +78,11 @@ class _Lines:
 
 
 def _parquet(data: bytes, name: str) -> Any:
-    """A table of a parquet file, once it is sure that its text can be held."""
+    """Read a parquet file, after a check of the memory that its text needs."""
     pa, pq = pyarrow(), pyarrow("parquet")
     schema = pq.ParquetFile(arrow_file(data)).schema_arrow
     words = [f.name for f in schema if f.type in (pa.string(), pa.large_string())]
-    # A repeated word takes no memory.
+    # Dictionary-encoded text needs no memory for repeated words.
     table = pq.ParquetFile(arrow_file(data), read_dictionary=words).read()
     for word in words:
         longest = 0
@@ -97,7 +97,7 @@ def _parquet(data: bytes, name: str) -> Any:
 
 
 def _csv(data: bytes, texts: Sequence[str]) -> Any:
-    """A table of a csv file. Dates stay text: a clock says what they mean."""
+    """Read a csv file. Dates remain text, because a clock parses them."""
     pa = pyarrow()
     names = header_of(data)
     try:
@@ -108,5 +108,5 @@ def _csv(data: bytes, texts: Sequence[str]) -> Any:
             timestamp_parsers=["-"],
         )
     except pa.ArrowInvalid:
-        check_cells(data, len(names))  # which names the line
+        check_cells(data, len(names))  # raises an error that names the line
         raise

@@ -1,7 +1,7 @@
-"""Tables and columns of others: pandas, polars, Arrow and what speaks like them.
+"""Conversion of tables and columns of other libraries to arrays.
 
-All of them go through narwhals, which knows their types; what is numpy's or plain
-Python needs nothing.
+Tables of pandas, polars and Arrow are converted by narwhals; arrays of numpy, mappings
+and lists need no further library.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = [
     "with_column_context",
 ]
 
-#: What a column of text may take, in bytes: each row has as much as the longest.
+#: The most bytes of a column of text, whose rows are all as wide as the longest.
 _MAX_TEXT_BYTES = 2**30
 
 
 class FileColumns(dict[str, Any]):
-    """Columns of a table in a file: `source`, which errors name."""
+    """The columns of a table in a file; `source` is its name in errors."""
 
     def __init__(self, columns: Mapping[str, Any], source: str) -> None:
         super().__init__(columns)
@@ -39,25 +39,25 @@ class FileColumns(dict[str, Any]):
 
 
 def source_name(table: Any, name: str) -> str:
-    """Return what errors call a table: its file, or else the given name."""
+    """Return the name of a table in errors: its file, or else the given name."""
     return table.source if isinstance(table, FileColumns) else name
 
 
 def columns_of(table: Any, name: str) -> dict[str, Any]:
-    """Return the columns of a table: arrays of numpy, or `Moments` for dates.
+    """Convert a table to columns: arrays of numpy, or `Moments` for dates with a zone.
 
     Parameters
     ----------
     table : mapping, structured array, DataFrame, Arrow table, or sequence of mappings
-        Of pandas, polars, pyarrow and whatever else narwhals knows or offers an Arrow
-        stream.
+        Frames of pandas, polars, pyarrow, or any other library that narwhals supports
+        or that offers an Arrow stream.
     name : str
-        What it is, for errors.
+        The name of the table in errors.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no table, and columns of different lengths.
+        If the value is no table, or its columns have different lengths.
     """
     if isinstance(table, np.ndarray) and table.dtype.names is not None:
         columns = {field: table[field] for field in table.dtype.names}
@@ -78,13 +78,13 @@ def columns_of(table: Any, name: str) -> dict[str, Any]:
     if any(_array(values).ndim > 1 for values in columns.values()):
         raise ValueError(f"{name}: a column has more than one dimension")
     if len(set(shapes.values())) > 1:
-        told = ", ".join(f"{key} {length}" for key, length in shapes.items())
-        raise ValueError(f"{name}: columns have different numbers of rows: {told}")
+        sizes = ", ".join(f"{key} {length}" for key, length in shapes.items())
+        raise ValueError(f"{name}: columns have different numbers of rows: {sizes}")
     return columns
 
 
 def column_of(values: Any) -> NDArray[Any] | Moments:
-    """Return one column as an array, or as `Moments` where its type has a zone."""
+    """Convert a column to an array, or to `Moments` if its type has a zone."""
     if isinstance(values, (np.ndarray, Moments)):
         return values
     if isinstance(values, (list, tuple)):
@@ -101,21 +101,21 @@ def column_of(values: Any) -> NDArray[Any] | Moments:
     try:
         series = nw.from_native(values, series_only=True, allow_series=True)
     except TypeError:
-        return _of_list(list(values))  # as an array it would lose its zone
+        return _of_list(list(values))  # np.asarray would drop the zone of datetimes
     return _of_series(series)
 
 
 class _TextTooWide(ValueError):
-    """A text that is too long for its column; the column is not known here."""
+    """A text is too long for its column; the caller adds the name of the column."""
 
 
 def check_width(longest: int, rows: int) -> None:
-    """Refuse text that would take too much: all of a column is as wide as its longest.
+    """Refuse a column of text that is too wide: each row is as wide as the longest.
 
     Raises
     ------
     ValueError
-        Beyond 2**30 bytes, without the column's name.
+        Above 2**30 bytes; the message lacks the name of the column.
     """
     size = 4 * longest * rows
     if size > _MAX_TEXT_BYTES:
@@ -128,7 +128,7 @@ def check_width(longest: int, rows: int) -> None:
 def with_column_context(
     name: str, key: Any, make: Callable[[Any], Any], values: Any
 ) -> Any:
-    """What `make` makes of a column, which an error names."""
+    """Return ``make(values)``; errors about wide text get the name of the column."""
     try:
         return make(values)
     except _TextTooWide as error:
@@ -144,7 +144,7 @@ def _of_list(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     if kinds <= {str}:
         check_width(max(map(len, values), default=0), len(values))
         return np.array(values, np.str_)
-    # Among numbers True is no 1.
+    # A bool among numbers would become 1: mixed lists become objects.
     if all(map(_is_number_type, kinds)) or kinds <= {bool, np.bool_}:
         return np.array(values)
     found = np.empty(len(values), object)

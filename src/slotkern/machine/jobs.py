@@ -1,4 +1,4 @@
-"""Tables of jobs: one row a job, in frames and in files, made requests."""
+"""Conversion of tables of jobs, one row per job, to requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .moments import Moments
 
 __all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
 
-#: Columns of a table of jobs.
+#: The columns of a table of jobs.
 COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
 TEXT_COLUMNS = ("name", "where", "criterion")
-#: Numbers of the clock's units, or dates and durations as people say them.
+#: The columns of numbers in clock units, or of dates and durations.
 TIME_COLUMNS = (
     "arrival",
     "earliest",
@@ -37,14 +37,14 @@ TIME_COLUMNS = (
     "max_runtime",
 )
 
-#: The fields that accept Slurm's words for no limit.
+#: The columns in which Slurm's words for no limit are accepted.
 _LIMITS = ("latest", "deadline", "max_runtime")
 
 Row = dict[str, Any]
 
 
 def is_table(jobs: Any) -> bool:
-    """Whether jobs are a table of any kind, rather than requests."""
+    """Return whether jobs are a table of any kind, rather than requests."""
     names = getattr(getattr(jobs, "dtype", None), "names", None)
     return (
         isinstance(jobs, Mapping)
@@ -55,22 +55,23 @@ def is_table(jobs: Any) -> bool:
 
 
 def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Row]:
-    """Return what each row of a table of jobs says; empty cells are left out.
+    """Convert each row of a table of jobs to a dict without the empty cells.
 
     Parameters
     ----------
     table : table
-        As `columns_of` takes them. Its columns are ``nodes``, ``volume`` or
+        Any table that `columns_of` accepts. Its columns are ``nodes``, ``volume`` or
         ``walltime``, and the other fields of `Request`; a column may be one value.
     more : sequence of str
-        Columns beside those of `Request`.
+        Further allowed columns beside those of `Request`.
     name : str
-        What it is, for errors; a table of a file is called by that.
+        The name of the table in errors, unless it is of a file.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the column, the row and the value; for names that are used twice, both.
+        For an unknown or missing column, an invalid value, and duplicate names; the
+        message contains the column, the row (both rows) and the value.
     """
     name = source_name(table, name)
     columns = columns_of(table, name)
@@ -104,15 +105,15 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
         needed = ["volume", "walltime"] if "walltime" in columns else ["volume"]
         for titles in (["nodes"], needed):
             if not row.keys() & set(titles):
-                told = " and ".join(map(repr, titles))
-                at = f"{name}, {row_label(name, i)}, column {told}"
+                listed = " and ".join(map(repr, titles))
+                at = f"{name}, {row_label(name, i)}, column {listed}"
                 raise ValueError(f"{at}: is empty")
     _check_names(found, name)
     return found
 
 
 def _check_names(rows: list[Row], name: str) -> None:
-    """Refuse two jobs of one name: nobody could tell them apart afterwards."""
+    """Refuse two jobs with the same name, which results could not distinguish."""
     first: dict[str, int] = {}
     for i, row in enumerate(rows):
         job = row.get("name")
@@ -124,7 +125,7 @@ def _check_names(rows: list[Row], name: str) -> None:
 
 
 def request_of(row: Row, number: int, name: str) -> Request:
-    """Return the request of a row; an error names the table and the row."""
+    """Create the request of a row; errors contain the table and the row."""
     try:
         return Request(**row)
     except (ValueError, TypeError) as error:
@@ -132,7 +133,7 @@ def request_of(row: Row, number: int, name: str) -> Request:
 
 
 def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
-    """Return the requests of a mapping by name, of a table, or of what is iterated."""
+    """Convert a mapping of requests by name, a table, or an iterable to requests."""
     if isinstance(jobs, Mapping) and all(isinstance(v, Request) for v in jobs.values()):
         return [
             request if request.name == name else request.replace(name=str(name))
@@ -152,14 +153,14 @@ def read_jobs(path: AnyPath) -> FileColumns:
     ----------
     path : path
         ``.csv`` with a header, ``.parquet``, or ``.json`` (a list of objects). A column
-        of times of a csv file that holds nothing but numbers is one of numbers.
+        of times of a csv file is numeric if all of its cells are numbers.
 
     Raises
     ------
     ValueError
-        For another suffix, and what is no such table, naming the file.
+        For another suffix or an invalid table; the message names the file.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     path = as_path(path)
     suffix = path.suffix.lower()
@@ -197,7 +198,7 @@ def _of_json(path: Any) -> FileColumns:
 
 
 def _if_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """The cells as numbers, if all that are not empty are such."""
+    """Convert cells to numbers if all that are not empty are numbers."""
     texts = [str(cell).strip() for cell in cells.tolist()]
     try:
         return np.array([float(text) if text else np.nan for text in texts])
@@ -206,12 +207,12 @@ def _if_numbers(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def _values(column: NDArray[Any] | Moments) -> list[Any]:
-    """The cells of a column as `Request` takes them."""
+    """Convert a column to values that `Request` accepts."""
     if isinstance(column, Moments):
         texts = np.datetime_as_string(column.values)
         return ["" if text == "NaT" else f"{text}Z" for text in texts.tolist()]
     column = np.atleast_1d(column)
-    # As plain Python nanoseconds are integers, which say no unit.
+    # Not tolist(), which converts nanoseconds to integers without a unit.
     return list(column) if column.dtype.kind in "mM" else column.tolist()
 
 
@@ -222,7 +223,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _cell(title: str, value: Any) -> Any:
-    """The value of a cell that is not empty."""
+    """Convert a cell that is not empty to the type of its column."""
     if title in TEXT_COLUMNS:
         return str(value)
     if title == "limits":

@@ -1,4 +1,4 @@
-"""Who has booked what: owners of windows, reservations, and tables of both."""
+"""Owners of booked windows, reservations, utilization, and tables of windows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 
 def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np.str_]:
-    """Return the owner of each booked part; empty where it has none."""
-    owner_of = dict(owner_of)  # other threads may book and release meanwhile
+    """Return the owner of each booked span; empty text if it has none."""
+    owner_of = dict(owner_of)  # snapshot: other threads may book and release
     if not owner_of:
         return np.zeros(len(spans), "U1")
     parts = np.concatenate([window.slots for window in owner_of])
     sizes = [len(window) for window in owner_of]
     owners = np.repeat([*owner_of.values()], sizes)
-    # A part is known by its row and start; what is cut by now, by its row and end.
+    # A span is found by its row and start; one cut at the current time, by row and end.
     found = np.zeros(len(spans), owners.dtype)
     for edge in ("start", "end"):
         key = np.array([*zip(parts["row"], parts[edge], strict=True)], "i8,f8")
@@ -51,9 +51,10 @@ def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np
 def reservation(
     pool: SlotPool, nodes: Any, start: Any, end: Any, partly: bool
 ) -> tuple[list[Window], NDArray[np.void]]:
-    """Return the windows of a span on some nodes, or of what is free of it.
+    """Return windows that reserve nodes for a span of time, and the rest of it.
 
-    The second value tells what is not free of it: node, start, end.
+    There is one window for each distinct start. The second value contains the time that
+    is not free (node, start, end); it is empty unless `partly`.
     """
     first, last = (
         time_of(pool.clock, t, n) for t, n in ((start, "start"), (end, "end"))
@@ -69,7 +70,7 @@ def reservation(
     free = free[(free["start"] < last) & (free["end"] > first)]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
     lengths = until - begin
-    while (over := begin + lengths > until).any():  # by rounding
+    while (over := begin + lengths > until).any():  # rounding: shorten by an ulp
         lengths[over] = np.nextafter(lengths[over], 0)
     if not partly:
         _check_free(pool, ids, free["node"], begin, until, first, last)
@@ -90,7 +91,7 @@ def _gaps(
     first: float,
     last: float,
 ) -> NDArray[np.void]:
-    """Return what no piece has of [first, last) on each node."""
+    """Return the parts of [first, last) on each node that no piece covers."""
     nodes = np.append(ids, node)
     starts = np.append(np.full(len(ids), first), until)
     ends = np.append(np.full(len(ids), last), begin)
@@ -102,7 +103,7 @@ def _gaps(
 
 
 def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
-    """Return the ids of nodes of a pool, which are given by names or ids."""
+    """Convert names or ids of nodes to ids, and check that the pool has them."""
     given: NDArray[Any] = np.atleast_1d(np.asarray(nodes))
     if given.ndim != 1 or not given.size:
         raise ValueError("nodes must be one node or more")
@@ -115,7 +116,7 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
     if ids.dtype.kind not in "iu":
         raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
-    if pool.machine is not None:  # its nodes have no slot where they are always busy
+    if pool.machine is not None:  # nodes that are always busy have no slot
         unknown &= np.isin(ids, pool._state()["gone"])
     if unknown.any():
         name = ids[unknown.argmax()].item()
@@ -123,7 +124,7 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
             name = pool.machine.names[name].item()
         raise ValueError(f"node {shown(name)} is not in the pool")
     if len(np.unique(ids)) < len(ids):
-        raise ValueError("nodes: one is named twice")
+        raise ValueError("nodes: a node occurs twice")
     return ids.astype(np.int32)
 
 
@@ -136,10 +137,10 @@ def _check_free(
     first: float,
     last: float,
 ) -> None:
-    """Refuse a span that is not free all the time on each node."""
+    """Raise an error unless each node is free during the whole span."""
     for each in ids.tolist():
         mine = node == each
-        # Each piece begins where the one before ends, the first and last at the edges.
+        # Without a hole each piece begins at the end of the previous one.
         begins = np.append(begin[mine], last)
         ends = np.append(first, until[mine])
         hole = ends < begins
@@ -162,7 +163,7 @@ def _reserved(
     lengths: NDArray[np.float64],
     price: NDArray[np.float64],
 ) -> Window:
-    with np.errstate(over="ignore"):  # dearer than any number is infinitely dear
+    with np.errstate(over="ignore"):  # a cost beyond float64 is infinite
         costs = lengths * price
     parts = [
         {"row": row, "node": node, "length": length, "cost": cost}
@@ -193,11 +194,11 @@ def _reserved(
 
 
 def time_of(clock: Clock | None, value: Any, name: str) -> float:
-    """Return a time as a number of the clock, which must be finite."""
+    """Convert a time to a number of the clock, and check that it is finite."""
     if clock is None and not is_number(value):
         raise ValueError(
-            f"{name} is said as {shown(value)}, but this pool has no clock; make it by "
-            "SlotPool(slots, clock=Clock(origin, zone=...))"
+            f"{name} is the date {shown(value)}, but this pool has no clock; create it "
+            "by SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     time = number(name, value) if clock is None else clock.time(value, name)
     return number(name, time)
@@ -214,7 +215,7 @@ def utilization(pool: SlotPool, start: Any, end: Any) -> float:
     first = low if start is None else time_of(pool.clock, start, "start")
     last = spans["end"].max() if end is None else time_of(pool.clock, end, "end")
     if not np.isfinite(last):
-        raise ValueError("a slot has no end: say up to when, end=")
+        raise ValueError("a slot has no end: set the end of the span, end=")
     if last < first:
         raise ValueError(f"end {end} lies before start {start}")
 
@@ -232,7 +233,7 @@ def utilization(pool: SlotPool, start: Any, end: Any) -> float:
 def window_rows(
     windows: Sequence[Window | None], terms: Terms | None, **columns: Sequence[Any]
 ) -> NDArray[np.void]:
-    """Return one row a window: what it is called, where, when, and what it costs."""
+    """Return a table of windows: name, nodes, start, finish and cost of each."""
     clock, machine = terms or (None, None)
     if "name" not in columns:
         columns["name"] = [None if w is None else w.name for w in windows]
@@ -254,7 +255,7 @@ def window_rows(
 
 
 def _node_texts(windows: WindowTable, machine: Any) -> NDArray[np.str_]:
-    """Return the names of each window's nodes as one text; empty for no window."""
+    """Return the node names of each window as one text; empty for None."""
     ids, rows = np.unique(windows.parts["node"], return_inverse=True)
     named = map(str, ids.tolist())
     if machine is not None:

@@ -1,8 +1,8 @@
-"""Times as people write them, and what a zone makes of them: exact integers of UTC.
+"""Dates in text and in types of Python, numpy and pandas, as exact integers of UTC.
 
-A time with a zone means one instant. A time without one is what a clock on the wall
-shows: it needs the zone, in which it can mean no instant (an hour that is skipped) or
-two (one that comes twice).
+A date with an offset is one instant. A date without one is a local time and needs a
+time zone, in which it may denote no instant (clocks are put forward) or two (clocks are
+put back); both are refused unless a fold selects one of the two.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ __all__ = [
 EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _DAY = 86_400
-#: The first and last second that `datetime` can show in every zone.
+#: The first and last second (UTC) that `datetime` can represent in every zone.
 _FIRST, _LAST = -62_135_424_000, 253_402_128_000
 _FRACTION = re.compile(r"(?<=[.,])([0-9]{6})([0-9]+)")
 _ENDLESS = 2**62
-#: What is wrong with a local time.
+#: Reasons for which a local time is refused.
 _NO_ZONE = (
-    "has no time zone; say one (zone: Europe/Berlin), or end the times in Z or +01:00"
+    "has no time zone; set one (zone: Europe/Berlin), or end the times in Z or +01:00"
 )
 _SKIPPED = "does not exist in {}: the clocks are put forward"
 _TWICE = (
-    "comes twice in {}, when the clocks are put back; write it with its offset, as in "
+    "occurs twice in {}, when the clocks are put back; write it with its offset, as in "
     "+01:00"
 )
 _DAY_ALONE = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}")
 _TOO_FINE = "is finer than a nanosecond"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-#: Numpy's other units: seconds in the long ones, how many short ones are a nanosecond.
+#: Further units of numpy: seconds per unit, and units per nanosecond.
 _SECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600, "m": 60}
 _FINE = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
 class Moments(NamedTuple):
-    """Many times: datetime64 of UTC if `aware`, or else of the clock on the wall.
+    """A column of times: datetime64 of UTC if `aware`, otherwise of local time.
 
-    In s, ms, us or ns.
+    The unit is s, ms, us or ns.
     """
 
     values: NDArray[np.datetime64]
     aware: bool
     fold: NDArray[np.bool_] | None = None
-    #: Whether all of them are days without a time: each means its first moment.
+    #: True if all are days without a time, which denote their first instant.
     days: bool = False
 
 
 def zone_of(zone: Any) -> dt.tzinfo:
-    """Return the zone of a name such as "Europe/Berlin" or "+02:00"."""
+    """Convert a name such as "Europe/Berlin" or "+02:00" to a time zone."""
     if isinstance(zone, dt.tzinfo):
-        # A zone of pytz by itself is none: it is its first offset, of local mean time.
+        # A pytz zone as a tzinfo has its first offset, local mean time: use its name.
         named = getattr(zone, "zone", None)
         return zone_of(named) if isinstance(named, str) else zone
     if not isinstance(zone, str):
@@ -85,7 +85,7 @@ def zone_of(zone: Any) -> dt.tzinfo:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
             f"zone {zone!r} is not known; names are as in 'Europe/Berlin' or '+02:00' "
-            "(where the system has no list of zones, pip install tzdata)"
+            "(if the system has no list of zones, pip install tzdata)"
         ) from None
 
 
@@ -93,19 +93,19 @@ def zone_of(zone: Any) -> dt.tzinfo:
 
 
 def moment_of(value: Any, name: str = "time") -> Moment:
-    """Return what one date, text or number of numpy's means.
+    """Parse a date, a text or a numpy datetime64 to a `Moment`.
 
     Raises
     ------
     TypeError, ValueError
-        Naming the argument and the value.
+        For any other value; the message contains the name and the value.
     """
     quick = quick_meaning(value, False)
     return read_moment(value, name) if quick is None else quick  # type: ignore[return-value]
 
 
 def read_moment(value: Any, name: str = "time") -> Moment:
-    """The same for every form, without the short cut for the common ones."""
+    """Parse a date of any form, without the fast path of `moment_of`."""
     if isinstance(value, str):
         return _of_text(value, name)
     if isinstance(value, np.datetime64):
@@ -131,7 +131,7 @@ def _of_text(text: str, name: str) -> Moment:
             "'2026-10-25 18:00' or '2026-10-25T18:00:00+01:00'"
         ) from None
     found = _of_datetime(value, name)
-    fold = found.fold if found.aware else None  # text without offset says no fold
+    fold = found.fold if found.aware else None  # text without an offset has no fold
     rest = digits[2] if digits else ""
     if rest[3:].strip("0"):
         raise ValueError(f"{name}: {shown(text)} {_TOO_FINE}")
@@ -141,7 +141,7 @@ def _of_text(text: str, name: str) -> Moment:
 def _of_datetime(value: dt.datetime, name: str) -> Moment:
     if value != value:
         raise ValueError(f"{name} is missing (NaT)")
-    more = int(getattr(value, "nanosecond", 0))  # of a pandas Timestamp
+    more = int(getattr(value, "nanosecond", 0))  # a pandas Timestamp has them
     if value.tzinfo is None or value.utcoffset() is None:
         wall = value.replace(tzinfo=None)
         return Moment(_ns(wall) + more, False, bool(value.fold), value)
@@ -152,7 +152,7 @@ def _of_datetime(value: dt.datetime, name: str) -> Moment:
 
 
 def _ns(naive: dt.datetime) -> int:
-    fields = naive.timetuple()[:6]  # of a pandas Timestamp, too
+    fields = naive.timetuple()[:6]  # plain datetime, also from a pandas Timestamp
     since = dt.datetime(*fields, naive.microsecond) - EPOCH
     return since // _MICROSECOND * 1000
 
@@ -167,7 +167,7 @@ def _of_numpy(value: np.datetime64, name: str) -> int:
 
 
 def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
-    """Return one time as nanoseconds of UTC since 1970; see `instants`."""
+    """Convert a moment to nanoseconds since 1970 (UTC); see `instants`."""
     if moment.aware:
         return moment.ns
     if zone is None:
@@ -177,13 +177,13 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
         first, second = (
             wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1)
         )
-    except OverflowError:  # years that only numpy has; the zone is that of the edge
+    except OverflowError:  # beyond datetime: use the offset at its last valid date
         edge = dt.datetime.min if moment.ns < 0 else dt.datetime.max
         wall = edge + dt.timedelta(days=2 if moment.ns < 0 else -2)
         first = second = wall.replace(tzinfo=zone).utcoffset()
     assert first is not None
     assert second is not None
-    if first != second and _is_day(moment.said):  # its first moment
+    if first != second and _is_day(moment.said):  # the first instant of the day
         return moment.ns - first // _MICROSECOND * 1000 - _late(moment.ns, zone)
     if first < second:
         raise ValueError(f"{name}: {moment.said} {_SKIPPED.format(zone)}")
@@ -194,7 +194,7 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
 
 
 def _is_day(said: Any) -> bool:
-    """Return whether a day was said, and no time of it."""
+    """Return whether the given value is a day without a time."""
     if isinstance(said, str):
         return bool(_DAY_ALONE.fullmatch(said.strip()))
     if isinstance(said, np.datetime64):
@@ -203,7 +203,7 @@ def _is_day(said: Any) -> bool:
 
 
 def _late(ns: int, zone: dt.tzinfo) -> int:
-    """Return by how many nanoseconds a skipped local time lies behind the skip."""
+    """Return the nanoseconds from the begin of the skipped hour to a time within it."""
     wall = np.array([ns // 10**9])
     year = int(wall.astype("M8[s]").astype("M8[Y]").astype(np.int64)[0]) + 1970
     at, offsets = segments(zone, min(max(year, 0), 9999))
@@ -216,13 +216,13 @@ def _late(ns: int, zone: dt.tzinfo) -> int:
 
 
 def moments_of(values: Any, name: str) -> Moments:
-    """Return what a column of times means; NaT where a value is missing.
+    """Parse a column of dates; missing values become NaT.
 
     Raises
     ------
     TypeError, ValueError
-        Naming the column, the row and the value; also for times without a zone beside
-        such with one.
+        For an invalid value, and if some times have a zone and others none; the message
+        contains the column, the row and the value.
     """
     if isinstance(values, Moments):
         return values
@@ -250,7 +250,7 @@ def _unit_of(values: NDArray[np.datetime64]) -> str:
 def _said(value: np.datetime64) -> str:
     try:
         return str(value)
-    except OverflowError:  # a year that numpy cannot count to
+    except OverflowError:  # numpy cannot format such years
         unit, step = np.datetime_data(value.dtype)
         return f"datetime64({int(value.astype(np.int64)) * step}, {unit!r})"
 
@@ -258,15 +258,16 @@ def _said(value: np.datetime64) -> str:
 def _in_base_unit(
     column: NDArray[Any],
 ) -> tuple[NDArray[np.datetime64], tuple[int, str] | None]:
-    """The same times in s, ms, us or ns; and the first row that has none, and why.
+    """Convert times to s, ms, us or ns; also return the first row that fails, and why.
 
-    In integers: where a unit cannot hold a time, numpy wraps or raises, by its version.
+    The arithmetic is done here in integers, because numpy wraps or raises on overflow,
+    depending on its version.
     """
     unit, step = np.datetime_data(column.dtype)
     if unit == "generic":  # only NaT has no unit
         return column.astype("M8[us]"), None
     base = unit if unit in _NANOSECONDS else "ns" if unit in _FINE else "s"
-    # Numpy counts the days of months, of which int64 has memory for those in range.
+    # Months and years become days by numpy, which overflows beyond 2**50.
     far = np.zeros(len(column), np.bool_)
     if unit in ("Y", "M"):
         far = np.abs(column.astype(np.int64).astype(np.float64) * step) > 2.0**50
@@ -293,7 +294,7 @@ def _in_base_unit(
 
 
 def _plain_text(column: NDArray[Any]) -> Moments | None:
-    """The fast way for a column of text, all with or all without a zone, or empty."""
+    """Parse text that all has or all lacks a zone; None if it needs the slow path."""
     texts = column.tolist()
     if column.dtype == object and not set(map(type, texts)) <= {str}:
         return None
@@ -318,7 +319,7 @@ def _plain_text(column: NDArray[Any]) -> Moments | None:
 
 
 def _one_by_one(column: NDArray[Any], name: str) -> Moments:
-    """Any mixture of forms; the first of another kind is named."""
+    """Parse a column of mixed forms; errors contain the first row that differs."""
     nat = np.iinfo(np.int64).min
     found: list[int] = []
     folds: list[bool] = []
@@ -328,7 +329,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             found.append(nat * 1000)
             folds.append(False)
             continue
-        quick: Any = quick_meaning(value, False)  # before any words for its place
+        quick: Any = quick_meaning(value, False)  # fast path: no text for errors
         at = "" if quick else f"{name}, {row_label(name, row)}"
         moment: Moment = quick or read_moment(value, at)
         if first is None:
@@ -359,7 +360,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
         ) from None
     values = ticks.view("M8[ns]" if fine else "M8[us]")
     aware = first is not None and first[1].aware
-    # Text says nothing of a fold; where any value does, it holds for all of its kind.
+    # Only datetimes have a fold; it is used if all values are datetimes.
     said = [] if aware else [isinstance(v, dt.datetime) for v in column]
     fold = np.array(folds) if said and all(said) else None
     days = not aware and all(_is_day(v) for v in column if not _missing(v))
@@ -378,7 +379,7 @@ def _missing(value: Any) -> bool:
 
 
 class _Same(NamedTuple):
-    """A zone as the key of a cache: by identity, for those of dateutil have no hash."""
+    """A zone as a cache key, compared by identity: dateutil zones have no hash."""
 
     zone: dt.tzinfo
 
@@ -390,16 +391,20 @@ class _Same(NamedTuple):
 
 
 def segments(zone: dt.tzinfo, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return from which second of UTC which offset holds, about a year of a zone."""
+    """Return the offset changes of a zone around a year.
+
+    The arrays contain the second (UTC) from which each offset holds, and the offsets in
+    seconds.
+    """
     return _segments(_Same(zone), year)
 
 
 @lru_cache(maxsize=1024)
 def _segments(same: _Same, year: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """From which second of UTC which offset holds, for a year and two days around it.
+    """Return `segments` for a year and two days around it.
 
-    Offsets are looked at every six hours; between two that differ the change is found
-    by bisection.
+    Offsets are sampled every six hours; a change between two samples is located by
+    bisection.
     """
 
     def offset(second: int) -> int:
@@ -442,11 +447,13 @@ def _by_year(
 
 
 def offsets_of(utc: NDArray[np.datetime64], zone: dt.tzinfo) -> NDArray[np.int64]:
-    """Return what a zone adds to these instants, in seconds."""
+    """Return the offsets of a zone at instants, in seconds."""
     found = np.zeros(len(utc), np.int64)
     if zone in (dt.UTC, ZoneInfo("UTC")):
         return found
-    seconds = utc.astype("M8[s]").astype(np.int64)  # down to whole ones, as changes are
+    seconds = utc.astype("M8[s]").astype(
+        np.int64
+    )  # floor: offsets change at whole seconds
     for year, rows in _by_year(utc):
         at, offsets = segments(zone, year)
         found[rows] = offsets[np.searchsorted(at, seconds[rows], "right") - 1]
@@ -456,13 +463,14 @@ def offsets_of(utc: NDArray[np.datetime64], zone: dt.tzinfo) -> NDArray[np.int64
 def instants(
     moments: Moments, zone: dt.tzinfo | None, name: str
 ) -> NDArray[np.datetime64]:
-    """Return times as UTC; those without a zone stand in the given one.
+    """Convert times to UTC; local times are interpreted in the given zone.
 
     Raises
     ------
     ValueError
-        Naming the row and the value: for times without a zone where none is given, and
-        for local times that do not exist, or come twice where it is not said which.
+        For local times if no zone is given, local times that do not exist, and those
+        that occur twice unless a fold selects one; the message contains the row and the
+        value.
     """
     values = moments.values
     there = np.flatnonzero(~np.isnat(values))
@@ -477,7 +485,7 @@ def instants(
     if zone in (dt.UTC, ZoneInfo("UTC")):
         return values
     unit = _unit_of(values)
-    # Whole seconds decide: changes happen at those.
+    # Offsets change at whole seconds, so these decide.
     seconds = values.astype("M8[s]").astype(np.int64)
     shift = np.zeros(len(values), np.int64)
     for year, some in _by_year(values[there]):
@@ -501,7 +509,7 @@ def instants(
             first = np.where(moments.fold[mine], last, first)
         shift[mine] = offsets[first]
     utc: NDArray[np.datetime64] = values - shift.astype("m8[s]").astype(f"m8[{unit}]")
-    wrapped = (utc > values) != (shift < 0)  # beyond int64
+    wrapped = (utc > values) != (shift < 0)  # int64 overflow
     wrapped[np.isnat(values)] = False
     if wrapped.any():
         raise fault(int(wrapped.argmax()), f"is out of the range of {unit}")

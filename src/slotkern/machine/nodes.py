@@ -1,4 +1,4 @@
-"""The machine as a table: nodes with names, performances, prices, further columns."""
+"""Machines: tables of nodes with names, performances, prices and further columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .moments import Moments
 
 __all__ = ["Machine", "numbers_of"]
 
-#: What a machine may have: node ids are int32, and a table of more is a mistake.
+#: The most nodes of a machine. Node ids are int32; larger tables are rather mistakes.
 MAX_NODES = 2**24
 
 
@@ -44,17 +44,17 @@ class Machine(HasTable):
     Parameters
     ----------
     table : DataFrame, Arrow table, mapping, structured array or sequence of mappings
-        Of pandas, polars, pyarrow, or what offers an Arrow stream. Its columns:
-        the name, any text that no other node has, or a hostlist such as
+        A table of pandas, polars, pyarrow, or any object with an Arrow stream. Its
+        columns: the name, any text that no other node has, or a hostlist such as
         ``n[001-016]`` for several equal nodes; ``performance``, work per time unit,
-        1 where there is no such column; ``price``, money per time unit, by default 0;
-        any others, which go with the slots, so that filters can use them.
+        by default 1; ``price``, money per time unit, by default 0; any others, which
+        are copied to the slots, so that filters can use them.
     name : str
         The column of names.
     processors : str or int, optional
-        For nodes of many processors: the column that says how many, or one number for
-        all. Each processor becomes a row of its own, called ``node/0``, ``node/1``, and
-        the node's name is its column ``host``.
+        For nodes with several processors: the column of their numbers, or one number
+        for all nodes. Each processor becomes a row, named ``node/0``, ``node/1``, and
+        its column ``host`` contains the name of the node.
 
     Attributes
     ----------
@@ -66,13 +66,14 @@ class Machine(HasTable):
     Raises
     ------
     ValueError, TypeError
-        Naming the row, the column and the value; for doubled names both rows.
+        For invalid values and duplicate names; the message contains the row (both
+        rows), the column and the value.
 
     Notes
     -----
     A processor is a node of its own: a request for 8 nodes may get processors of
-    several hosts. That k processors must lie on one host is not modelled, unless whole
-    hosts are the nodes.
+    several hosts. A constraint that processors are on the same host can only be
+    expressed if hosts are the nodes.
 
     A row whose name is a hostlist (``n[001-004,007]``, ``rack[1-2]n[01-16]``,
     ``n1,n[3-5]``) becomes a row for each of its names, with the same further columns. A
@@ -160,15 +161,15 @@ class Machine(HasTable):
         prefix: str = "n",
         **columns: Any,
     ) -> Machine:
-        """Return a machine of equal nodes.
+        """Create a machine of identical nodes.
 
         Parameters
         ----------
         nodes : int
         performance, price : float
-            Of each.
+            Of each node.
         prefix : str
-            Names are this and the number from 0, as wide as the last one.
+            Names consist of the prefix and a number from 0, all of equal width.
         **columns : array_like
             Further columns, or one value for all nodes.
 
@@ -196,14 +197,15 @@ class Machine(HasTable):
         name: str = "name",
         processors: str | int | None = None,
     ) -> Machine:
-        """Return the machine in a file: ``.csv`` with a header line, or ``.parquet``.
+        """Read a machine from a file: ``.csv`` with a header line, or ``.parquet``.
 
         Raises
         ------
         ValueError
-            For another suffix, and what is no such file or no machine, naming the file.
+            For another suffix, an invalid file or an invalid machine; the message names
+            the file.
         OSError
-            If it cannot be read.
+            If the file cannot be read.
         """
         from .files import read_columns
 
@@ -219,7 +221,7 @@ class Machine(HasTable):
         return visible(f"Machine({nodes}: {known})")
 
     def _shown(self) -> Table:
-        """One row a node."""
+        """Return a table with one row per node."""
         return Table(repr(self), self.to_dict(), len(self))
 
     def __eq__(self, other: object) -> bool:
@@ -236,7 +238,7 @@ class Machine(HasTable):
         return Machine, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """All columns, as `Machine` takes them: with quotes around special names."""
+        """Return all columns as `Machine` accepts them, with special names quoted."""
         fixed: dict[str, NDArray[Any]] = {
             "name": quoted_names(self.names),
             "performance": self.performance,
@@ -245,20 +247,21 @@ class Machine(HasTable):
         return fixed | self.columns
 
     def ids(self, nodes: Any, what: str = "nodes") -> NDArray[np.int32]:
-        """Return the ids of nodes, given by name, as hostlists or as ids.
+        """Convert names, hostlists or ids of nodes to ids.
 
         Parameters
         ----------
         nodes : str, sequence of str or of int
-            A text that is the name of no node is a hostlist, such as ``n[001-004]``.
+            A text that is not the name of a node is parsed as a hostlist, such as
+            ``n[001-004]``.
         what : str
-            What they are, for errors.
+            The name of the nodes in errors.
 
         Raises
         ------
         ValueError, TypeError
-            Naming the first row and node that the machine does not have; for a text
-            that is no sound hostlist.
+            If the machine lacks a node, or a text is no valid hostlist; the message
+            contains the first such row and node.
         """
         return self._ids_and_rows(nodes, what)[0]
 
@@ -289,7 +292,7 @@ class Machine(HasTable):
     def _expanded(
         self, given: NDArray[Any], what: str
     ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Return the names in hostlists and the row of each; None if there is none."""
+        """Expand hostlists: return names and the row of each; None if no row is one."""
 
         def is_list(text: Any) -> bool:
             return isinstance(text, str) and is_hostlist(text)
@@ -303,8 +306,8 @@ class Machine(HasTable):
     def _check_ids(
         self, given: NDArray[Any], found: NDArray[np.int64], what: str
     ) -> None:
-        """Refuse a number that is the name of another node than it is the id of."""
-        short = np.strings.str_len(self.names) <= 18  # what an integer of 64 bits holds
+        """Refuse a number that is the id of one node and the name of another."""
+        short = np.strings.str_len(self.names) <= 18  # the digits of an int64
         named = np.flatnonzero(np.strings.isdecimal(self.names) & short)
         if not len(named):
             return
@@ -324,7 +327,7 @@ class Machine(HasTable):
 
 
 def _meant(name: str, columns: dict[str, Any]) -> str:
-    """Ask for the column that may be meant by a name that is none; else list all."""
+    """Propose the column that a missing name may mean, or list all columns."""
     if question := meant(name, columns):
         return question
     return f"; it has {', '.join(columns)} beside the names" if columns else ""
@@ -333,7 +336,7 @@ def _meant(name: str, columns: dict[str, Any]) -> str:
 def _unfolded(
     given: NDArray[Any], texts: list[Any], lists: set[str], what: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return a column with the names of its hostlists, and the row of each name."""
+    """Replace hostlists by their names; return the names and the row of each."""
     sizes: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text in lists and text not in sizes:
@@ -354,12 +357,12 @@ def _unfolded(
 
 
 def _repeated(what: str, rows: NDArray[np.int64]) -> Source:
-    """Return what errors call a table whose rows were repeated: the rows as given."""
+    """Return the name of a table in errors that maps repeated rows to given rows."""
     return Source(str(what), lambda row: row_label(what, int(rows[row])))
 
 
 def quoted_names(names: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Return names as `Machine` takes them: in quotes if they would be hostlists."""
+    """Quote the names that `Machine` would otherwise read as hostlists."""
     return np.array([*map(quoted, names.tolist())])
 
 
@@ -369,8 +372,8 @@ def _names(
     """Return the names, and the row of each if a hostlist gave several for one row."""
     values = column.values if isinstance(column, Moments) else np.atleast_1d(column)
     if not 1 <= len(values) <= MAX_NODES:
-        told = f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}"
-        raise ValueError(told if what == "machine" else f"{what}: {told}")
+        reason = f"a machine has 1 to {MAX_NODES:,} nodes, not {len(values):,}"
+        raise ValueError(reason if what == "machine" else f"{what}: {reason}")
     if values.dtype.kind not in "UiuO":
         raise TypeError(f"{what}: names must be text, got dtype {values.dtype}")
     for row, each in enumerate(values.tolist()):
@@ -391,7 +394,7 @@ def _one_each(
     processors: str | int,
     what: str,
 ) -> tuple[NDArray[np.str_], dict[str, NDArray[Any]], NDArray[np.int64]]:
-    """Return a row a processor, with its node's name as host, and the node's row."""
+    """Repeat each node for its processors; return names, columns and node rows."""
     if isinstance(processors, str):
         if processors not in columns:
             raise ValueError(f"{what} has no column {processors!r} of processors")
@@ -416,7 +419,7 @@ def _one_each(
 
 
 def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float64]:
-    """Return a column of finite numbers; an error names the row and the value."""
+    """Convert a column to finite numbers; errors contain the row and the value."""
     column = np.asarray(values)
     if column.dtype.kind not in "iuf":
         cells = column.tolist()
@@ -424,7 +427,7 @@ def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float6
             raise TypeError(
                 f"{column_label(table, name)} must be numbers, got dtype {column.dtype}"
             )
-        # Where one cell is no number, a csv file has text in all of them.
+        # In a csv file, one cell that is no number makes all cells text.
         wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
         row = next(wrong, -1)
         reason = "is not a number" if row >= 0 else "is text, not a number"

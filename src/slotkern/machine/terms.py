@@ -1,4 +1,4 @@
-"""Requests in the user's terms, made numbers by a clock."""
+"""The clock and machine of slots, and requests whose dates a clock converts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Terms = tuple[Clock | None, Machine | None]
 
 
 def checked_terms(known: Terms | None, clock: Any, machine: Any) -> Terms:
-    """Return the clock and machine of slots: those given, else those they have."""
+    """Check and return the given clock and machine, by default those of the slots."""
     if clock is not None and not isinstance(clock, Clock):
         raise TypeError(f"clock must be a Clock, got {shown(clock)}")
     if machine is not None and not isinstance(machine, Machine):
@@ -26,7 +26,7 @@ def checked_terms(known: Terms | None, clock: Any, machine: Any) -> Terms:
 
 
 def terms_of(slots: Any) -> Terms | None:
-    """Return the clock and machine of slots, or None where they have neither."""
+    """Return the clock and machine of slots; None if they have neither."""
     found = getattr(slots, "clock", None), getattr(slots, "machine", None)
     return None if found == (None, None) else found
 
@@ -34,13 +34,13 @@ def terms_of(slots: Any) -> Terms | None:
 def numbered(
     request: Request, clock: Clock | None, place: int | None = None
 ) -> Request:
-    """Return the request in the numbers of a clock.
+    """Convert the dates and durations of a request to numbers of a clock.
 
     Raises
     ------
     ValueError
-        Without a clock, and for what it cannot hold, naming the request (or its place
-        among others), the field and the value.
+        If there is no clock, or a date has no exact number; the message contains the
+        request (or its place in the sequence), the field and the value.
     """
     who = request.name or ("" if place is None else f"requests[{place}]")
     at = f"{who}: " if who else ""
@@ -50,7 +50,7 @@ def numbered(
     if clock is None:
         name, (value, _) = next(iter(said.items()))
         raise ValueError(
-            f"{at}{name} is said as {shown(value)}, but these slots have no clock; "
+            f"{at}{name} is {shown(value)}, but these slots have no clock; "
             "search what free_slots returns (a pool that `slotkern free` wrote), or "
             "SlotPool(slots, clock=Clock(origin, zone=...))"
         )
