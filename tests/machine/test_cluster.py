@@ -37,7 +37,7 @@ def test_processors_of_a_site_are_equal():
         ValueError, match="performance 2 of node b differs from 1 of a on its site"
     ):
         as_cluster(sk.Machine(table), None)
-    with pytest.raises(TypeError, match="is no number of a partition"):
+    with pytest.raises(TypeError, match="is not the number of a partition"):
         as_cluster(sk.Machine(table | {"site": ["x", "y"]}), None)
     with pytest.raises(TypeError, match="cluster must be a table"):
         as_cluster(object(), None)

@@ -45,8 +45,10 @@ def test_what_is_left_out_is_a_warning(
     assert "without 1 jobs of unknown submission" in said
     assert "one week only" in said
     infos = told(caplog, logging.INFO)
-    assert "no MaxProcs: the cluster has the 4 that jobs or one of them use" in infos
-    assert "1 jobs ask for no time" in infos
+    assert (
+        "no MaxProcs: the cluster has 4 processors, the peak use of the jobs" in infos
+    )
+    assert "1 jobs have no requested time" in infos
 
 
 def test_weeks_of_more_than_one_are_drawn_in_silence(

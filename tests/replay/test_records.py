@@ -111,7 +111,7 @@ def test_predecessors_that_are_not_there(caplog: pytest.LogCaptureFixture) -> No
     assert "on another site" in caplog.text
     jobs = CHAIN.copy()
     jobs["preceding"] = [3, 1, 2]
-    with pytest.raises(ValueError, match=r"job 1 waits for a circle .*preceding=False"):
+    with pytest.raises(ValueError, match=r"job 1 waits for a cycle .*preceding=False"):
         sk.replay(jobs, 16)
 
 

@@ -370,7 +370,10 @@ def test_evalys_reads_the_csv(tmp_path: Path) -> None:
             {"blocked": [(5, 5, 1)]},
             r"row 0: from 5 to 5, processors 1, is not a span",
         ),
-        ({"blocked": [(0, 5, 1, 3)]}, "blocked: row 0: site 3 names no site"),
+        (
+            {"blocked": [(0, 5, 1, 3)]},
+            "blocked: row 0: site 3 is not a site of the cluster",
+        ),
         ({"blocked": [(0, 5, 99)]}, "blocked: 99 processors are blocked at once"),
         ({"more_processors": -200}, "more_processors: -200 to 16 processors does"),
         ({"blocked": [(0, 5)]}, "blocked: row 0 is not"),

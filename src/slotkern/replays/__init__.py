@@ -1,5 +1,5 @@
 """Replays of job flows: clusters, policies, results.
 
-The package is not named like the function `slotkern.replay`: importing a module sets
-the attribute of its name.
+The package is not called ``replay``, because importing it would then replace the
+function `slotkern.replay`.
 """

@@ -1,4 +1,4 @@
-"""The machines of a replay: sites of equal processors, and when they are blocked."""
+"""Clusters of replays: sites of equal processors, and their blocked spans."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from slotkern.traces.read import Trace
 
 __all__ = ["BLOCKED", "Cluster", "as_cluster"]
 
-#: A blocked span: so many processors of a site (-1: of the only one) serve no job.
+#: A blocked span: in it `processors` of `site` (-1: the only site) serve no job.
 BLOCKED = np.dtype(
     [("start", "f8"), ("end", "f8"), ("processors", "i4"), ("site", "i8")], align=True
 )
 MAX_PROCESSORS = 2**24
-#: What a slot is called by has the other names.
+#: Columns with a meaning of their own; all other numeric columns are kept.
 _RESERVED = ("site", "processors", "performance", "price", "node", "start", "end")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Sites, each with a queue of its own.
+    """Sites of equal processors, each with its own queue.
 
     Attributes
     ----------
     site : ndarray of int64
-        The number of each site; jobs go where field 16 (partition) says. -1: the only
-        site, which takes every job.
+        The number of each site; a job runs on the site whose number is its field 16
+        (partition). -1: the only site, which runs all jobs.
     processors : ndarray of int32
     performance : ndarray of float64
-        A job's times are those of performance 1: elsewhere it takes time / performance.
+        A job takes time / performance, where time is its time at performance 1.
     price : ndarray of float64
         Money per processor and second.
     blocked : structured array of dtype `BLOCKED`
-        Maintenance and advance reservations, known from the beginning.
+        Maintenance and advance reservations, known to the scheduler from the start.
     columns : dict of ndarray
-        What else is known of a site's processors, for criteria of window policies.
+        Further numeric columns of the sites, for the criteria of window policies.
     """
 
     site: NDArray[np.int64]
@@ -67,7 +67,7 @@ class Cluster:
         return f"Cluster({sites}, {self.processors.sum()} processors{blocked})"
 
     def site_rows(self, jobs: NDArray[Any]) -> NDArray[np.int64]:
-        """The row of each job's site; -1 where there is no such site."""
+        """Return the row of each job's site; -1 if there is no such site."""
         if len(self.site) == 1 and self.site[0] == -1:
             return np.zeros(len(jobs), np.int64)
         partition = jobs["partition"]
@@ -77,7 +77,10 @@ class Cluster:
         return np.where(self.site[row] == partition, row, -1)
 
     def with_more_processors(self, more: int) -> Cluster:
-        """The only site with processors added, or removed if `more` is negative."""
+        """Return this cluster with `more` processors (negative: fewer).
+
+        Raises ValueError for several sites, or if no processors would be left.
+        """
         if integer("more_processors", more, -MAX_PROCESSORS, MAX_PROCESSORS) == 0:
             return self
         if len(self.site) != 1:
@@ -98,30 +101,30 @@ class Cluster:
 
 
 def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
-    """Return the cluster that an argument stands for.
+    """Return the cluster that is described by an argument.
 
     Parameters
     ----------
     given : int, str, Machine, table, Cluster or None
-        How many equal processors; or a `Machine`, whose nodes are processors (or have
-        as many as its column ``processors`` says) of the site in its column ``site``;
-        or a table of sites, as `Machine` takes tables, with ``processors`` and, if
-        wanted, ``site``, ``performance``, ``price`` and further numbers; or
-        ``"partitions"``: a site for each value of field 16, as large as the header's
-        MaxProcs says in parentheses (``MaxProcs: 192 (128+64)``), else as the most
-        processors that its jobs use at once in the trace.
-        None: the header's MaxProcs, else the most processors that the jobs use at once,
-        or that one of them does where the trace does not say when they ran.
+        The number of equal processors; or a `Machine`, whose nodes are processors (or
+        have the number in column ``processors``) of the site in column ``site``; or a
+        table of sites, in any form that `Machine` accepts, with column ``processors``
+        and optional ``site``, ``performance``, ``price`` and further numeric columns;
+        or ``"partitions"``: a site for each value of field 16, with the size in
+        parentheses in the header's MaxProcs (``MaxProcs: 192 (128+64)``), else with
+        the maximum number of processors that its jobs use at once in the trace.
+        None: the header's MaxProcs, else the maximum number of processors that the jobs
+        use at once, or the widest job if the trace has no start times.
     trace : Trace
         The jobs.
     blocked : sequence of (start, end, processors[, site]) or structured array, optional
-        Spans of time in which so many processors serve no job; start and end are
-        seconds of the trace, or dates where its header says when it begins.
+        Spans of time in which the given number of processors serve no job. Start and
+        end are seconds of the trace, or dates if its header has a start date.
 
     Raises
     ------
     ValueError, TypeError
-        Naming what is wrong.
+        For an invalid cluster or blocked span; the message names the row and value.
     """
     if isinstance(given, Cluster):
         spans = given.blocked if blocked is None else _parse_blocked(blocked, trace)
@@ -141,7 +144,9 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
     elif given is None:
         columns = {"processors": [trace.processors or _peak_usage(trace.jobs)]}
         if not trace.processors:
-            reason = "no MaxProcs: the cluster has the %d that jobs or one of them use"
+            reason = (
+                "no MaxProcs: the cluster has %d processors, the peak use of the jobs"
+            )
             log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
         columns = _machine_sites(given)
@@ -172,13 +177,13 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
 
 
 def _partition_sites(trace: Trace) -> dict[str, Any]:
-    """Return a site for each partition, as large as the header or the jobs say.
+    """Return a site for each partition, with the size from the header or the jobs.
 
     Raises
     ------
     ValueError
-        If neither says it: no job of a partition has known times (field 3), and its
-        widest job is no measure of it.
+        If the header has no sizes and no job of a partition has a known start (field
+        3): then the widest job is a poor estimate of its size.
     """
     jobs = trace.jobs
     number = np.unique(jobs["partition"])
@@ -186,28 +191,29 @@ def _partition_sites(trace: Trace) -> dict[str, Any]:
     if sizes is None:
         ran = (jobs["run_time"] > 0) & (width_of(jobs) > 0)
         known = ran & (jobs["submit"] >= 0) & (jobs["wait"] >= 0)
-        untold = np.setdiff1d(jobs["partition"][ran], jobs["partition"][known])
-        if len(untold):
+        unsized = np.setdiff1d(jobs["partition"][ran], jobs["partition"][known])
+        if len(unsized):
             size = trace.processors
-            names = ", ".join(map(str, untold[:5].tolist()))
-            more = ", ..." if len(untold) > 5 else ""
+            names = ", ".join(map(str, unsized[:5].tolist()))
+            more = ", ..." if len(unsized) > 5 else ""
             machine = "" if size is None else f" of the machine's {size:,} processors"
             raise ValueError(
                 f"{trace.source or 'jobs'}: cluster='partitions': the sizes{machine} "
-                f"are unknown for {len(untold):,} of {len(number):,} partitions "
-                f"({names}{more}): their jobs have no wait (field 3) that tells when "
-                "they ran; give the sizes, cluster={'site': [...], 'processors': "
-                "[...]} (--cluster PARTITION=PROCESSORS,...)"
+                f"are unknown for {len(unsized):,} of {len(number):,} partitions "
+                f"({names}{more}): their jobs have no wait (field 3), so their "
+                "starts are unknown; give the sizes, cluster={'site': [...], "
+                "'processors': [...]} (--cluster PARTITION=PROCESSORS,...)"
             )
         sizes = [_peak_usage(jobs[jobs["partition"] == each]) for each in number]
     return {"site": number, "processors": sizes}
 
 
 def _partition_sizes(trace: Trace, partitions: list[int]) -> list[int] | None:
-    """Return the sizes in parentheses behind MaxProcs, if they are those of partitions.
+    """Parse the sizes of partitions in parentheses after the header's MaxProcs.
 
-    As the format has it: ``MaxProcs: 192 (128+64)``, in the order of the partitions'
-    numbers, or ``MaxProcs: 192 (1: 128, 2: 64)``.
+    The formats are ``MaxProcs: 192 (128+64)``, in ascending order of the partitions,
+    and ``MaxProcs: 192 (1: 128, 2: 64)``. Returns None if there are no such sizes, or
+    if their number or sum does not fit.
     """
     text = trace.header.get("MaxProcs", "").partition("\n")[0]
     found = re.search(r"\(([^()]*)\)", text)
@@ -224,10 +230,13 @@ def _partition_sizes(trace: Trace, partitions: list[int]) -> list[int] | None:
 
 
 def _machine_sites(machine: Machine) -> dict[str, NDArray[Any]]:
-    """The sites of a machine; processors of one site are equal."""
+    """Return the columns of the sites of a machine.
+
+    Raises ValueError if nodes of one site differ in performance or price.
+    """
     number = machine.columns.get("site", np.full(len(machine), -1))
     if number.dtype.kind not in "iu":
-        raise TypeError(f"cluster: the site {number[0]!r} is no number of a partition")
+        raise TypeError(f"cluster: site {number[0]!r} is not the number of a partition")
     site, first, row = np.unique(number, return_index=True, return_inverse=True)
     for name in ("performance", "price"):
         column = getattr(machine, name)
@@ -239,7 +248,7 @@ def _machine_sites(machine: Machine) -> dict[str, NDArray[Any]]:
                 f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs "
                 f"from {column[other]:g} of {machine.names[other]} on its site"
             )
-    more = {  # of processors that are not told apart
+    more = {  # numeric columns that are equal on each site
         name: column[first]
         for name, column in machine.columns.items()
         if column.dtype.kind in "biuf" and (column == column[first][row]).all()
@@ -256,9 +265,12 @@ def _machine_sites(machine: Machine) -> dict[str, NDArray[Any]]:
 
 
 def _peak_usage(jobs: NDArray[Any]) -> int:
-    """The most processors that jobs use at once, or one does, as far as is told."""
+    """Return the maximum number of processors that jobs use at once.
+
+    Jobs without known times count alone: at least the widest job fits.
+    """
     width = width_of(jobs)
-    widest = int(width.max(initial=1))  # also where no job says when it ran
+    widest = int(width.max(initial=1))  # also if no job has known times
     known = (width > 0) & (jobs["run_time"] > 0)
     known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0) & ~partial_records(jobs)
     start = (jobs["submit"] + jobs["wait"])[known]
@@ -269,6 +281,7 @@ def _peak_usage(jobs: NDArray[Any]) -> int:
 def _column(
     columns: Mapping[str, Any], name: str, default: float | None, count: int
 ) -> NDArray[Any]:
+    """Return a numeric column with `count` rows (0: any); one value is repeated."""
     values = np.atleast_1d(np.asarray(columns.get(name, default)))
     if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise TypeError(f"cluster: {name} must be a column of numbers")
@@ -287,6 +300,7 @@ def _validated(
     blocked: NDArray[Any],
     columns: Mapping[str, Any],
 ) -> Cluster:
+    """Return a cluster of these columns; raises an error for invalid values."""
     if len(processors) == 0:
         raise ValueError("cluster has no row")
     wrong = (processors < 1) | (processors > MAX_PROCESSORS)
@@ -301,10 +315,10 @@ def _validated(
     ):
         wrong = ~((column >= least) & np.isfinite(column))
         if wrong.any():
-            what = "positive" if least else "at least 0"
-            reason = f"{name} {column[wrong.argmax()]} is not finite and {what}"
+            allowed = "positive" if least else "at least 0"
+            reason = f"{name} {column[wrong.argmax()]} is not finite and {allowed}"
             raise ValueError(f"cluster: row {wrong.argmax()}: {reason}")
-    if site.dtype.kind not in "iu":  # rounded, jobs would go elsewhere
+    if site.dtype.kind not in "iu":  # rounding would assign jobs to other sites
         raise TypeError(f"cluster: row 0: site {site[0]} is not an integer")
     if len(np.unique(site)) != len(site):
         raise ValueError("cluster: a site occurs twice")
@@ -321,6 +335,7 @@ def _validated(
 
 
 def _parse_blocked(given: Any, trace: Trace) -> NDArray[Any]:
+    """Return blocked spans as an array of dtype `BLOCKED`, with dates as seconds."""
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
         names = [name for name in BLOCKED.names or () if name in given.dtype.names]
         for name in ("start", "end", "processors"):
@@ -356,6 +371,7 @@ def _parse_blocked(given: Any, trace: Trace) -> NDArray[Any]:
 
 
 def _check_blocked(cluster: Cluster) -> None:
+    """Raise ValueError for invalid spans, or if more than a whole site is blocked."""
     spans = cluster.blocked
     wrong = ~(np.isfinite(spans["start"]) & np.isfinite(spans["end"]))
     wrong |= ~(spans["start"] < spans["end"]) | (spans["processors"] < 1)
@@ -367,7 +383,7 @@ def _check_blocked(cluster: Cluster) -> None:
         what = (
             f"from {start:g} to {end:g}, processors {processors}, is not a span"
             if known[row]
-            else f"site {site} names no site"
+            else f"site {site} is not a site of the cluster"
         )
         raise ValueError(f"blocked: row {row}: {what}")
     for site, processors in zip(cluster.site, cluster.processors, strict=True):

@@ -1,4 +1,4 @@
-"""Batches in cycles: what waits is scheduled together, now and again."""
+"""Cycle policies: all waiting jobs are scheduled as one batch at regular times."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ _MAX_CYCLES = 10**7
 
 @dataclass(frozen=True, eq=False)
 class CyclePolicy:
-    """A policy that schedules all jobs that wait as one batch, once a cycle.
+    """A policy that schedules all waiting jobs as one batch in each cycle.
 
     Attributes
     ----------
     length : float
-        Seconds from one cycle to the next; the first begins with the first job.
+        Seconds from one cycle to the next; the first cycle is at the first submission.
     policy : BatchSlicer, Backfilling or BSF
-        What `schedule_batch` takes; jobs stand in the order of submission.
+        A policy of `schedule_batch`; the jobs of a batch are in order of submission.
     horizon : float
-        How far ahead of its time a cycle may book: windows finish by then.
+        Seconds; windows of a cycle finish at most `horizon` after its time.
     shape : {"square", "ragged"}
-        Whether all parts also finish together.
+        ``"square"``: all parts also finish together.
     budget : float or array
-        The most money of a job; an array has one entry for each row of the trace.
+        The maximum cost of a job; an array has one entry for each row of the trace.
     most : int
-        The most alternatives a job.
+        The maximum number of alternatives for each job.
     options : mapping
-        Further arguments of `schedule_batch`: what is minimized or maximized, and under
-        which limit.
+        Further arguments of `schedule_batch`, such as ``minimize`` and ``limit``.
 
     Notes
     -----
     "Cyclic scheduling scheme" (Toporkov et al. 2014, section 3.1): a job without a
-    window is in the next cycle's batch again, until nothing that is yet to come can
-    help it. Time that a job does not need is free for the cycles after its end. A cycle
-    without jobs is passed over. Beside the batch each takes O(m log m) for m free
-    slots, except where it is enough to book the earliest window of each job in turn:
-    for conservative backfilling; and for a `BatchSlicer` in the order of submission
-    with its default target on nodes of one performance and one price, where all windows
-    of a job are equally long and dear.
+    window is added to the batch of the next cycle, as long as a future event can still
+    make a window possible. The unused time of a job that ends early is free for later
+    cycles. Cycles without jobs are skipped. In addition to scheduling the batch, a
+    cycle takes O(m log m) for m free slots. This is avoided in two cases in which
+    booking the earliest window of each job in turn gives the same result: conservative
+    backfilling; and a `BatchSlicer` in the order of submission with its default target
+    on nodes of equal performance and price, on which all windows of a job have equal
+    length and cost.
     """
 
     length: float = 3600.0
@@ -67,7 +67,7 @@ class CyclePolicy:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what can be checked without jobs."""
+        """Validate the fields, except for those that depend on the jobs."""
         number("length", self.length, above=0)
         number("horizon", self.horizon, above=0, finite=False)
         one_of("shape", self.shape, ("square", "ragged"))
@@ -87,9 +87,10 @@ def place_cycles(
     nodes: bool,
     progress: Callable[[int], object] | None,
 ) -> Placements:
-    """Schedule what waits, cycle after cycle, as jobs come and end.
+    """Replay a flow under a cycle policy.
 
-    The times of jobs are those of performance 1.
+    The times of jobs are those at performance 1. Raises ValueError if the cycles are so
+    short that more than `_MAX_CYCLES` are needed, or so long that times lose precision.
     """
     count = len(flow.row)
     if count == 0:
@@ -110,7 +111,7 @@ def place_cycles(
     first = arrivals.next_time
 
     def schedule(now: float, jobs: list[int]) -> list[int]:
-        """Give windows to some of the jobs; return the others."""
+        """Book windows for the jobs at `now`; return the jobs that found none."""
         requests = [
             Request(
                 width[job],
@@ -145,7 +146,7 @@ def place_cycles(
         return left
 
     queue: list[int] = []
-    coming, cycle, used = 0, 0, 0
+    submitted, cycle, used = 0, 0, 0
     while True:
         begins = first + cycle * policy.length if queue else np.inf
         now = min(ledger.next_end, arrivals.next_time, begins)
@@ -153,36 +154,35 @@ def place_cycles(
             break
         ledger.advance_to(now)
         while arrivals.next_time == now:
-            if not queue:  # cycles without jobs are passed over
+            if not queue:  # skip cycles without jobs
                 cycle = max(cycle, int(np.ceil((now - first) / policy.length)))
                 begins = first + cycle * policy.length
             queue.append(arrivals.pop())
-            coming += 1
+            submitted += 1
         waiting = len(ledger.waiting) + len(queue)
         ledger.placed.most_waiting = max(ledger.placed.most_waiting, waiting)
         if queue and begins <= now:
-            alone = (
-                arrivals.next_time == ledger.next_end == np.inf
-            )  # nothing ends or comes
-            idle = alone and now >= last_block
-            asked = len(queue)
+            is_last = arrivals.next_time == ledger.next_end == np.inf
+            is_idle = is_last and now >= last_block  # no event can free more time
+            tried = len(queue)
             ledger.sync_pool(now)
             queue = schedule(now, queue)
             cycle, used = cycle + 1, used + 1
             if used > _MAX_CYCLES:
                 raise ValueError(f"{many} them, and {len(queue):,} jobs still wait")
-            if idle and len(queue) == asked:  # nothing will ever be otherwise
+            if is_idle and len(queue) == tried:  # the rest can never be placed
                 break
-        if progress is not None and coming % 256 == 0:
-            progress(coming)
+        if progress is not None and submitted % 256 == 0:
+            progress(submitted)
     return ledger.finish(nodes)
 
 
 def _takes_earliest_in_turn(policy: CyclePolicy, ledger: WindowLedger) -> bool:
-    """Whether each job in order gets its earliest window, so that none need be chosen.
+    """Return whether the policy books the earliest window of each job in turn.
 
-    On equal nodes all windows of a job take the same time and money: of alternatives
-    that are as good and as dear its earliest is chosen, which is found first.
+    Then no alternatives need to be searched. On equal nodes all windows of a job have
+    the same length and cost, and among equal alternatives a `BatchSlicer` chooses the
+    earliest, which is found first.
     """
     batch = policy.policy
     if policy.options:
@@ -191,5 +191,5 @@ def _takes_earliest_in_turn(policy: CyclePolicy, ledger: WindowLedger) -> bool:
         return isinstance(batch, Backfilling) and batch.kind == "conservative"
     equal = all(np.ptp(column) == 0 for column in (ledger.performance, ledger.price))
     plain = not isinstance(batch.k, tuple) and batch.by == "order"
-    # "first" may take other nodes for the same start.
+    # "first" may select other nodes for the same start.
     return equal and plain and batch.criterion != "first"

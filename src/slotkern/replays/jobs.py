@@ -1,4 +1,4 @@
-"""From the rows of a trace to the jobs that a replay runs."""
+"""Conversion of the rows of a trace into the jobs of a replay."""
 
 from __future__ import annotations
 
@@ -21,32 +21,33 @@ from slotkern.traces.read import SWF, Trace
 __all__ = ["ArrivalQueue", "FlowJobs", "as_trace", "prepare_jobs", "resample_weeks"]
 
 WEEK = 7 * 86400.0
-#: Limits of `resample_weeks`: weeks, and jobs (152 bytes each, a few times).
+#: Limits of `resample_weeks`: weeks, and jobs (a few copies of 152 bytes each).
 MAX_WEEKS, MAX_FLOW = 10**6, 2**24
 
 
 @dataclass(frozen=True)
 class FlowJobs:
-    """Jobs sorted by submission, and why others were left out."""
+    """The jobs of a replay, sorted by submission, as columns; times in seconds.
 
-    row: NDArray[np.int64]  # in the trace
+    `dropped` counts the jobs that were left out, by reason.
+    """
+
+    row: NDArray[np.int64]  # row in the trace
     submit: NDArray[np.float64]
     run: NDArray[np.float64]
     estimate: NDArray[np.float64]
     width: NDArray[np.int32]
     user: NDArray[np.int64]
-    site: NDArray[np.int64]  # row of the cluster
+    site: NDArray[np.int64]  # row of the site in the cluster
     dropped: dict[str, int]
-    killed: NDArray[np.bool_]  # cut at the requested time
-    predecessor: NDArray[np.int32] | None = (
-        None  # the job that each waits for; -1: none
-    )
-    think_time: NDArray[np.float64] | None = (
-        None  # seconds from its end to the submission
-    )
+    killed: NDArray[np.bool_]  # run time cut at the requested time
+    # index of the job that each job waits for, or -1
+    predecessor: NDArray[np.int32] | None = None
+    # seconds from the end of the predecessor to the submission
+    think_time: NDArray[np.float64] | None = None
 
     def subset(self, rows: NDArray[np.int64]) -> FlowJobs:
-        """Some of the jobs, without their order of submission by other jobs."""
+        """Return the jobs at `rows`, without their predecessors and think times."""
         names = ("row", "submit", "run", "estimate", "width", "user", "site", "killed")
         some = {name: getattr(self, name)[rows] for name in names}
         return replace(self, predecessor=None, think_time=None, **some)
@@ -54,10 +55,11 @@ class FlowJobs:
     def dependencies(
         self, kept: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]] | None:
-        """Return `before` and `think` of the jobs of one site, or None without any.
+        """Return predecessors and think times of the jobs of one site, or None.
 
-        `kept` is a slice of all jobs or an array of their numbers. Other jobs are not
-        waited for: `prepare_jobs` has left such predecessors out.
+        `kept` is a slice of all jobs or an array of their indices. The predecessors
+        are indices among `kept`; -1 for none. Predecessors on other sites do not occur,
+        because `prepare_jobs` leaves them out. None: no job has a predecessor.
         """
         if self.predecessor is None or self.think_time is None:
             return None
@@ -73,9 +75,10 @@ class FlowJobs:
     def submission_times(
         self, start: NDArray[np.float64], run: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return when each job was submitted, by the starts and lengths of all.
+        """Return the submission times, given the starts and run times of all jobs.
 
-        NaN for a job whose predecessor has not run.
+        A job with a predecessor is submitted when that has ended and the think time is
+        over, but not before its recorded time; NaN if the predecessor has not run.
         """
         if self.predecessor is None or self.think_time is None:
             return self.submit
@@ -89,10 +92,10 @@ class FlowJobs:
 
 
 class ArrivalQueue:
-    """The jobs of a flow as they are submitted, for loops that place them one by one.
+    """The submissions of a flow in order of time, for policies that place job by job.
 
-    Jobs that wait for another one come when that has ended and their think time is
-    over.
+    Jobs without a predecessor are taken from the sorted list; jobs with one are added
+    to a heap by `on_job_end`, when the predecessor ends.
     """
 
     def __init__(self, flow: FlowJobs) -> None:
@@ -108,14 +111,14 @@ class ArrivalQueue:
 
     @property
     def next_time(self) -> float:
-        """The time of the next submission, as far as it is known; inf for none."""
+        """The time of the next submission that is known; inf if there is none."""
         time = math.inf
         if self._next < len(self._order):
             time = self._submit[self._order[self._next]]
         return min(time, self._ready[0][0]) if self._ready else time
 
     def pop(self) -> int:
-        """Return the next job; of equal times that of the smallest number."""
+        """Remove and return the next job; the smallest index among equal times."""
         if not self._ready:
             self._next += 1
             return self._order[self._next - 1]
@@ -127,14 +130,14 @@ class ArrivalQueue:
         return heapq.heappop(self._ready)[1]
 
     def on_job_end(self, job: int, now: float) -> None:
-        """Note that a job has ended."""
+        """Schedule the submissions of the jobs that wait for `job`, which ends now."""
         for after in self._after.pop(job, ()):
             time = max(self._submit[after], now + self._think_time[after])
             heapq.heappush(self._ready, (time, after))
 
 
 def as_trace(given: Any) -> Trace:
-    """Return the trace that an argument stands for."""
+    """Return a trace; a table of jobs is converted, with -1 in missing fields."""
     if isinstance(given, Trace):
         return given
     if not is_table(given):
@@ -189,12 +192,15 @@ def prepare_jobs(
     load: float,
     preceding: bool,
 ) -> FlowJobs:
-    """Return what is replayed; see `slotkern.replay` for the options."""
+    """Return the jobs to replay: filtered, sorted, with run times and estimates.
+
+    See `slotkern.replay` for the options.
+    """
     one_of("width", width, ("allocated", "requested"))
     one_of("overrun", overrun, ("kill", "extend"))
     load = number("load", load, above=0)
     jobs = trace.jobs
-    # Columns of their own: each look at a field of a record touches all records.
+    # Contiguous copies: reading one field of a record array reads all records.
     submit, run, asked = (
         np.ascontiguousarray(jobs[name])
         for name in ("submit", "run_time", "requested_time")
@@ -222,8 +228,8 @@ def prepare_jobs(
     size, site = size[row], site[row]
     speed = cluster.performance[site]
     if unasked := int((asked <= 0).sum()):
-        log.info("%d jobs ask for no time: their run time stands for it", unasked)
-    with np.errstate(over="ignore"):  # endless times are refused below
+        log.info("%d jobs have no requested time: their run time is used", unasked)
+    with np.errstate(over="ignore"):  # infinite times are rejected below
         if len(row) and load != 1:
             submit = submit[0] + (submit - submit[0]) / load
         estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
@@ -255,15 +261,15 @@ def prepare_jobs(
 def _predecessors(
     jobs: NDArray[Any], row: NDArray[np.int64], site: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32] | None, NDArray[np.float64] | None]:
-    """Return the job that each job waits for and its think time; None without any.
+    """Return each job's predecessor and think time (fields 17, 18); None without any.
 
-    Fields 17 and 18. A predecessor that is not replayed, or on another site, which has
-    a queue of its own, is not waited for.
+    A predecessor is ignored if it is not replayed, or if it runs on another site, which
+    has a queue of its own.
 
     Raises
     ------
     ValueError
-        For jobs that wait for each other, naming one.
+        If jobs wait for each other in a cycle; the message names one of them.
     """
     if "preceding" not in (jobs.dtype.names or ()) or not len(row):
         return None, None
@@ -273,7 +279,7 @@ def _predecessors(
         return None, None
     number = jobs["job"][row]
     order = np.argsort(number, kind="stable")
-    # Of several records of one number the last one.
+    # If several records have the same number, the last one is the predecessor.
     at = np.searchsorted(number[order], wanted[late], side="right") - 1
     found = order[np.maximum(at, 0)]
     there = number[found] == wanted[late]
@@ -299,7 +305,11 @@ def _predecessors(
 
 
 def _check_cycles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
-    """Refuse jobs that wait for each other: the heads of all chains wait for none."""
+    """Raise ValueError if predecessors form a cycle, found by pointer doubling.
+
+    After k steps `ahead` is the predecessor 2**k jobs ahead; without a cycle it is -1
+    for all jobs after log2(n) steps. O(n log n).
+    """
     ahead = before.astype(np.int64)
     for _ in range(len(before).bit_length()):
         ahead = np.where(ahead >= 0, ahead[ahead], -1)
@@ -307,7 +317,7 @@ def _check_cycles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
             return
     job = int((ahead >= 0).argmax())
     raise ValueError(
-        f"jobs: job {number[job]} waits for a circle of preceding jobs (field 17); "
+        f"jobs: job {number[job]} waits for a cycle of preceding jobs (field 17); "
         "preceding=False ignores the field"
     )
 
@@ -315,6 +325,7 @@ def _check_cycles(before: NDArray[np.int32], number: NDArray[np.int64]) -> None:
 def _scheduler_estimates(
     estimate: NDArray[np.float64], run: NDArray[np.float64], given: float | str
 ) -> NDArray[np.float64]:
+    """Return the run times that the scheduler assumes, at least one second."""
     if isinstance(given, str):
         kind = one_of("estimates", given, ("user", "exact"))
         return estimate if kind == "user" else np.maximum(run, 1.0)
@@ -328,7 +339,10 @@ def _check_times(
     cluster: Cluster,
     think: NDArray[np.float64] | None,
 ) -> None:
-    """Up to 2**53 float64 counts every second; nothing may end later than that."""
+    """Raise ValueError if a time could exceed 2**53 s or an estimate vanish.
+
+    Beyond 2**53, float64 cannot represent every second.
+    """
     blocked = cluster.blocked
     latest = float(submit.max(initial=0) + estimate.sum())
     latest += float(np.abs(blocked["start"]).max(initial=0))
@@ -349,20 +363,20 @@ def resample_weeks(
     Parameters
     ----------
     jobs : Trace or structured array
-        What `slotkern.replay` takes.
+        The jobs, in any form that `slotkern.replay` accepts.
     seed : int
-        The same seed, the same weeks.
+        The seed of the random numbers; equal seeds give equal weeks.
     weeks : int, optional
-        How many, at most 1,000,000; by default as many as the trace has.
+        The number of weeks to draw, at most 1,000,000; by default that of the trace.
 
     Returns
     -------
     Trace
-        Week k of the flow holds the jobs of a whole week of the trace, counted from its
-        first submission: the rhythm of days and weekdays stays. Jobs whose submission
-        is unknown are left out. If jobs name preceding jobs (field 17), all are
-        numbered from 1, and a job of a drawn week waits for the preceding job of the
-        same week.
+        Week k of the flow contains the jobs of one whole week of the trace, counted
+        from its first submission, so the pattern of days and weekdays is preserved.
+        Jobs with an unknown submission are left out. If jobs name preceding jobs (field
+        17), all jobs are numbered from 1, and a job of a drawn week waits for its
+        preceding job only if that is in the same week.
 
     Raises
     ------
@@ -372,10 +386,10 @@ def resample_weeks(
 
     Notes
     -----
-    O(jobs). Replaying several such flows gives confidence intervals, of a trace of many
-    weeks; of one week each flow is the same, and the logger says so. The idea of
-    resampling a log by weeks is D. Feitelson's, "Resampling with Feedback", JSSPP 2016
-    (who draws users; here whole weeks are drawn).
+    O(jobs). For a trace of many weeks, replays of several such flows give confidence
+    intervals; for a trace of one week all flows are equal, and a warning is logged.
+    Resampling a log by weeks is an idea of D. Feitelson, "Resampling with Feedback",
+    JSSPP 2016, which draws users; here whole weeks are drawn.
 
     Examples
     --------
@@ -396,7 +410,7 @@ def resample_weeks(
     week = ((rows["submit"] - first) // WEEK).astype(np.int64)
     count = int(week[-1]) + 1
     if count == 1:
-        log.warning("the trace has one week only: each that is drawn is the same")
+        log.warning("the trace has one week only: all drawn weeks are the same")
     wanted = count if weeks is None else integer("weeks", weeks, 1, MAX_WEEKS)
     generator = np.random.Generator(np.random.PCG64(integer("seed", seed, least=0)))
     drawn = generator.integers(0, count, wanted)
@@ -424,8 +438,9 @@ def _renumber_jobs(
 ) -> None:
     """Number the jobs of drawn weeks from 1, and their preceding jobs likewise.
 
-    `drawn_row` is the row of each job of the flow; `week` that of each row. The jobs of
-    a drawn week stand together in the order of the rows.
+    `drawn_row` is the source row of each job of the flow; `week` is the week of each
+    source row. The jobs of a drawn week are consecutive, in the order of the rows, so a
+    predecessor has the same distance in the flow as in the trace.
     """
     order = np.argsort(rows["job"], kind="stable")
     at = np.searchsorted(rows["job"][order], rows["preceding"], side="right") - 1

@@ -1,4 +1,8 @@
-"""Where a policy has placed jobs."""
+"""Starts, run times, costs and processors that a policy has assigned to jobs.
+
+The processors of a job are spans of consecutive numbers: `count[job]` rows of `spans`
+from row `first[job]` on, each a pair (lowest number, number of processors).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ __all__ = ["Placements"]
 
 @dataclass
 class Placements:
-    """One entry a job; its processors are `count` spans of `spans` from `first` on."""
+    """The placements of a flow: one entry for each job, times in seconds."""
 
-    start: NDArray[np.float64]  # NaN: nowhere
+    start: NDArray[np.float64]  # NaN: the job has no window
     run: NDArray[np.float64]
     cost: NDArray[np.float64]
     first: NDArray[np.int64]
@@ -24,21 +28,24 @@ class Placements:
 
     @staticmethod
     def empty(jobs: int) -> Placements:
-        """Room for so many jobs."""
+        """Return placements of `jobs` jobs that are not placed yet."""
         none = np.zeros(jobs, np.int64)
         times = (np.full(jobs, np.nan), np.zeros(jobs), np.zeros(jobs))
         return Placements(*times, none, none.copy(), np.empty((0, 2), np.int32))
 
     def subset(self, rows: NDArray[np.int64]) -> Placements:
-        """Some of the jobs."""
+        """Return the placements of the jobs at `rows`."""
         names = ("start", "run", "cost", "first", "count")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def set_processors(self, nodes: list[NDArray[np.int32]]) -> None:
-        """Note the processors of every job, each ascending."""
+        """Set the processors of all jobs, as spans of consecutive numbers.
+
+        `nodes` has one ascending array for each job. O(total number of processors).
+        """
         self.count = np.array([len(each) for each in nodes], np.int64)
         flat = np.concatenate(nodes)
-        new = np.ones(len(flat), np.bool_)  # where a span begins
+        new = np.ones(len(flat), np.bool_)  # True at the first number of a span
         new[1:] = np.diff(flat) != 1
         edge = np.cumsum(self.count)
         new[edge[edge < len(flat)]] = True

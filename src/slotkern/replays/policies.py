@@ -1,4 +1,7 @@
-"""Policies by name; queue policies: an order of the queue, and who may overtake."""
+"""Queue policies, and all policies of replays by name.
+
+A queue policy combines an order of the waiting jobs with a kind of backfilling.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ __all__ = ["POLICIES", "Multifactor", "QueuePolicy", "resolve_policy"]
 
 @dataclass(frozen=True)
 class Multifactor:
-    """Priorities that change with time; the greatest comes first.
+    """Priorities that change with time; the job with the largest priority is first.
 
     ``age * min(wait / longest_wait, 1) + size * processors / all processors + share *
     fair``, where ``fair = 1 / (1 + users * usage of the user / usage of all)``: 1 for a
@@ -33,10 +36,10 @@ class Multifactor:
     age, size, share : float
         The weights.
     longest_wait : float
-        Seconds of waiting from which on age counts no more.
+        Seconds of waiting after which the age factor does not grow any more.
     half_life : float
-        Usage, in processor seconds, halves at every multiple of so many seconds after
-        the first submission; at least 1, or inf.
+        Seconds; usage (processor seconds) is halved at every multiple of `half_life`
+        after the first submission. At least 1, or inf.
 
     References
     ----------
@@ -65,29 +68,32 @@ class QueuePolicy:
     Attributes
     ----------
     backfill : {"none", "easy", "conservative", "first-fit"}
-        Who may overtake: nobody; whoever does not delay the first job's start as far as
-        estimates tell; whoever delays no promise made to anybody; whoever fits.
+        The jobs that may start before earlier ones: none; those that do not delay the
+        start of the first job, according to the estimates; those that delay no
+        reservation of an earlier job; all that fit.
     order : {"arrival", "shortest", "largest"}, Multifactor, array or function
-        Who is first: in the order of submission; the shortest estimate; the largest
-        estimate * processors; by `Multifactor`; the greatest of an array of priorities,
-        one for each job of the trace; the greatest value of a function ``f(now, submit,
-        estimate, processors, user)``, compiled by numba and called for every waiting
-        job at every event. Equals stay in the order of submission.
+        The order of waiting jobs: by submission; shortest estimate first; largest
+        estimate * processors first; by `Multifactor`; by descending priority from an
+        array with one number for each job of the trace; by descending value of a
+        function ``f(now, submit, estimate, processors, user)``, which numba compiles
+        and which is called for every waiting job at every event. Ties are broken by
+        submission.
 
-        Under conservative backfilling a job is promised its start when it arrives,
-        whatever the order; the order says who moves up first when time comes free.
+        Under conservative backfilling a job gets a reservation when it arrives,
+        whatever the order; the order determines which reservation is moved forward
+        first when time becomes free.
     """
 
     backfill: Literal["none", "easy", "conservative", "first-fit"] = "easy"
     order: Any = "arrival"
 
     def __post_init__(self) -> None:
-        """Check what can be checked without jobs."""
+        """Validate the fields, except for those that depend on the jobs."""
         one_of("backfill", self.backfill, BACKFILLING)
         if isinstance(self.order, str):
             one_of("order", self.order, ORDERS)
-        known_kind = isinstance(self.order, str | Multifactor | np.ndarray)
-        if not known_kind and not callable(self.order):
+        is_known_kind = isinstance(self.order, str | Multifactor | np.ndarray)
+        if not is_known_kind and not callable(self.order):
             raise TypeError(
                 "order must be a name, Multifactor, an array or a function, "
                 f"got {self.order!r}"
@@ -101,7 +107,10 @@ class QueuePolicy:
         width: NDArray[np.int32],
         user: NDArray[np.int64],
     ) -> dict[str, Any]:
-        """What the kernel is told of the order; `rows` are the jobs' in the trace."""
+        """Return the keyword arguments of the kernel that define the order.
+
+        `rows` are the rows of the jobs in the trace, which has `total` rows.
+        """
         order = self.order
         if isinstance(order, str):
             key = ORDERS[order](estimate, width)
@@ -160,7 +169,10 @@ POLICIES: dict[str, QueuePolicy | WindowPolicy | CyclePolicy] = {
 
 
 def resolve_policy(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CyclePolicy]:
-    """Return the name and the policy that an argument stands for."""
+    """Return the name and the policy for a policy or the name of one.
+
+    The name of a policy object is made of its kind and its order or criterion.
+    """
     if isinstance(given, CyclePolicy):
         return f"cycles/{type(given.policy).__name__}", given
     if isinstance(given, WindowPolicy):
@@ -175,13 +187,15 @@ def resolve_policy(given: Any) -> tuple[str, QueuePolicy | WindowPolicy | CycleP
 
 @dataclass(frozen=True)
 class _CompiledOrder:
+    """A priority function compiled for the kernel."""
+
     capsule: Any
-    owner: Any  # keeps the machine code alive
+    owner: Any  # references that keep the machine code alive
 
 
 @lru_cache(maxsize=32)
 def _compile_order(function: Callable[..., float]) -> _CompiledOrder:
-    """Compile a user's priority; what it raises becomes a status."""
+    """Compile a priority function; an exception in it is returned as status 1."""
     with extra():
         import numba
     title = getattr(function, "__name__", "order")

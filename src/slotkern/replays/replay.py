@@ -1,4 +1,4 @@
-"""Replaying a job flow under a queue policy."""
+"""The function `replay`: jobs of a trace on a cluster under a policy."""
 
 from __future__ import annotations
 
@@ -45,67 +45,71 @@ def replay(
     jobs : Trace, structured array or table
         From `read_trace`, or with at least the fields ``submit``, ``run_time`` and
         ``allocated`` or ``requested``. A table is a frame of pandas or polars, an Arrow
-        table or a mapping of columns; a missing value is unknown, as -1.
+        table or a mapping of columns; missing values and -1 mean unknown.
     cluster : int, str, mapping, structured array, optional
-        How many equal processors; or columns ``processors`` and, if wanted, ``site``
-        (jobs go where field 16, partition, says; each site has its own queue),
-        ``performance`` (a job's times are divided by it) and ``price`` (per processor
-        and second); or ``"partitions"``: a site for each value of field 16, whose sizes
-        the trace must tell: in parentheses behind the header's MaxProcs, or by the
-        times at which jobs ran. By default the header's MaxProcs, else the most
-        processors that the jobs use at once, or that the widest of them does.
+        The number of equal processors; or columns ``processors`` and optionally
+        ``site`` (a job runs on the site of its field 16, partition; each site has its
+        own queue), ``performance`` (a job's times are divided by it) and ``price`` (per
+        processor and second); or ``"partitions"``: a site for each value of field 16,
+        whose sizes follow from the trace: from the parentheses after the header's
+        MaxProcs, or from the times at which jobs ran. By default the header's MaxProcs,
+        else the maximum number of processors that jobs use at once, or of one job.
     policy : str, QueuePolicy, WindowPolicy or CyclePolicy
         One of `POLICIES` (``"fcfs"``, ``"easy"``, ``"conservative"``, ``"sjf"``,
         ``"easy-sjf"``, ``"window-cost"``, ...), or a policy of your own. Under a
         `WindowPolicy` or `CyclePolicy` all sites are one pool of nodes, at most 2**20.
     blocked : sequence of (start, end, processors[, site]), optional
-        Maintenance and advance reservations: in these spans so many processors serve
-        no job. The scheduler knows them from the beginning. Start and end are seconds
-        of the trace, or dates where its header says when it begins.
+        Maintenance and advance reservations: in these spans the given number of
+        processors serve no job. They are known to the scheduler from the start. Start
+        and end are seconds of the trace, or dates if its header has a start date.
     nodes : bool
-        Whether each job's processors are wanted: the lowest numbers that are free when
-        it starts. When jobs start does not depend on it.
+        If true, assign processors to each job: the lowest numbers that are free at its
+        start. The starts do not depend on this option.
     width : {"allocated", "requested"}
-        A job's processors: field 5, where unknown 8; or the other way round.
+        The field of a job's processors: 5 (allocated), or 8 (requested) if that is
+        unknown; or 8 first, then 5.
     overrun : {"kill", "extend"}
-        What ran longer than requested is cut, or its request extended.
+        A job that ran longer than requested is cut at its requested time, or its
+        requested time is extended.
     load : float
         All times between submissions are divided by it.
     more_processors : int
-        Added to the machine, or removed.
+        The number of processors to add to the machine; negative: to remove.
     estimates : {"user", "exact"} or float
-        What the scheduler believes: the requested time (field 9, where unknown the run
-        time), the run time, or the run time times a factor; at least one second.
+        The run times that the scheduler assumes: the requested time (field 9; if
+        unknown, the run time), the run time, or the run time times a factor; at least
+        one second.
     preceding : bool
-        Whether a job that names a preceding job (field 17) is submitted only when that
-        has ended and its think time (field 18) is over. Its ``submit`` and ``wait``
-        count from then. `Replay.following` is the number of such jobs.
+        If true, a job that names a preceding job (field 17) is submitted when that has
+        ended and its think time (field 18) is over; its ``submit`` and ``wait`` count
+        from then. `Replay.following` is the number of such jobs.
     progress : callable, optional
-        Called now and then with the number of jobs submitted so far.
+        Called occasionally with the number of jobs submitted so far.
 
     Returns
     -------
     Replay
-        ``.jobs``, one row for each job replayed; ``.metrics()``; ``.dropped``, how many
-        jobs were left out and why.
+        ``.jobs``, one row for each job replayed; ``.metrics()``; ``.dropped``, the
+        number of jobs that were left out, by reason.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the argument, and the row and value where it is one.
+        For an invalid argument; the message names it, and the row and value if any.
     MemoryError
-        When there is not enough memory.
+        If there is not enough memory.
 
     Notes
     -----
-    At one moment jobs end first; then, with conservative backfilling, waiting jobs move
-    up once if a job has ended early; then jobs are submitted in the trace's order; then
-    jobs start. The result depends on nothing else. Records of parts of a checkpointed
-    job (status 2, 3, 4) are left out if the job has a record of its whole.
+    Events at one time are processed in this order: jobs end; with conservative
+    backfilling, waiting jobs move forward once if a job has ended early; jobs are
+    submitted in the order of the trace; jobs start. The result depends on nothing else.
+    Records of parts of a checkpointed job (status 2, 3, 4) are left out if there is a
+    record of the whole job.
 
-    Time O(log n) a job and what the policy needs: for EASY a vectorized look at the
-    queue, for conservative backfilling one at the profile for each job that may move.
-    Memory O(n + spans of processors).
+    O(log n) for each job, plus the work of the policy: EASY scans the queue (with
+    vector instructions) at each event; conservative backfilling searches the profile
+    for each job that may move. Memory O(n + spans of processors).
 
     References
     ----------
@@ -173,10 +177,10 @@ def replay(
         **slowdowns(wait, placed.run),
     }
     if flow.dropped:
-        told = ", ".join(
+        reasons = ", ".join(
             f"{reason} {count:,}" for reason, count in flow.dropped.items()
         )
-        log.warning("replay under %s: jobs left out: %s", name, told)
+        log.warning("replay under %s: jobs left out: %s", name, reasons)
     result = np.empty(len(flow.row), RESULT)
     for field, column in columns.items():
         result[field] = column
@@ -204,7 +208,7 @@ def _replay_sites(
     nodes: bool,
     progress: Callable[[int], object] | None,
 ) -> Placements:
-    """Replay each site on its own."""
+    """Replay each site with its own queue and return the placements of all jobs."""
     count = len(flow.row)
     placed = Placements.empty(count)
     spans, held, done = [np.empty((0, 2), np.int32)], 0, 0
@@ -243,7 +247,10 @@ def _replay_site(
     nodes: bool,
     progress: Callable[[int], object] | None,
 ) -> Any:
-    """Replay one site."""
+    """Replay the jobs `mine` of one site with the kernel.
+
+    Returns starts, first spans, numbers of spans, spans and the longest queue.
+    """
     spans = machine.blocked[machine.blocked["site"] == machine.site[site]]
     estimate, width = flow.estimate[mine], flow.width[mine]
     options = policy.options(flow.row[mine], total, estimate, width, flow.user[mine])

@@ -1,4 +1,4 @@
-"""What a replay gives: a row for each job, metrics, files."""
+"""The result of a replay: a row for each job, metrics, and files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from slotkern.traces.read import SWF, Trace, trace_text, write_trace
 
 __all__ = ["RESULT", "Replay"]
 
-#: Jobs shorter than this count as so long in the bounded slowdown (seconds).
+#: The shortest run time in the bounded slowdown (seconds).
 MIN_BOUNDED_RUN = 10.0
 
-#: A job as it was replayed. `row` is that of the trace; times are in its seconds.
+#: A replayed job. `row` is its row in the trace; times are seconds of the trace.
 RESULT = np.dtype(
     [
         ("row", "i8"),
@@ -60,13 +60,13 @@ class Replay(HasPlot):
     cluster : Cluster
     policy : str
     trace : Trace
-        What was replayed.
+        The trace that was replayed.
     dropped : dict
-        How many jobs were left out, by reason.
+        The number of jobs that were left out, by reason.
     most_waiting : int
-        The longest queue, after a look at it.
+        The largest number of jobs that were waiting after a scheduling pass.
     killed : ndarray of bool
-        The jobs, by row of ``jobs``, that were cut at their requested time.
+        For each row of ``jobs``: True if the job was cut at its requested time.
     following : int
         The number of jobs that waited for the end of a preceding job (field 17).
     """
@@ -107,7 +107,7 @@ class Replay(HasPlot):
         Raises
         ------
         ValueError
-            If the replay was asked not to place jobs.
+            If the replay has no processors (``nodes=False``).
         """
         low = self._spans_of_job(index)
         pieces = [np.arange(a, a + n, dtype=np.int32) for a, n in low.tolist()]
@@ -116,7 +116,7 @@ class Replay(HasPlot):
     def parts(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the spans of processors of some jobs.
+        """Return the spans of processors of the jobs at `rows`.
 
         Parameters
         ----------
@@ -126,8 +126,8 @@ class Replay(HasPlot):
         Returns
         -------
         row, first, count : ndarray of int64
-            One entry a span; the processors of several sites are numbered one after
-            another.
+            One entry for each span: row of the job, lowest processor, number of
+            processors. The processors of several sites are numbered consecutively.
         """
         number = self._count[rows]
         before = np.cumsum(number) - number
@@ -162,16 +162,17 @@ class Replay(HasPlot):
             - ``slowdown_mean``: response / run, of jobs that ran more than 0 seconds;
               ``bounded_slowdown_mean`` and its percentiles: max(1, response / max(run,
               10 s)) (Feitelson and Rudolph 1998);
-            - ``queue_max``: the most jobs that waited; ``fairness``: Jain's index of
-              the users' mean bounded slowdowns, (sum x)**2 / (n sum x**2): 1 when all
-              are treated alike (Jain, Chiu and Hawe 1984);
-            - ``cost``: the sum.
+            - ``queue_max``: the maximum number of waiting jobs; ``fairness``: Jain's
+              index of the users' mean bounded slowdowns, (sum x)**2 / (n sum x**2): 1
+              if all are equal (Jain, Chiu and Hawe 1984);
+            - ``cost``: the total cost.
 
-            NaN where there are no jobs.
+            NaN for a mean or quotient that is not defined; without jobs only ``jobs``
+            and ``dropped``.
 
         Notes
         -----
-        Percentiles are linear between order statistics. O(n log n).
+        Percentiles are interpolated linearly between order statistics. O(n log n).
         """
         jobs = self.jobs
         found: dict[str, float] = {
@@ -183,9 +184,9 @@ class Replay(HasPlot):
         found["killed"] = float(self.killed.sum())
         makespan = float(jobs["end"].max() - jobs["submit"][0])
         used = float((jobs["processors"] * jobs["run"]).sum())
-        room = makespan * float(self.cluster.processors.sum())
+        capacity = makespan * float(self.cluster.processors.sum())
         found["makespan"] = makespan
-        found["utilization"] = used / room if room else np.nan
+        found["utilization"] = used / capacity if capacity else np.nan
         found["throughput"] = len(jobs) * 3600 / makespan if makespan else np.nan
         found |= _distribution("wait", jobs["wait"])
         found["response_mean"] = float((jobs["wait"] + jobs["run"]).mean())
@@ -199,7 +200,7 @@ class Replay(HasPlot):
         return found
 
     def users(self) -> NDArray[Any]:
-        """Return a row for each user: jobs, processor seconds, mean wait and slowdown.
+        """Return one row per user: jobs, processor seconds, mean wait and slowdown.
 
         Returns
         -------
@@ -225,18 +226,18 @@ class Replay(HasPlot):
         Returns
         -------
         structured array
-            ``time`` and ``value``: from `time` on so many processors run jobs.
+            ``time`` and ``value``: the number of processors in use from `time` on.
         """
         width = self.jobs["processors"]
         return _step_function(self.jobs["start"], self.jobs["end"], width)
 
     def queue_length(self) -> NDArray[Any]:
-        """Return the number of waiting jobs over time, as `utilization` does."""
+        """Return the number of waiting jobs over time, in the form of `utilization`."""
         ones = np.ones(len(self), np.int64)
         return _step_function(self.jobs["submit"], self.jobs["start"], ones)
 
     def _shown(self) -> Table:
-        """One row a job."""
+        """Return a table with one row for each job."""
         found = self.metrics()
         names = ("utilization", "bounded_slowdown_mean", "queue_max")
         return Table.from_array(
@@ -270,19 +271,19 @@ class Replay(HasPlot):
         return rows
 
     def write_swf(self, path: AnyPath) -> None:
-        """Write the jobs in the Standard Workload Format, whole or not at all.
+        """Write the jobs in the Standard Workload Format, atomically.
 
         Parameters
         ----------
         path : path
-            ``.swf`` or ``.swf.gz``. The start stands in the wait field.
+            ``.swf`` or ``.swf.gz``. A job's start is its submission plus its wait.
 
         Raises
         ------
         ValueError
             For another suffix.
         OSError
-            When the file cannot be written; nothing is left behind.
+            If the file cannot be written; no partial file is left.
         """
         write_trace(path, self.swf_jobs(), header=self.swf_header())
 
@@ -293,23 +294,23 @@ class Replay(HasPlot):
         return {**self.trace.header, **own}
 
     def swf_text(self) -> bytes:
-        """Return what `write_swf` writes, not packed."""
+        """Return the text that `write_swf` writes, uncompressed."""
         return trace_text(self.swf_jobs(), self.swf_header())
 
     def write_csv(self, path: AnyPath) -> None:
-        """Write the jobs as the CSV that Batsim writes and evalys reads.
+        """Write the jobs in the CSV format of Batsim, which evalys reads.
 
         Parameters
         ----------
         path : path
-            A file that is there is replaced.
+            The file; an existing one is replaced.
 
         Raises
         ------
         ValueError
-            If the replay was asked not to place jobs.
+            If the replay has no processors (``nodes=False``).
         OSError
-            When the file cannot be written; nothing is left behind.
+            If the file cannot be written; no partial file is left.
 
         Notes
         -----
@@ -317,7 +318,7 @@ class Replay(HasPlot):
         ``requested_number_of_resources``, ``requested_time``, ``success``,
         ``starting_time``, ``execution_time``, ``finish_time``, ``waiting_time``,
         ``turnaround_time``, ``stretch``, ``allocated_resources`` (spans such as ``0-3
-        7``; the processors of several sites are numbered one after another).
+        7``; the processors of several sites are numbered consecutively).
         """
         data = self._csv().encode()
         with open_atomic(path) as file:
@@ -358,7 +359,7 @@ class Replay(HasPlot):
 def slowdowns(
     wait: NDArray[np.float64], run: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """The two slowdowns, as `Replay.jobs` documents them."""
+    """Return the columns ``slowdown`` and ``bounded_slowdown`` of `Replay.jobs`."""
     response = wait + run
     slowdown = np.full(len(run), np.nan)
     np.divide(response, run, out=slowdown, where=run > 0)
@@ -367,12 +368,14 @@ def slowdowns(
 
 
 def _csv_cell(value: Any) -> str:
+    """Return a value as text; floats with all digits, NaN as an empty cell."""
     if isinstance(value, float):
         return "" if value != value else f"{value:.17g}"
     return str(value)
 
 
 def _distribution(name: str, values: NDArray[np.float64]) -> dict[str, float]:
+    """Return mean, median, percentiles and maximum, with `name` as prefix."""
     shares = {"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
     quantiles = np.quantile(values, list(shares.values()))
     found = {f"{name}_mean": float(values.mean())}
@@ -384,6 +387,7 @@ def _distribution(name: str, values: NDArray[np.float64]) -> dict[str, float]:
 def _step_function(
     start: NDArray[np.float64], end: NDArray[np.float64], width: NDArray[np.int64]
 ) -> NDArray[Any]:
+    """Return the sum of the widths of the spans that contain a time, over time."""
     time, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     change = np.zeros(len(time), np.int64)
     np.add.at(change, place, np.concatenate((width, -width)))

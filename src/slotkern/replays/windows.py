@@ -1,4 +1,8 @@
-"""Slot-window policies: each job books its best window among the free slots."""
+"""Window policies: each job books its best window in a pool when it arrives.
+
+`WindowLedger` combines the pool of free slots with the events of a replay (arrivals,
+starts, ends); the policies of windows and of cycles both use it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from slotkern.replays.jobs import ArrivalQueue, FlowJobs
 from slotkern.replays.placements import Placements
 from slotkern.traces.free_slots import ranges
 
-#: The most processors under policies of windows and cycles: about 500 bytes each.
+#: Maximum number of processors under window and cycle policies (500 bytes each).
 MAX_NODES = 2**20
 
 __all__ = [
@@ -38,22 +42,23 @@ class WindowPolicy:
     Attributes
     ----------
     criterion
-        What `find_window` takes: ``"start"``, ``"cost"``, ``"finish"``,
-        ``"dependable"``, ``"coordinated"``, ...; also a further column of the cluster,
-        of which the most is taken (or by `minimize` the least).
+        A criterion of `find_window`: ``"start"``, ``"cost"``, ``"finish"``,
+        ``"dependable"``, ``"coordinated"``, ...; or the name of a further column of
+        the cluster, whose sum is maximized (with `minimize`: minimized).
     shape : {"square", "ragged"}
-        Whether all parts also finish together.
+        ``"square"``: all parts also finish together.
     method : {"exact", "lite"}
     budget : float or array
-        The most money of a job; an array has one entry for each row of the trace.
+        The maximum cost of a job; an array has one entry for each row of the trace.
     slack : float
-        Windows finish at most so many seconds after the earliest possible finish. A
-        flow never ends, and the best of all later windows may be far away.
+        Seconds; a window finishes at most `slack` after the earliest possible finish.
+        Without a limit the best window may be far in the future.
     compress : {"none", "start"}
-        What waiting jobs do when one has ended before its estimate: keep their windows;
-        or, in the order of submission, move to the window with the earliest start, of
-        equal starts the cheapest, if that is earlier or as early and cheaper. No window
-        ever moves to a later start.
+        What happens to waiting jobs when a job ends before its estimate.
+        ``"none"``: they keep their windows. ``"start"``: in the order of submission,
+        each moves to the cheapest window with the earliest start if that starts
+        earlier, or starts at the same time and costs less. No window moves to a later
+        start.
     """
 
     criterion: Any = "start"
@@ -64,7 +69,7 @@ class WindowPolicy:
     compress: Literal["none", "start"] = "none"
 
     def __post_init__(self) -> None:
-        """Check what can be checked without jobs."""
+        """Validate the fields, except for those that depend on the jobs."""
         one_of("shape", self.shape, ("square", "ragged"))
         one_of("compress", self.compress, ("none", "start"))
         one_of("method", self.method, ("exact", "lite"))
@@ -76,7 +81,11 @@ class WindowPolicy:
 def budget_per_job(
     budget: float | NDArray[Any], rows: NDArray[np.int64], total: int
 ) -> list[float]:
-    """The budget of each job, of one for all or of one for each row of the trace."""
+    """Return the budget of each job.
+
+    `budget` is one number for all jobs, or an array with an entry for each of the
+    `total` rows of the trace; `rows` are the rows of the jobs.
+    """
     if not isinstance(budget, np.ndarray):
         return [float(budget)] * len(rows)
     if budget.shape != (total,) or budget.dtype.kind not in "iuf":
@@ -87,13 +96,16 @@ def budget_per_job(
     wrong = ~(found >= 0)
     if wrong.any():
         row = rows[wrong.argmax()]
-        raise ValueError(f"budget: row {row} is {budget[row]}, not money")
+        raise ValueError(f"budget: row {row} is {budget[row]}, not at least 0")
     money: list[float] = found.tolist()
     return money
 
 
 def merge_sites(cluster: Cluster) -> Cluster:
-    """The sites of a cluster as one pool of nodes, in the order of its rows."""
+    """Return a cluster of one site with the processors of all sites.
+
+    The processors are numbered in the order of the sites' rows.
+    """
     return Cluster(
         np.array([-1]),
         np.array([cluster.processors.sum()], np.int32),
@@ -104,9 +116,11 @@ def merge_sites(cluster: Cluster) -> Cluster:
 
 
 class WindowLedger:
-    """The free time of a flow's nodes, and the windows that its jobs hold in it.
+    """The free slots of a cluster, the windows that jobs hold, and the next events.
 
-    Time lasts until all jobs have run one after another, each after a `pause`.
+    Each processor is a node of `pool`. The horizon is long enough for all jobs to run
+    one after another, each after `pause` seconds. Starts and ends of windows are kept
+    in heaps; entries of windows that were replaced are skipped when they are popped.
     """
 
     def __init__(
@@ -125,8 +139,8 @@ class WindowLedger:
         free = _free_slots(flow, cluster, self.performance, self.price, pause)
         self.pool = SlotPool(free)
         self._square = shape == "square"
-        self.windows: dict[int, Window] = {}  # of jobs that have not ended
-        self.waiting: dict[int, None] = {}  # whose windows begin later, as they came
+        self.windows: dict[int, Window] = {}  # by job, until it ends
+        self.waiting: dict[int, None] = {}  # jobs that have not started, by arrival
         self._run = flow.run.tolist()
         self._nodes = [np.empty(0, np.int32)] * len(flow.row)
         self._ends: list[tuple[float, int]] = []
@@ -137,14 +151,14 @@ class WindowLedger:
 
     @property
     def next_end(self) -> float:
-        """When the next job ends, infinite if none runs or waits."""
+        """The time at which the next job ends; inf if no job runs or waits."""
         return self._ends[0][0] if self._ends else np.inf
 
     def assign(self, job: int, window: Window) -> None:
-        """Give a job its window, which the pool has booked, or another one."""
+        """Record the window of a job, which the pool has booked, or its replacement."""
         placed = self.placed
         if self.windows.get(job) is window:
-            return  # given back and taken again
+            return  # released and booked again
         self.windows[job] = window
         nodes = self._nodes[job] = np.array(window.nodes, np.int32)
         length = self._run[job] / float(self.performance[nodes].min())
@@ -153,16 +167,17 @@ class WindowLedger:
         heapq.heappush(self._ends, (window.start + length, job))
 
     def advance_to(self, now: float) -> bool:
-        """Let time pass; whether a job has ended before its estimate.
+        """Process the starts and ends until `now`.
 
-        The pool is told by `sync_pool`, before it is searched.
+        Returns True if a job has ended before its estimate. The pool is not changed:
+        `sync_pool` must be called before the next search.
         """
         self.mark_started(now)
         early = False
         while self._ends and self._ends[0][0] == now:
             end, job = heapq.heappop(self._ends)
             if job not in self.windows or self._end_of(job) != end:
-                continue  # the end of a window that was left
+                continue  # the end of a window that was replaced
             self.arrivals.on_job_end(job, now)
             window, parts = self.windows.pop(job), self._nodes[job]
             used = self.placed.run[job]
@@ -175,7 +190,7 @@ class WindowLedger:
         return early
 
     def sync_pool(self, now: float) -> None:
-        """Tell the pool the time, and what has ended early since the last time."""
+        """Advance the pool's clock and release the unused time of ended jobs."""
         self.pool.advance(now)
         for window in self._ended_early:
             if window.finish > now:
@@ -183,13 +198,13 @@ class WindowLedger:
         self._ended_early.clear()
 
     def mark_started(self, now: float) -> None:
-        """Note which jobs wait no more."""
+        """Remove the jobs that have started from `waiting`."""
         while self._starts and self._starts[0][0] <= now:
-            # Windows are left for earlier ones alone.
+            # Replacements never start later, so entries of replaced windows do no harm.
             self.waiting.pop(heapq.heappop(self._starts)[1], None)
 
     def finish(self, nodes: bool) -> Placements:
-        """Where all jobs have been placed."""
+        """Return the placements of all jobs, with their processors if `nodes`."""
         if nodes and self._nodes:
             self.placed.set_processors(self._nodes)
         return self.placed
@@ -206,10 +221,10 @@ def place_windows(
     nodes: bool,
     progress: Callable[[int], object] | None,
 ) -> Placements:
-    """Book and release windows as jobs come and end.
+    """Replay a flow under a window policy: book windows at arrivals, release at ends.
 
-    The times of jobs are those of performance 1. One search a job (and one for each
-    move), on the pool as it is then.
+    The times of jobs are those at performance 1. Each job costs one search of the pool
+    (three with a finite slack), and one more for each time that it may move.
     """
     count = len(flow.row)
     if count == 0:
@@ -229,7 +244,7 @@ def place_windows(
             if soonest is None or first is None:
                 return None
             limits["deadline"] = soonest.finish + policy.slack
-            # No window starts sooner: sums of values look at what is free from then on.
+            # No window starts earlier; sums of values depend on the earliest start.
             limits["earliest"] = first.start
         request = Request(width[job], estimate[job], **limits)
         how: Any = {"shape": policy.shape, "method": policy.method}
@@ -251,13 +266,13 @@ def place_windows(
                 ledger.assign(job, new)
             ledger.mark_started(now)
         while arrivals.next_time == now:
-            coming = arrivals.pop()
-            best = find(coming, now, policy.criterion)
+            arrived = arrivals.pop()
+            best = find(arrived, now, policy.criterion)
             if best is not None:
                 pool.book(best)
-                ledger.assign(coming, best)
+                ledger.assign(arrived, best)
                 if best.start > now:
-                    waiting[coming] = None
+                    waiting[arrived] = None
             submitted += 1
         ledger.placed.most_waiting = max(ledger.placed.most_waiting, len(waiting))
         if progress is not None and submitted % 256 == 0:
@@ -272,7 +287,10 @@ def _free_slots(
     price: NDArray[np.float64],
     pause: float,
 ) -> NDArray[Any]:
-    """The free slots of all nodes, without blocked time, until all can have ended."""
+    """Return the free slots of all nodes: all time up to the horizon but blocked spans.
+
+    The horizon is late enough for all jobs to run one after another.
+    """
     begin = float(flow.submit[0])
     work = float(flow.estimate.sum()) / float(performance.min())
     work += pause * len(flow.row)
@@ -283,16 +301,18 @@ def _free_slots(
     node, start, end = [], [], []
     shift = np.cumsum(cluster.processors) - cluster.processors
     for row, site in enumerate(cluster.site):
-        spans = blocked[blocked["site"] == site]  # also past ones: they took nodes
+        spans = blocked[
+            blocked["site"] == site
+        ]  # past spans too: they determine the nodes of later ones
         spans = np.sort(spans, order=("start", "end", "processors"))
         count, parts = _lowest_free_nodes(spans, int(cluster.processors[row]))
         size = parts[:, 1].astype(np.int64)
         span = np.repeat(np.repeat(spans, count), size)
-        to_come = span["end"] > begin
+        is_future = span["end"] > begin
         nodes = ranges(parts[:, 0].astype(np.int64), size)
-        node.append(shift[row] + nodes[to_come])
-        start.append(span["start"][to_come])
-        end.append(span["end"][to_come])
+        node.append(shift[row] + nodes[is_future])
+        start.append(span["start"][is_future])
+        end.append(span["end"][is_future])
     of, free_from, free_to = gaps(
         len(performance),
         np.concatenate(node),
@@ -315,7 +335,10 @@ def _free_slots(
 
 
 def _lowest_free_nodes(spans: NDArray[Any], processors: int) -> tuple[Any, Any]:
-    """The lowest nodes that are not blocked already, for each span, sorted by start."""
+    """Return the lowest nodes that are not blocked yet, for each of the sorted spans.
+
+    The kernel of replays places the spans like jobs that start at their submission.
+    """
     length = spans["end"] - spans["start"]
     nothing = np.empty(0)
     _, _, count, parts, _ = _replay.replay(
