@@ -161,7 +161,7 @@ def test_the_jobs_that_all_scenarios_complete() -> None:
         assert busy == done["processors"][on].sum()
     assert all(a < b for a, b in pairwise(steps["time"].tolist()))
     few = sk.simulate_community(jobs[:3], nodes, "ind")
-    with pytest.raises(ValueError, match="unequally many"):
+    with pytest.raises(ValueError, match="different numbers of jobs"):
         sk.compare_communities([runs[0], few])
-    with pytest.raises(ValueError, match="needs a run"):
+    with pytest.raises(ValueError, match="needs at least one run"):
         sk.compare_communities([])

@@ -1,1 +1,1 @@
-"""Communities of schedulers: nodes and jobs, scenarios, simulations, results."""
+"""Communities of schedulers: workloads, scenarios, simulation, results."""

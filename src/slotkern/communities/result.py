@@ -1,4 +1,4 @@
-"""What a simulated community gives: a row for each job, messages, metrics."""
+"""The result of a simulated community: a row for each job, messages, metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
 
 DONE = FATES.index("done")
 
-#: What became of a job. Times are in seconds, NaN where it never happened.
+#: The outcome of a job. Times are in seconds; NaN for an event that did not occur.
 COMMUNITY_RESULT = np.dtype(
     [
         ("submit", "f8"),
@@ -43,20 +43,20 @@ class CommunityRun(HasPlot):
     Attributes
     ----------
     jobs : structured array
-        A row for each job, in the order given: ``submit``, ``queued`` (when it first
-        came to the queue of a node), ``start``, ``end``, ``processors``, ``home``,
-        ``label``, ``node`` (the last one it came to, or -1), ``moves`` (how often it
-        was moved from queue to queue), ``fate`` (index of `fates`).
+        A row for each job, in the order given: ``submit``, ``queued`` (the time at
+        which it first entered the queue of a node), ``start``, ``end``, ``processors``,
+        ``home``, ``label``, ``node`` (the last node that received it, or -1), ``moves``
+        (the number of moves from queue to queue), ``fate`` (index of `fates`).
     nodes : structured array
     name : str
     scenario : Independent, Centralized or Community
     sent, own : dict of str to int
-        Messages to other nodes, and to oneself, by kind.
+        The number of messages to other nodes, and of a node to itself, by kind.
     counts : dict
-        ``events``, messages ``lost``, ``suspensions``, and at the end the open
-        ``promises`` and their ``shadow_load``.
+        The number of ``events``, of messages ``lost`` and of ``suspensions``; at the
+        end, the open ``promises`` and their ``shadow_load`` (processor seconds).
     host : int or None
-        The node that hosts the centre.
+        The node that hosts the central scheduler.
     """
 
     jobs: NDArray[np.void]
@@ -68,7 +68,7 @@ class CommunityRun(HasPlot):
     counts: Mapping[str, float]
     host: int | None
 
-    #: What may have become of a job.
+    #: The possible fates of a job.
     fates = FATES
 
     def __len__(self) -> int:
@@ -86,14 +86,14 @@ class CommunityRun(HasPlot):
         return np.flatnonzero(self.jobs["fate"] == DONE)
 
     def failures(self) -> dict[str, int]:
-        """Return how many jobs have failed, by reason.
+        """Return the number of failed jobs, by reason.
 
         Returns
         -------
         dict of str to int
-            "no node": nobody whom the scenario would ask could run it; "no offer": no
-            node has offered to run it; "stranded": its node has left, and nobody has
-            offered to take it.
+            "no node": none of the nodes that the scenario considers can run the job;
+            "no offer": no node has offered to run it; "stranded": its node has left and
+            no other node has offered to run it.
         """
         counts = np.bincount(self.jobs["fate"], minlength=len(FATES)).tolist()
         return {
@@ -108,8 +108,8 @@ class CommunityRun(HasPlot):
         Parameters
         ----------
         rows : ndarray, optional
-            The jobs that the times are of: rows, or a mask; all completed jobs by
-            default. Jobs that failed are left out.
+            The jobs whose times are averaged: row numbers or a mask; by default all
+            completed jobs. Failed jobs are left out.
 
         Returns
         -------
@@ -117,16 +117,17 @@ class CommunityRun(HasPlot):
             - ``completion``: completed jobs / jobs;
             - ``response``, ``waiting``, ``slowdown``: means of end - submission, start
               - submission, and response / max(1 s, end - start); ``waiting_median``;
-            - ``own``: the share of completed jobs that ran on the node where they were
-              submitted, or on the centre's host;
-            - ``moved``: the share that was moved at least once;
+            - ``own``: the share of completed jobs that ran on the node to which they
+              were submitted, or on the host of the central scheduler;
+            - ``moved``: the share of jobs that were moved at least once;
             - ``uptime``: from the first submission to the last end; ``utilization``:
               processor seconds used / (processors * uptime);
-            - for each kind of message, how many a job: to others and to oneself
-              together (``accept_request`` ...), and ``request_others``; ``messages``:
-              all but REVOKE and RECEIPT, as the paper counts them.
+            - for each kind of message, the mean number per job, including messages of a
+              node to itself (``accept_request`` ...); ``request_others``: requests to
+              other nodes; ``messages``: all kinds but REVOKE and RECEIPT, as counted in
+              the paper.
 
-            NaN where there are no jobs.
+            NaN for a mean over no jobs.
         """
         jobs = self.jobs
         chosen = jobs["fate"] == DONE
@@ -154,8 +155,8 @@ class CommunityRun(HasPlot):
             uptime = float(ended["end"].max() - jobs["submit"].min())
         used = float((ended["processors"] * (ended["end"] - ended["start"])).sum())
         found["uptime"] = uptime
-        room = float(self.nodes["processors"].sum()) * uptime
-        found["utilization"] = used / room if room else np.nan
+        capacity = float(self.nodes["processors"].sum()) * uptime
+        found["utilization"] = used / capacity if capacity else np.nan
         count = max(1, len(jobs))
         for kind, number in self.sent.items():
             found[kind] = (number + self.own[kind]) / count
@@ -166,23 +167,23 @@ class CommunityRun(HasPlot):
         return found
 
     def states(self) -> NDArray[Any]:
-        """Return how many jobs are in each state over time, as in the paper's figure 3.
+        """Return the number of jobs in each state over time (figure 3 of the paper).
 
         Returns
         -------
         structured array
-            ``time``, and from then on ``submitted``, ``waiting`` (not on a processor
-            yet), ``running``, ``completed``, ``suspended``: submitted, and never run
-            until the end; and ``busy``, the processors in use.
+            ``time``, and the numbers from that time on: ``submitted``, ``waiting`` (not
+            started yet), ``running``, ``completed``, ``suspended`` (submitted but not
+            run until the end), and ``busy``, the processors in use.
         """
         jobs, done = self.jobs, self.jobs[self.completed]
         time = np.unique(np.concatenate((jobs["submit"], done["start"], done["end"])))
         names = ("submitted", "waiting", "running", "completed", "suspended", "busy")
         steps = np.zeros(len(time), [("time", "f8"), *((name, "i8") for name in names)])
-        never = jobs["submit"][jobs["fate"] != DONE]
+        failed = jobs["submit"][jobs["fate"] != DONE]
         submitted, started, ended, suspended = (
             np.searchsorted(np.sort(each), time, side="right")
-            for each in (jobs["submit"], done["start"], done["end"], never)
+            for each in (jobs["submit"], done["start"], done["end"], failed)
         )
         steps["time"], steps["submitted"] = time, submitted
         steps["waiting"] = submitted - started - suspended
@@ -195,12 +196,12 @@ class CommunityRun(HasPlot):
         return steps
 
     def flow(self) -> NDArray[np.int64]:
-        """Return how many completed jobs of each home ran on each node.
+        """Return the number of completed jobs by home node and executing node.
 
         Returns
         -------
         ndarray of int64, shape (nodes, nodes)
-            Row: home; column: the node where they ran.
+            Row: home node; column: node on which the jobs ran.
         """
         done = self.jobs[self.completed]
         size = len(self.nodes)
@@ -208,14 +209,14 @@ class CommunityRun(HasPlot):
         return np.bincount(pair, minlength=size * size).reshape(size, size)
 
     def _shown(self) -> Table:
-        """One row a job."""
+        """Return a table with one row for each job."""
         found = self.metrics()
         names = ("completion", "response", "waiting", "slowdown", "messages")
         facts = {name: found[name] for name in names} | self.failures()
         return Table.from_array(repr(self), self.jobs, facts=facts)
 
 
-#: The kinds that the paper counts.
+#: The kinds of messages that the paper counts.
 MESSAGES = (
     "request",
     "accept_request",
@@ -227,15 +228,16 @@ MESSAGES = (
 
 
 def compare_communities(runs: Sequence[CommunityRun]) -> NDArray[np.bool_]:
-    """Return which jobs were completed in every one of some runs of the same jobs.
+    """Return a mask of the jobs that were completed in all runs.
 
-    Failed jobs drop out of the means of their scenario, which can look like good
-    scheduling; ``run.metrics(compare_communities(runs))`` is free of that.
+    Failed jobs do not count in the means of a scenario, which may make a scenario with
+    many failures look better than it is. ``run.metrics(compare_communities(runs))``
+    compares all scenarios over the same jobs. The runs must be of the same jobs.
 
     Raises
     ------
     ValueError
-        For no run, or runs of unequally many jobs.
+        If there is no run, or the runs have different numbers of jobs.
 
     Examples
     --------
@@ -246,10 +248,10 @@ def compare_communities(runs: Sequence[CommunityRun]) -> NDArray[np.bool_]:
     False
     """
     if not runs:
-        raise ValueError("compare_communities needs a run")
+        raise ValueError("compare_communities needs at least one run")
     sizes = {len(run) for run in runs}
     if len(sizes) > 1:
-        raise ValueError(f"the runs are of unequally many jobs: {sorted(sizes)}")
+        raise ValueError(f"the runs have different numbers of jobs: {sorted(sizes)}")
     common: NDArray[np.bool_] = np.all(
         [run.jobs["fate"] == DONE for run in runs], axis=0
     )

@@ -1,4 +1,4 @@
-"""What a simulated community may be: isolated nodes, one centre, or a protocol."""
+"""Scenarios of communities: isolated nodes, a central scheduler, or the protocol."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from slotkern.extras import extra
 
 __all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "resolve_scenario"]
 
-#: How long a promise lasts that nobody revokes, where messages may be lost.
+#: Default lifetime of an offer (s) if messages, and thus revocations, may be lost.
 DEFAULT_PROMISE_LIFE = 3600.0
 
 
 @dataclass(frozen=True)
 class Independent:
-    """Every job stays on the node that it is submitted to (the paper's Ind)."""
+    """Each job runs on the node to which it is submitted (the paper's Ind)."""
 
     def options(self, nodes: int, seed: int) -> dict[str, Any]:
-        """What the kernel is told."""
+        """Return the keyword arguments of the kernel for this scenario."""
         return {"placing": "home"}
 
 
 @dataclass(frozen=True)
 class Centralized:
-    """One centre that sees everything places every job by BestFit (the paper's Cen).
+    """A central scheduler with full information uses BestFit (the paper's Cen).
 
-    The node with the fewest free processors left gets the job, among those that can
-    start it now.
+    A job goes to the node, among those that can start it now, which then has the fewest
+    free processors.
 
     Attributes
     ----------
     fallback : {"most-free", "least-load", "central-fcfs", "central-scan"}
-        Where no node can start the job now, which the paper does not say: it is queued
-        at the competent node with the most free processors, or with the least queued
-        load; or it waits at the centre, where nobody overtakes the first, or whoever
-        fits starts.
+        The rule if no node can start the job now; the paper does not define it. The job
+        is queued at the suitable node with the most free processors, or with the least
+        queued load; or it waits in a central queue, which is served first come first
+        served, or from which every job that fits is started.
     host : int, optional
-        The node that hosts the centre, for the share of jobs that run there; drawn by
-        the seed otherwise.
+        The node that hosts the central scheduler, for the share of jobs that run there;
+        by default drawn with the seed.
     decision : float
-        Seconds that the centre takes to decide where a job goes, one job after another
-        in the order of submission; 0: no time. The job waits until it is decided upon.
+        Seconds that the scheduler needs to place a job, one job after another in the
+        order of submission; the job waits until then. 0: no delay.
     """
 
     fallback: Literal["most-free", "least-load", "central-fcfs", "central-scan"] = (
@@ -58,14 +58,14 @@ class Centralized:
     decision: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the words and numbers."""
+        """Validate the fields."""
         number("decision", self.decision, least=0)
         one_of("fallback", self.fallback, [word for word in PLACING if word != "home"])
         if self.host is not None:
             integer("host", self.host, least=0)
 
     def options(self, nodes: int, seed: int) -> dict[str, Any]:
-        """What the kernel is told."""
+        """Return the keyword arguments of the kernel for this scenario."""
         if self.host is not None:
             integer("host", self.host, most=nodes - 1)
         return {"placing": self.fallback, "decision": float(self.decision)}
@@ -73,56 +73,58 @@ class Centralized:
 
 @dataclass(frozen=True, eq=False)
 class Community:
-    """Nodes that ask each other, by the community-aware scheduling algorithm (CASA).
+    """Nodes that negotiate by the community-aware scheduling algorithm (CASA).
 
     Attributes
     ----------
     neighbours : {"all"}, int, or a graph
-        Whom a node asks: everybody (the paper's Dec-G); so many nodes, drawn anew each
-        time (6: Dec-P); or its neighbours in a graph: a networkx graph of the nodes'
-        numbers, or a mapping or sequence of each node's neighbours.
+        The nodes that a node asks for offers: all nodes (the paper's Dec-G); a number
+        of nodes, drawn again for each job (6: Dec-P); or its neighbours in a graph,
+        given as a networkx graph of node numbers, or as a mapping or sequence of each
+        node's neighbours.
     omega : float
         Weight of the shadow queue when a requester compares offers (Definition 3).
     varpi : float
-        Weight of a node's own mean queueing time, which must be below that of the
-        requester when a job is to be moved (Algorithm 5).
+        Weight of a node's own mean queueing time: a node offers to take over a waiting
+        job only if `varpi` times that mean is below the requester's (Algorithm 5).
     mu : float
-        Least queueing time, in means, of a job to be moved (Definition 5); that it may
-        be equal is Algorithm 4, "greater than" is the text.
+        Minimum queueing time of a job to be moved, as a multiple of the mean
+        (Definition 5). Equality suffices, as in Algorithm 4; the paper's text has
+        "greater than".
     job_time : {"node", "job"}
-        The time of a job in an offer: its load over the whole node's power, as printed
-        (Algorithm 2), or its estimate over the speed.
+        The run time of a job in an offer: its load divided by the power of the whole
+        node, as printed (Algorithm 2); or its estimate divided by the speed.
     most_informed : int, optional
-        The most jobs that a node tries to move at one time (section 3).
+        Maximum number of jobs that a node tries to move at one time (section 3).
     cycle : float
-        Seconds between two looks of a node at its messages; 0: at once.
+        Seconds between two times at which a node processes its messages; 0: at once.
     window : float
         Seconds for which a requester collects offers; it should cover a cycle and two
         latencies.
     interval : float
         Seconds between two reschedulings of a node; inf: none.
     discovery, discovery_each : float
-        Seconds that it takes to find neighbours, and more for each of them.
+        Seconds to discover the neighbours: a constant, plus a time for each neighbour.
     latency : float
-        Of a message, in seconds; to oneself there is none.
+        Latency of a message to another node, in seconds.
     latency_law : {"constant", "exponential"}
-        Exponential latencies let messages overtake each other.
+        With exponential latencies messages may arrive out of order.
     loss : float
         The probability that a message is lost, below 1.
     resend : float
-        Seconds after which an ASSIGN without a RECEIPT is sent again, where `loss` > 0.
+        Seconds after which an ASSIGN without a RECEIPT is sent again, if `loss` > 0.
     retry, retries : float, int
-        A job for which there was no offer is tried again so often, after so many
-        seconds each time. 0: such a job stays suspended, and has failed at the end.
+        A job without an offer is tried again every `retry` seconds, at most `retries`
+        times. 0: such a job stays suspended, and counts as failed at the end.
     promise_life : float, optional
-        Seconds after which a node forgets an offer that was not revoked: without loss
-        never, with loss an hour, unless given.
+        Seconds after which an offer that was not revoked expires. By default offers do
+        not expire if `loss` is 0, else after an hour.
     willing : array of bool, shape (jobs, nodes), or function, optional
-        Administrative preferences (section 3): whether a node makes an offer for a job
-        that it could run, new or to be moved. A function ``(now, job, node)``, where
-        ``job`` is the row of the jobs given, is compiled by numba, as is; or a
-        ``numba.cfunc`` of ``int64(float64, int64, int64)``. It is called without the
-        GIL, once a REQUEST or INFORM, and must depend on nothing but its arguments.
+        Administrative preferences (section 3): True if the node makes an offer for a
+        job that it could run, new or to be moved. A function ``(now, job, node)``, with
+        the row of the job in the given jobs, is compiled by numba; a ``numba.cfunc`` of
+        ``int64(float64, int64, int64)`` is used directly. It is called without the GIL
+        for each REQUEST or INFORM, and must depend on its arguments alone.
 
     References
     ----------
@@ -152,7 +154,7 @@ class Community:
     willing: Any = None
 
     def __post_init__(self) -> None:
-        """Check the words and numbers."""
+        """Validate the fields."""
         one_of("job_time", self.job_time, ("node", "job"))
         one_of("latency_law", self.latency_law, ("constant", "exponential"))
         for name in ("varpi", "mu", "cycle", "discovery", "discovery_each", "latency"):
@@ -180,7 +182,7 @@ class Community:
                 )
 
     def options(self, nodes: int, seed: int) -> dict[str, Any]:
-        """What the kernel is told."""
+        """Return the keyword arguments of the kernel for this scenario."""
         life = self.promise_life
         if life is None:
             life = DEFAULT_PROMISE_LIFE if self.loss > 0 else np.inf
@@ -203,7 +205,10 @@ class Community:
         return {**self._neighbour_options(nodes), "rules": rules, "settings": settings}
 
     def preferences(self, row: NDArray[np.int64], nodes: int) -> dict[str, Any]:
-        """What the kernel is told of them; `row`: of each job."""
+        """Return the keyword arguments of the kernel that define `willing`.
+
+        `row` is the row of each sorted job in the given jobs.
+        """
         if self.willing is None:
             return {}
         if callable(self.willing):
@@ -217,6 +222,7 @@ class Community:
         return {"row": row, "willing": np.ascontiguousarray(table).view(np.uint8)}
 
     def _neighbour_options(self, nodes: int) -> dict[str, Any]:
+        """Return the number of drawn neighbours (0: all nodes), or the graph."""
         given = self.neighbours
         if isinstance(given, str):
             return {"drawn": 0}
@@ -229,13 +235,13 @@ class Community:
         return {"drawn": integer("neighbours", given, least=1, most=2**31)}
 
 
-#: What the kernel is told of by other words.
+#: Fields that the kernel receives in another form.
 _TRANSLATED = ("neighbours", "job_time", "latency_law", "willing")
 
 
 @lru_cache(maxsize=64)
 def _compile_preference(function: Any) -> Any:
-    """Return a function with an address that the kernel may call."""
+    """Return the function compiled for the kernel, with attribute ``address``."""
     if hasattr(function, "address"):
         return function
     with extra():
@@ -255,6 +261,7 @@ def _compile_preference(function: Any) -> Any:
 
 
 def _graph_arrays(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, Any]:
+    """Return the neighbours of each node in compressed rows: `first` and `to`."""
     near: list[list[int]] = [[] for _ in range(nodes)]
     for node, others in given.items():
         row = near[_node_index("a node", node, nodes)]
@@ -267,12 +274,12 @@ def _graph_arrays(given: Mapping[Any, Iterable[Any]], nodes: int) -> dict[str, A
     return {"first": first, "to": to}
 
 
-def _node_index(what: str, value: Any, nodes: int) -> int:
+def _node_index(role: str, value: Any, nodes: int) -> int:
     try:
         return integer("neighbours", value, least=0, most=nodes - 1)
     except (TypeError, ValueError):
         raise ValueError(
-            f"neighbours: {what} is {value!r}, but the grid has nodes 0 to {nodes - 1}"
+            f"neighbours: {role} is {value!r}, but the grid has nodes 0 to {nodes - 1}"
         ) from None
 
 
@@ -286,7 +293,7 @@ SCENARIOS: dict[str, Independent | Centralized | Community] = {
 
 
 def resolve_scenario(given: Any) -> tuple[str, Independent | Centralized | Community]:
-    """Return the name and the scenario that an argument stands for."""
+    """Return the name and the scenario for a scenario or the name of one."""
     if isinstance(given, Independent | Centralized | Community):
         return type(given).__name__.lower(), given
     name = one_of("scenario", given, SCENARIOS)

@@ -1,4 +1,4 @@
-"""Simulating a community of schedulers."""
+"""The function `simulate_community`: a discrete-event simulation of a community."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slotkern.communities.workload import validate_jobs, validate_nodes
 
 __all__ = ["simulate_community"]
 
-#: Local policies: who may overtake, and whether the shortest estimate comes first.
+#: Local policies: the kind of backfilling, and True for shortest estimate first.
 LOCAL_POLICIES = {
     "fcfs": ("none", False),
     "easy": ("easy", False),
@@ -42,26 +42,26 @@ def simulate_community(
     changes: Iterable[tuple[float, int, str]] = (),
     seed: int = 0,
 ) -> CommunityRun:
-    """Simulate a community of schedulers, event by event.
+    """Simulate a community of schedulers by discrete events.
 
     Parameters
     ----------
     jobs : structured array or mapping of columns
-        ``submit``, ``run`` (seconds at speed 1), ``processors``, ``home`` (the node it
-        is submitted to, from 0) and, if wanted, ``estimate`` (by default exact; at
-        least the run time) and ``label`` (a number, or a word; -1 or "": any node).
+        ``submit``, ``run`` (seconds at speed 1), ``processors``, ``home`` (the node to
+        which it is submitted, from 0) and optionally ``estimate`` (at least the run
+        time, which is the default) and ``label`` (a number or a word; -1 or "": any).
     grid : structured array or mapping of columns
-        ``processors`` and, if wanted, ``speed`` (1) and ``label`` (0) of each node.
+        ``processors`` of each node, and optionally ``speed`` (1) and ``label`` (0).
     scenario : {"ind", "cen", "dec-g", "dec-p"} or a scenario
         `Independent`, `Centralized` or `Community`; the names are the paper's.
     policy : {"fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"}
-        How every node serves its queue, as in `slotkern.replay`: everything of one time
-        is one event. The paper's is first come first served.
+        The policy by which each node serves its queue, as in `slotkern.replay`; all
+        that happens at one time is one event. The paper uses first come first served.
     changes : iterable of (time, node, "leave" or "join")
-        A node that leaves lets its running jobs end; its waiting jobs are offered to
-        others. A node whose first change is to join is not there before.
+        The running jobs of a node that leaves run to their end; its waiting jobs are
+        offered to other nodes. A node whose first change is "join" is absent before.
     seed : int
-        Of the protocol: lots, phases, neighbours, latencies, losses.
+        Seed of the random numbers: tie-breaks, phases, neighbours, latencies, losses.
 
     Returns
     -------
@@ -71,19 +71,20 @@ def simulate_community(
     Raises
     ------
     ValueError, TypeError
-        Naming the argument, and the row and value where it is one.
+        For an invalid argument; the message names it, and the row and value if any.
     MemoryError
-        When there is not enough memory.
+        If there is not enough memory.
 
     Notes
     -----
-    A job that no node would run is
-    no error: its ``fate`` says why it has failed. What the protocol guarantees, and
-    the order of events at one time: docs/communities.md. The same arguments give the
-    same result on every machine, but for the last bit of exponential latencies.
+    A job that no node can run is not an error: its ``fate`` is the reason of the
+    failure. docs/communities.md describes the guarantees of the protocol and the order
+    of events at one time. Equal arguments give equal results on every machine, up to
+    the last bit of exponential latencies.
 
-    O(log) an event: jobs * (nodes asked) messages. Memory O(jobs + nodes + messages on
-    their way), and 8 to 12 bytes * jobs * nodes under another policy than "fcfs".
+    O(log n) for each event, with about jobs * (nodes asked) messages. Memory O(jobs +
+    nodes + messages in flight), plus 8 to 12 bytes * jobs * nodes under policies other
+    than "fcfs".
 
     References
     ----------
@@ -98,14 +99,14 @@ def simulate_community(
     >>> len(alone.completed) < len(together.completed) <= 500
     True
     """
-    nodes, words = validate_nodes(grid)
+    nodes, codes = validate_nodes(grid)
     (submit, run, estimate, processors, home, label), row = validate_jobs(
-        jobs, nodes, words
+        jobs, nodes, codes
     )
     name, chosen = resolve_scenario(scenario)
     backfill, shortest_first = LOCAL_POLICIES[one_of("policy", policy, LOCAL_POLICIES)]
     seed = integer("seed", seed, least=0, most=2**64 - 1)
-    present, times, places, joins = _parse_changes(changes, len(nodes))
+    present, times, changed, joins = _parse_changes(changes, len(nodes))
     options = chosen.options(len(nodes), seed)
     if isinstance(chosen, Community):
         rows = np.arange(len(submit)) if isinstance(row, slice) else row
@@ -122,7 +123,7 @@ def simulate_community(
         np.ascontiguousarray(nodes["label"]),
         present,
         times,
-        places,
+        changed,
         joins,
         backfill=backfill,
         shortest_first=shortest_first,
@@ -164,27 +165,31 @@ def _parse_changes(
 ) -> tuple[
     NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32], NDArray[np.uint8]
 ]:
+    """Return which nodes are present at first, and the changes sorted by time.
+
+    The changes are columns: times, nodes, and 1 for "join", 0 for "leave".
+    """
     rows = []
     for row, change in enumerate(given):
         try:
-            time, node, word = change
+            time, node, action = change
         except (TypeError, ValueError):
             raise ValueError(
                 f"changes: row {row} is {change!r}, not (time, node, 'leave' or 'join')"
             ) from None
         at = f"changes: row {row}"
         time = number(f"{at}: time", time)
-        where = integer(f"{at}: node", node, least=0, most=nodes - 1)
-        joins = one_of(f"{at}: change", word, ("leave", "join")) == "join"
-        rows.append((time, where, joins))
+        index = integer(f"{at}: node", node, least=0, most=nodes - 1)
+        joins = one_of(f"{at}: change", action, ("leave", "join")) == "join"
+        rows.append((time, index, joins))
     rows.sort(key=lambda change: change[0])
     present = np.ones(nodes, np.uint8)
     for _, node, joins in reversed(rows):
         present[node] = not joins
-    times, places, words = zip(*rows, strict=True) if rows else ((), (), ())
+    times, changed, joining = zip(*rows, strict=True) if rows else ((), (), ())
     return (
         present,
         np.array(times, np.float64),
-        np.array(places, np.int32),
-        np.array(words, np.uint8),
+        np.array(changed, np.int32),
+        np.array(joining, np.uint8),
     )

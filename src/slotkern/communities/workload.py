@@ -1,4 +1,4 @@
-"""The jobs and the nodes of a community: given, generated, or taken from a trace."""
+"""Workloads of communities: jobs and nodes, given, generated or from a trace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "validate_nodes",
 ]
 
-#: A job. Times are in seconds at speed 1; `label` is what its node must have, -1: any.
+#: A job. Times are seconds at speed 1; `label` is the required label, or -1 for any.
 COMMUNITY_JOB = np.dtype(
     [
         ("submit", "f8"),
@@ -37,7 +37,7 @@ COMMUNITY_JOB = np.dtype(
     ],
     align=True,
 )
-#: A node: its processors, their speed, and its label (an operating system, say).
+#: A node: its processors, their speed, and a label, such as an operating system.
 COMMUNITY_NODE = np.dtype(
     [("processors", "i4"), ("speed", "f8"), ("label", "i4")], align=True
 )
@@ -46,7 +46,7 @@ LINUX, WINDOWS = 0, 1
 DAY = 86400.0
 MAX_PROCESSORS = 2**24
 
-#: Processors of 26 clusters like those of Grid5000 in 2010.
+#: Processors of 26 clusters similar to those of Grid5000 in 2010.
 CLUSTERS = (
     *(102, 186, 40, 68, 144, 24, 52, 40, 92, 16, 112, 158, 240, 184),
     *(340, 60, 128, 50, 80, 66, 98, 112, 100, 90, 160, 114),
@@ -68,14 +68,18 @@ class CommunityWorkload(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkloadModel:
-    """The numbers of a generated workload; see `generate_community`."""
+    """The parameters of a generated workload, explained in `generate_community`.
+
+    `length` multiplies run times; `span`, `gap` and `longest` are in seconds;
+    `singles`, `serial` and `windows` are shares.
+    """
 
     jobs: int = 10_201
-    span: float = 789_000.0  # of that many jobs on 26 nodes
-    scale: float = 0.6  # of the clusters' processors
+    span: float = 789_000.0  # for `jobs` jobs on 26 nodes
+    scale: float = 0.6  # factor of the clusters' processors
     windows: float = 0.2
     singles: float = 0.55
-    tail: float = 1.1  # of batch sizes
+    tail: float = 1.1  # Pareto exponent of batch sizes
     largest_batch: int = 600
     gap: float = 10.0
     serial: float = 0.62
@@ -84,7 +88,7 @@ class WorkloadModel:
     longest: float = 9 * DAY
 
 
-#: By name; "casa" comes near the sizes that the paper on CASA prints.
+#: Models by name; "casa" approximates the sizes printed in the paper on CASA.
 PRESETS = {
     "casa": WorkloadModel(),
     "light": WorkloadModel(length=0.6),
@@ -100,19 +104,20 @@ def generate_community(
     nodes: int = 26,
     seed: int = 0,
 ) -> CommunityWorkload:
-    """Return a random workload of a community of clusters.
+    """Generate a random workload of a community of clusters.
 
     Parameters
     ----------
     preset : {"casa", "light", "heavy"}
         "casa": 10,201 jobs in 789,000 s on 26 clusters, like the sample of the Grid5000
-        trace in the paper; "light" and "heavy": jobs of half the length, and of 5/3.
+        trace in the paper; "light", "heavy": jobs of 1/2 and 5/3 of that length.
     jobs : int, optional
-        How many; the span of time grows with them, so that the load stays.
+        The number of jobs; the span of time grows in proportion, so the load stays.
     nodes : int
-        How many; the sizes of the 26 clusters recur, and the span shrinks.
+        The number of nodes; the sizes of the 26 clusters repeat, and the span shrinks
+        in proportion.
     seed : int
-        The same seed, the same workload.
+        The seed of the random numbers; equal seeds give equal workloads.
 
     Returns
     -------
@@ -121,21 +126,21 @@ def generate_community(
     Raises
     ------
     ValueError, TypeError
-        Naming the argument.
+        For an invalid argument; the message names it.
 
     Notes
     -----
-    55% of the jobs' batches are single jobs, the others have 2 to 600 jobs (Pareto,
-    exponent 1.1) of one number of processors and one length, +-30%, with exponential
-    gaps around a mean that is exponential(10 s) itself. 62% need one processor, the
+    55% of the batches are single jobs; the others have 2 to 600 jobs (Pareto, exponent
+    1.1) with equal numbers of processors and equal lengths, +-30%, and exponential gaps
+    whose mean is itself exponential (10 s). 62% of the batches need one processor; the
     others a lognormal number (median 6, sigma 1.15, 60% of them a power of 2, at most
     340). Lengths: 20% lognormal around 25 s, 42% around 500 s, 38% around 4,200 s
     (sigma 1.1, 1.3, 1.5), times 1.2 * processors**-0.15, at most 9 days. 20% of the
-    nodes, rounded to a whole number of one or more, have label 1 (Windows), the others
-    0 (Linux): 5 and 21 of 26. Which ones they are is drawn; each job asks for label 1
-    with a probability of 20%. Estimates are exact; every node is handed equally many
-    jobs. The numbers were chosen so that the published
-    sizes come out; how the scenarios compare was not.
+    nodes, rounded to a whole number of at least one, have label 1 (Windows), the others
+    0 (Linux): 5 and 21 of 26. These nodes are drawn at random; each job requires label
+    1 with a probability of 20%. Estimates are exact; the numbers of jobs per home node
+    differ by at most one. The parameters were fitted to the published sizes of the
+    workload, not to the published comparison of the scenarios.
 
     Examples
     --------
@@ -181,6 +186,7 @@ def generate_community(
 def _generate_nodes(
     model: WorkloadModel, size: int, rng: np.random.Generator
 ) -> NDArray[np.void]:
+    """Return nodes with the sizes of the model's clusters and random labels."""
     grid = np.zeros(size, COMMUNITY_NODE)
     whole = np.resize(np.array(CLUSTERS), size)
     grid["processors"] = np.maximum(1, np.rint(whole * model.scale))
@@ -192,7 +198,7 @@ def _generate_nodes(
 def _draw_labels(
     size: int, share: float, rng: np.random.Generator, least: int = 0
 ) -> NDArray[np.bool_]:
-    """Return which nodes have label 1: exactly the nearest number to the share."""
+    """Draw the nodes with label 1: `share` of all, rounded, but at least `least`."""
     count = max(least, int(np.floor(share * size + 0.5)))
     return rng.permutation(size) < count
 
@@ -200,7 +206,7 @@ def _draw_labels(
 def _draw_batch_sizes(
     model: WorkloadModel, count: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Batches of so many jobs in all."""
+    """Draw sizes of batches with `count` jobs in total."""
     tail = np.floor(2 * (1 - rng.random(count)) ** (-1 / model.tail))
     single = rng.random(count) < model.singles
     sizes = np.where(single, 1, np.minimum(tail, model.largest_batch)).astype(np.int64)
@@ -214,6 +220,7 @@ def _draw_batch_sizes(
 def _draw_widths(
     model: WorkloadModel, count: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
+    """Draw the numbers of processors of `count` batches."""
     wide = np.exp(np.log(6.0) + 1.15 * rng.standard_normal(count))
     wide = np.maximum(2, np.rint(wide))
     power = np.maximum(2, 2 ** np.rint(np.log2(wide)))
@@ -225,6 +232,7 @@ def _draw_widths(
 def _draw_lengths(
     model: WorkloadModel, width: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
+    """Draw the run times in seconds of batches with these numbers of processors."""
     kind = np.searchsorted([0.2, 0.62], rng.random(len(width)), side="right")
     median = np.array([25.0, 500.0, 4200.0])[kind]
     sigma = np.array([1.1, 1.3, 1.5])[kind]
@@ -246,7 +254,7 @@ def community_from_trace(
     estimates: str | float = "exact",
     seed: int = 0,
 ) -> CommunityWorkload:
-    """Return the jobs of a trace, and the nodes that they were submitted to.
+    """Return a workload from a trace: its jobs, and the nodes of their submission.
 
     Parameters
     ----------
@@ -254,21 +262,21 @@ def community_from_trace(
         From `read_trace`; jobs without a run time above 0, a submission or processors
         are left out.
     homes : {"partition", "origin_site", "user"} or int
-        A node for each value of this field of the trace, as large as the most
-        processors that its jobs use at once; or so many equal nodes, which together
-        have the trace's processors and are handed jobs in turn.
-    sample : int
-        Every so many jobs are taken (the paper: one per cent, 100), from `offset` on.
+        A node for each value of this field of the trace, with the maximum number of
+        processors that its jobs use at once; or a number of equal nodes, which share
+        the trace's processors and receive the jobs in turn.
+    sample, offset : int
+        Every `sample`-th job is used (100 in the paper), from job `offset` on.
     squeeze : float
-        Times between submissions are multiplied by it (the paper: 0.01).
+        Factor of the times between submissions (0.01 in the paper).
     windows : float
-        The share of nodes that get label 1, rounded to a whole number of nodes, which
-        are drawn; and the probability with which a job asks for label 1. Others: 0.
+        The share of nodes with label 1, rounded to a whole number of nodes, which are
+        drawn; and the probability that a job requires label 1. All others have 0.
     estimates : {"exact", "user"} or float
-        The run time; the requested time where it is known and at least the run time; or
-        the run time times a factor.
+        "exact": the run time; "user": the requested time, or the run time if that is
+        longer; or the run time times a factor.
     seed : int
-        Of the labels.
+        Seed of the random labels.
 
     Returns
     -------
@@ -277,13 +285,13 @@ def community_from_trace(
     Raises
     ------
     ValueError, TypeError
-        Naming the argument; for a trace without jobs, or without the field.
+        For an invalid argument, a trace without jobs, or without the field.
 
     Notes
     -----
-    Every job is submitted at its recorded time. A community has no job dependencies:
-    preceding jobs and think times (fields 17 and 18) do not delay a submission, as they
-    do in `replay`, and a warning counts the jobs that name a preceding job.
+    Every job is submitted at its recorded time. Unlike in `replay`, preceding jobs and
+    think times (fields 17 and 18) do not delay a submission; a warning counts the jobs
+    that name a preceding job.
 
     Examples
     --------
@@ -331,7 +339,7 @@ def community_from_trace(
 
 
 def _warn_of_predecessors(trace: Trace, rows: NDArray[Any]) -> None:
-    """Warn of jobs that name a preceding job, which a community does not wait for."""
+    """Log a warning if jobs name a preceding job, because that is ignored."""
     if "preceding" not in (rows.dtype.names or ()):
         return
     if chained := int((rows["preceding"] > 0).sum()):
@@ -347,6 +355,7 @@ def _warn_of_predecessors(trace: Trace, rows: NDArray[Any]) -> None:
 def _home_nodes(
     trace: Trace, rows: NDArray[Any], homes: str | int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the home node of each job, and the processors of each node."""
     if isinstance(homes, str):
         name = one_of("homes", homes, ("partition", "origin_site", "user"))
         if name not in (rows.dtype.names or ()):
@@ -371,6 +380,7 @@ def _home_nodes(
 
 
 def _estimates(rows: NDArray[Any], given: str | float) -> NDArray[np.float64]:
+    """Return the estimate of each job in seconds."""
     run = rows["run_time"].astype(np.float64)
     if isinstance(given, str):
         kind = one_of("estimates", given, ("exact", "user"))
@@ -379,9 +389,9 @@ def _estimates(rows: NDArray[Any], given: str | float) -> NDArray[np.float64]:
 
 
 def validate_nodes(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
-    """Return checked nodes, and the number of each label.
+    """Validate nodes; return them and a dictionary from labels to codes.
 
-    Labels may be words; they are numbered in the order in which they appear.
+    Labels may be text; their codes are assigned in order of first occurrence.
     """
     columns = _as_columns("grid", given)
     processors = _read_column("grid", columns, "processors", None)
@@ -394,23 +404,23 @@ def validate_nodes(given: Any) -> tuple[NDArray[np.void], dict[Any, int]]:
     _check_numbers("grid", "speed", speed, above=0)
     grid["speed"] = speed
     label = _read_column("grid", columns, "label", 0, len(grid))
-    words: dict[Any, int] = {}
+    codes: dict[Any, int] = {}
     if label.dtype.kind in "US":
         for word in label.tolist():
-            words.setdefault(word, len(words))
-        grid["label"] = [words[word] for word in label.tolist()]
+            codes.setdefault(word, len(codes))
+        grid["label"] = [codes[word] for word in label.tolist()]
     else:
         _check_integers("grid", "label", label, 0, 2**31 - 1)
         grid["label"] = label
-    return grid, words
+    return grid, codes
 
 
 def validate_jobs(
-    given: Any, nodes: NDArray[np.void], words: Mapping[Any, int]
+    given: Any, nodes: NDArray[np.void], codes: Mapping[Any, int]
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64] | slice]:
-    """Return checked columns of the jobs, sorted by submission, and the row of each.
+    """Validate jobs; return their columns sorted by submission, and the row of each.
 
-    The columns are those of `COMMUNITY_JOB`, contiguous.
+    The columns are those of `COMMUNITY_JOB`, contiguous; `codes` are the label codes.
     """
     columns = _as_columns("jobs", given)
     submit = _read_column("jobs", columns, "submit", None)
@@ -434,10 +444,10 @@ def validate_jobs(
     _check_integers("jobs", "home", home, 0, len(nodes) - 1)
     label = _read_column("jobs", columns, "label", ANY_LABEL, count)
     if label.dtype.kind in "US":
-        known = {**words, "": ANY_LABEL}
-        # A label that no node has: the job fails everywhere, as the scenario says.
-        none = len(words)
-        label = np.array([known.get(word, none) for word in label.tolist()], np.int32)
+        known = {**codes, "": ANY_LABEL}
+        # A label that no node has gets a code of its own: the job fails everywhere.
+        unused = len(codes)
+        label = np.array([known.get(word, unused) for word in label.tolist()], np.int32)
     else:
         _check_integers("jobs", "label", label, ANY_LABEL, 2**31 - 1)
     total = float(np.abs(submit).max(initial=0))
@@ -455,6 +465,7 @@ def validate_jobs(
 
 
 def _as_columns(name: str, given: Any) -> Mapping[str, Any]:
+    """Return a structured array or a mapping as a mapping of columns."""
     if isinstance(given, Mapping):
         return given
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
@@ -466,6 +477,7 @@ def _as_columns(name: str, given: Any) -> Mapping[str, Any]:
 def _read_column(
     name: str, columns: Mapping[str, Any], field: str, other: Any, size: int = -1
 ) -> NDArray[Any]:
+    """Return a one-dimensional column of `size` values, or `other` if it is missing."""
     if field not in columns and other is None:
         raise ValueError(f"{name} has no column {field!r}")
     column = np.asarray(columns.get(field, other))
@@ -484,11 +496,12 @@ def _check_numbers(
     least: float = -np.inf,
     above: float = -np.inf,
 ) -> None:
+    """Raise an error for a column that is not numeric, not finite or out of range."""
     if column.dtype.kind not in "iuf":
         raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
     if not len(column):
         return
-    low, high = column.min(), column.max()  # NaN where there is one
+    low, high = column.min(), column.max()  # NaN if any value is NaN
     if not (low >= least and low > above and high < np.inf):
         good = np.isfinite(column) & (column >= least) & (column > above)
         row = int(good.argmin())
@@ -498,6 +511,7 @@ def _check_numbers(
 def _check_integers(
     name: str, field: str, column: NDArray[Any], least: int, most: int
 ) -> None:
+    """Raise an error for a column that is not integer or not within [least, most]."""
     if column.dtype.kind not in "iu":
         raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
     if len(column) and not least <= column.min() <= column.max() <= most:

@@ -1,1 +1,1 @@
-"""Schedules as pages: one file each, which shows itself in any browser."""
+"""Schedules as self-contained HTML pages, one file each."""

@@ -1,4 +1,4 @@
-"""What of which thing a page shows: its background, and the windows or jobs on it."""
+"""Conversion of slotkern's objects into the background and the items of a page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from slotkern.viewer.scene import (
 
 __all__ = ["collect_items", "collect_own_items", "make_background"]
 
-#: What is told of windows beside their times.
+#: The measures of windows that are shown, and their kinds.
 _MEASURES: dict[str, Literal["span", "number"]] = {
     "runtime": "span",
     "cost": "number",
@@ -44,12 +44,12 @@ _TIMES = ("start", "finish")
 
 
 def make_background(thing: Any, tasks: NDArray[Any] | None = None) -> Background:
-    """Return what a thing says of free and busy time.
+    """Return the background of an object: its nodes, free and busy time.
 
     Raises
     ------
     TypeError
-        If it says nothing of that.
+        If the object has no free slots.
     """
     match thing:
         case Replay():
@@ -95,7 +95,10 @@ def _make_background(
     nodes: Any = (),
     **more: Any,
 ) -> Background:
-    """The background of free slots; where tasks are given, the rest is not known."""
+    """Return the background of free slots and tasks.
+
+    With tasks, the state of all other time is unknown.
+    """
     free = require_span_fields("slots", getattr(slots, "slots", slots))
     busy = (
         empty_spans()
@@ -106,7 +109,7 @@ def _make_background(
         _first_attribute(name, thing, slots) for name in ("clock", "machine")
     )
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
-    if machine is not None and rest == "busy":  # also those that are never free
+    if machine is not None and rest == "busy":  # include nodes without free time
         known.append(np.arange(len(machine)))
     ids = np.unique(np.concatenate(known)).astype(np.int64)
     speed = np.full(len(ids), np.nan, np.float32)
@@ -133,7 +136,7 @@ def _first_attribute(name: str, *things: Any) -> Any:
 
 
 def _replay_background(done: Replay) -> Background:
-    """All processors, those of several sites one after another."""
+    """Return all processors, those of several sites numbered consecutively."""
     cluster = done.cluster
     first = np.cumsum(cluster.processors) - cluster.processors
     blocked = []
@@ -141,7 +144,7 @@ def _replay_background(done: Replay) -> Background:
         site = np.flatnonzero(cluster.site == span["site"])[:1]
         if span["site"] == -1:
             site = np.zeros(1, np.int64)
-        # Which of a site's processors are blocked is not said: all, where all are.
+        # The blocked processors are known only if all processors of a site are.
         for at in site[span["processors"] >= cluster.processors[site]]:
             rows = np.zeros(cluster.processors[at], empty_spans().dtype)
             rows["node"] = first[at] + np.arange(len(rows))
@@ -161,12 +164,12 @@ def _replay_background(done: Replay) -> Background:
 
 
 def collect_items(thing: Any) -> Items:
-    """Return the windows or jobs of a thing, or those that a pool's owners have.
+    """Return the windows or jobs of an object, or the bookings of a pool's owners.
 
     Raises
     ------
     TypeError
-        If there is something else among windows.
+        If one of the windows is not a window.
     """
     match thing:
         case None:
@@ -187,7 +190,7 @@ def collect_items(thing: Any) -> Items:
 
 
 def collect_own_items(thing: Any) -> Items:
-    """The windows that a thing itself has, which may be none."""
+    """Return the windows that an object itself contains, possibly none."""
     has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window)
     if isinstance(thing, FreeSlots):
         return _busy_items(thing)
@@ -195,7 +198,7 @@ def collect_own_items(thing: Any) -> Items:
 
 
 def _busy_items(free: FreeSlots) -> Items:
-    """The busy spans whose reason or owner is known, a colour for each reason."""
+    """Return the busy spans with a known reason or owner, grouped by reason."""
     spans, reasons, owners = why_busy(free)
     if not len(spans):
         return Items.empty()
@@ -214,7 +217,7 @@ def _busy_items(free: FreeSlots) -> Items:
 
 
 def _window_items(named: dict[str, Any]) -> Items:
-    """Windows of any kind, one by one."""
+    """Return windows of any kind, given by name."""
     windows = list(named.values())
     for window in windows:
         if not hasattr(window, "start"):
@@ -240,28 +243,28 @@ def _window_items(named: dict[str, Any]) -> Items:
 
 
 def _measure_fields(columns: dict[str, NDArray[np.float64]]) -> list[Field]:
-    """What is known of windows; their value only where no other figure is it."""
+    """Return the measures of windows; `value` only if it differs from the others."""
     value = columns["value"]
     others = [each for name, each in columns.items() if name != "value"]
-    said = bool(np.any([value == each for each in others], axis=0).all())
+    is_redundant = bool(np.any([value == each for each in others], axis=0).all())
     return [
         Field(name, kind, columns[name])
         for name, kind in _MEASURES.items()
-        if not np.isnan(columns[name]).all() and not (name == "value" and said)
+        if not np.isnan(columns[name]).all() and not (name == "value" and is_redundant)
     ]
 
 
 def _table_items(windows: WindowTable) -> Items:
-    """A table of windows, its columns as they are; those that are None are left out."""
+    """Return the windows of a table, without the rows that have no window."""
     there = np.flatnonzero(np.isfinite(windows.start))
     first = np.asarray(windows.first)
     item = np.cumsum(np.isfinite(windows.start)) - 1
     parts = to_parts(windows.parts.ravel(), np.repeat(item, np.diff(first)))
     names: Any = there + 1
     if windows.names is not None:
-        called = [windows.names[row] for row in there.tolist()]
-        if any(called):
-            names = list(unique_names([(name, None) for name in called]))
+        given = [windows.names[row] for row in there.tolist()]
+        if any(given):
+            names = list(unique_names([(name, None) for name in given]))
     terms = windows.terms or (None, None)
     figures = (*_TIMES, *_MEASURES)
     fields = _measure_fields(
@@ -281,7 +284,10 @@ def _table_items(windows: WindowTable) -> Items:
 
 
 def _pool_items(pool: SlotPool) -> Items:
-    """What is booked for owners, a colour each; a reservation has its owner's name."""
+    """Return the bookings of a pool, grouped by owner.
+
+    A reservation without a name has the name of its owner.
+    """
     pairs = pool._owned()
     named = unique_names([(window.name or owner, window) for window, owner in pairs])
     items = _window_items(named)
@@ -291,7 +297,7 @@ def _pool_items(pool: SlotPool) -> Items:
 
 
 def _schedule_items(schedule: Schedule) -> Items:
-    """All alternatives of a batch, a colour a job; those not chosen are outlines."""
+    """Return all alternatives of a batch, grouped by job; mark the chosen."""
     items = _table_items(schedule.alternatives)
     jobs = list(schedule.batch.names)
     owner = np.asarray(schedule.owner)
@@ -308,7 +314,7 @@ def _schedule_items(schedule: Schedule) -> Items:
 
 
 def _cycles_items(flow: Cycles) -> Items:
-    """The windows of all cycles, a colour a cycle, and when each was scheduled."""
+    """Return the windows of all cycles, grouped by cycle; mark each cycle."""
     tables = [_table_items(schedule.windows) for schedule in flow.schedules]
     sizes = [len(table) for table in tables]
     if not sum(sizes):
@@ -345,12 +351,12 @@ def _cycles_items(flow: Cycles) -> Items:
 
 
 def _replay_items(done: Replay) -> Items:
-    """The jobs of a replay, a colour a user.
+    """Return the jobs of a replay, grouped by user.
 
     Raises
     ------
     ValueError
-        If they were not placed.
+        If the jobs have no processors.
     """
     if not done.has_nodes:
         raise ValueError("this replay did not place jobs: nodes=False")

@@ -1,4 +1,7 @@
-"""A scene as the page's script reads it: a description, and packed columns."""
+"""The data of a page: a JSON description, and columns packed into one text.
+
+`viewer/source/data.ts` is the reader of both.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from slotkern.viewer.scene import Background, Groups, Items
 
 __all__ = ["describe_scene", "pack_columns", "to_script_json"]
 
-#: Milliseconds.
+#: Milliseconds of each unit of a clock.
 _UNITS = {
     "ns": 1e-6,
     "us": 1e-3,
@@ -31,14 +34,14 @@ _UNITS = {
 
 
 def _all_visible(texts: list[str]) -> list[str]:
-    """The same of many, most of which need nothing."""
+    """Return the texts with invisible characters escaped (see `visible`)."""
     return texts if "".join(texts).isprintable() else [visible(each) for each in texts]
 
 
 def describe_scene(
     title: str, background: Background, items: Items, horizon: float | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the description of a page, and its columns by name."""
+    """Return the description of a page (JSON data) and its columns by name."""
     clock: Clock | None = background.clock or items.clock
     machine = background.machine if background.machine is not None else items.machine
     known = [background.nodes, items.parts["node"]]
@@ -102,20 +105,25 @@ def describe_scene(
 def _sort_by_row(
     ids: NDArray[np.int32], rows: NDArray[Any]
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """The row of each span, and the order that puts them by row and start."""
+    """Return the rows of the spans, sorted by (row, start), and that order."""
     row = np.searchsorted(ids, rows["node"])
     order = np.lexsort((rows["start"], row))
     return row[order].astype(np.int32), order
 
 
 def _describe_groups(groups: Groups | None, names: list[str] | None) -> Any:
+    """Return the groups as JSON; up to six named items are a group each."""
     if groups is not None:
         return {"noun": groups.noun, "names": _all_visible([*groups.names])}
     return {"noun": "window", "names": names} if names and len(names) <= 6 else None
 
 
 def _describe_clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
-    """When 0 is, how long 1 is (ms), and what the zone adds (s) from when (ms) on."""
+    """Return a clock as JSON: origin (ms since 1970), unit (ms), zone and offsets.
+
+    Each offset is a pair (time in ms since 1970 from which it holds, seconds that the
+    zone adds to UTC).
+    """
     zone = clock.origin.tzinfo
     edges = [clock.datetime(first), clock.datetime(last)]
     years = [edge.year for edge in edges if edge is not None]
@@ -124,7 +132,7 @@ def _describe_clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
     for year in range(min(years), max(years) + 1):
         at, added = segments(zone, year)
         for second, offset in zip(at.tolist(), added.tolist(), strict=True):
-            if not changes:  # what held before
+            if not changes:  # the offset before the first change
                 changes.append([-8.64e15, offset])
             elif second * 1000 > changes[-1][0] and offset != changes[-1][1]:
                 changes.append([second * 1000, offset])
@@ -139,14 +147,15 @@ def _describe_clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
 
 
 def _type_code(column: NDArray[Any]) -> str:
+    """Return the kind and the size of a column's numbers, such as ``f8``."""
     return f"{column.dtype.kind}{column.dtype.itemsize}"
 
 
 def pack_columns(columns: dict[str, NDArray[Any]]) -> str:
-    """Return columns as one text.
+    """Return columns as one text: shuffled, compressed by zlib, in base64.
 
-    Of each column the first bytes of all its numbers, then the second ones: what is
-    alike stands together, and is packed well and quickly.
+    For each column, the first bytes of all numbers come first, then the second bytes,
+    and so on: similar bytes are then adjacent, which compresses better and faster.
     """
     shuffled = []
     for column in columns.values():
@@ -157,7 +166,7 @@ def pack_columns(columns: dict[str, NDArray[Any]]) -> str:
 
 
 def to_script_json(about: dict[str, Any]) -> str:
-    """A description as text that may stand in a script: ASCII, without <, >, &."""
+    """Return a description as JSON that is safe in a script element: no <, > or &."""
     text = json.dumps(about, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -1,4 +1,4 @@
-"""A schedule as one file: data, script, style, and nothing from elsewhere."""
+"""The function `view`: a schedule as one HTML file with data, script and style."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SUFFIXES = (".html", ".htm")
 
 
 class View:
-    """A schedule to look at; made by `view`.
+    """A schedule as an HTML page; made by `view`.
 
-    A notebook shows it where it ends a cell; `save` writes it to a file. Both hold the
-    same page, which loads nothing from anywhere and sends nothing.
+    A notebook displays it if it is the last value of a cell; `save` writes a file.
+    Both contain the same page, which uses no network.
 
     Attributes
     ----------
     title : str
     height : int
-        In a notebook, in pixels.
+        Height in a notebook, in pixels.
     """
 
     __slots__ = ("_page", "_summary", "height", "title")
@@ -58,7 +58,7 @@ class View:
         return self._page
 
     def save(self, path: AnyPath) -> None:
-        """Write the page to a file, whole or not at all.
+        """Write the page to a file, atomically.
 
         Parameters
         ----------
@@ -70,14 +70,14 @@ class View:
         ValueError
             For another suffix.
         OSError
-            When the file cannot be written; nothing is left behind.
+            If the file cannot be written; no partial file is left.
         """
         target = checked_page_path(path)
         with open_atomic(target) as file:
             file.write(self._page.encode("ascii", "xmlcharrefreplace"))
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which may run its script and nothing else."""
+        """Return an iframe with the page, which may only run its own script."""
         return (
             f'<iframe srcdoc="{escape(self._page)}" sandbox="allow-scripts" '
             f'title="{escape(visible(self.title))}" width="100%" '
@@ -85,12 +85,12 @@ class View:
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """What notebooks ask for."""
+        """Return the page as text and as HTML, for notebooks."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
 def checked_page_path(path: AnyPath) -> Path:
-    """Return the path of a page, refused if its suffix is none of a page's."""
+    """Return the path of a page; raise ValueError for another suffix."""
     target = as_path(path)
     if target.suffix.lower() not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -110,36 +110,36 @@ def view(
     title: str | None = None,
     height: int = 520,
 ) -> View:
-    """Return a page of a schedule: free and busy time, windows, by name and date.
+    """Return an HTML page of a schedule: free and busy time, and windows.
 
-    The page zooms, pans, filters, selects, steps from window to window and lists them
-    as a table, with mouse, fingers or keys; it prints, and it is light or dark as the
-    reader's system is. It is one file of HTML without anything from elsewhere.
+    The page can be zoomed, moved, filtered and printed by mouse, touch or keys; it
+    selects windows, steps through them and lists them as a table. Its colours are light
+    or dark, as those of the reader's system. It is one HTML file and uses no network.
 
     Parameters
     ----------
-    slots : structured array, SlotPool, or what was found
-        The free slots. A pool shows what its owners have; an `Environment` its tasks. A
-        `Replay` shows its jobs on their processors, a `Schedule` all alternatives of
-        a batch and which of them were chosen, `Cycles` the windows of each,
-        `Alternatives` and an `Execution` the slots they were found in; a `Window` or
-        `WindowTable` is shown alone.
+    slots : structured array, SlotPool, or a result
+        The free slots. A pool is shown with the bookings of its owners, an
+        `Environment` with its tasks, a `Replay` with its jobs on their processors, a
+        `Schedule` with all alternatives of a batch and the chosen ones, `Cycles` with
+        the windows of each cycle, `Alternatives` and an `Execution` with the slots that
+        were searched; a `Window` or `WindowTable` is shown alone.
     windows : Window, iterable of Window, mapping of name to Window, or any of these
-        What lies on the slots; by default what `slots` has of its own.
+        The windows to show on the slots; by default those of `slots`.
     tasks : structured array, optional
-        What occupies the nodes: fields node, start, end. Without it, all the time of a
-        node that is not free is busy.
+        Spans in which nodes are occupied: fields node, start, end. By default all time
+        of a node that is not free is busy.
     horizon : float or date, optional
         The right edge, in the slots' time units. By default the latest finite time.
     title : str, optional
-        By default what `slots` and `windows` are.
+        The title; by default a description of `slots` and `windows`.
     height : int, optional
-        In a notebook, in pixels, at least 200.
+        Height in a notebook, in pixels; at least 200.
 
     Returns
     -------
     View
-        ``save(path)`` writes it; a notebook shows it.
+        The page; ``save(path)`` writes it, and a notebook displays it.
 
     Raises
     ------
@@ -147,15 +147,15 @@ def view(
         If the horizon is not a finite time after the first start; for a replay whose
         jobs have no processors.
     TypeError
-        If slots or tasks have no fields node, start and end, or a window is none.
+        If slots or tasks lack the fields node, start and end, or a window is invalid.
 
     Notes
     -----
     O(s log s) for s slots, tasks and parts. The page holds 20,000 nodes, 100,000 slots
-    and 200 windows in less than 3 MB. It is packed, not thinned: every slot is there.
+    and 200 windows in less than 3 MB. It contains every slot, in compressed form.
 
-    Names are shown as they are, but for what cannot be seen or turns the direction of
-    the text around it: that stands as an escape.
+    In names, invisible characters and characters that change the direction of text are
+    shown as escapes.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _default_title(slots: Any, windows: Any) -> str:
-    """What is shown, in the words of its kind."""
+    """Return a title that describes the kind of the objects shown."""
     kinds = {
         "Replay": "a trace, replayed",
         "Schedule": "a batch and its alternatives",
@@ -203,9 +203,9 @@ def _default_title(slots: Any, windows: Any) -> str:
         "Alternatives": "alternatives",
     }
     for thing in (windows, slots):
-        if (said := kinds.get(type(thing).__name__)) is not None:
+        if (kind := kinds.get(type(thing).__name__)) is not None:
             policy = getattr(thing, "policy", None)
-            return f"{said}, {policy}" if isinstance(policy, str) else said
+            return f"{kind}, {policy}" if isinstance(policy, str) else kind
     return "free time and windows"
 
 
@@ -226,7 +226,10 @@ def _page(about: dict[str, Any], columns: str) -> str:
 
 @lru_cache(maxsize=1)
 def _load_assets() -> tuple[str, str, str]:
-    """The script, the style, and the policy: these two, and nothing from anywhere."""
+    """Return the script, the style, and the Content-Security-Policy.
+
+    The policy allows exactly this script and this style, by their hashes.
+    """
     here = Path(__file__).parent
     texts = [
         (here / f"viewer.{kind}").read_text(encoding="ascii").strip()

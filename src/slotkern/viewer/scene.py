@@ -1,4 +1,4 @@
-"""What a page shows: nodes, free and busy time, and windows or jobs, as columns."""
+"""The content of a page as columns: nodes, free and busy time, windows or jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 SPAN = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("price", "f4")])
 
-#: A part of an item: on `count` nodes from `node` on.
+#: A part of an item, on nodes `node` to ``node + count - 1``; `item` is its index.
 PART = np.dtype(
     [
         ("node", "i4"),
@@ -36,25 +36,25 @@ PART = np.dtype(
 
 @dataclass(frozen=True)
 class Background:
-    """What items lie on.
+    """The nodes and their free and busy time, on which items are drawn.
 
     Attributes
     ----------
     free, busy : structured array
         Spans of nodes.
     rest : {"busy", "free", "blank"}
-        What a node is where neither says anything.
+        The state of a node outside of `free` and `busy`.
     nodes : ndarray of int64
-        Which nodes there are, ascending; those of the items come to them.
+        The node ids, ascending; nodes of items are added to them.
     performance : ndarray of float32
-        Of these, NaN where it is not known.
+        The performance of `nodes`; NaN if unknown.
     clock, machine : Clock or None, Machine or None
     last : float or None
-        The right edge, where it is not the latest time.
+        The right edge; None: the latest time.
     seconds : float or None
-        How long a time unit is, where there is no clock but that is known.
+        The length of a time unit if there is no clock; None: unknown.
     noun : str
-        What a node is called: "node" or "processor".
+        The word for a node: "node" or "processor".
     """
 
     free: NDArray[Any]
@@ -71,7 +71,11 @@ class Background:
 
 @dataclass(frozen=True)
 class Groups:
-    """Items of one colour: what a group is, their names, and the group of each."""
+    """Groups of items, with a colour each.
+
+    `noun` is the word for a group, `names` are the names of the groups, and `of` is the
+    group of each item.
+    """
 
     noun: str
     names: Sequence[str]
@@ -80,7 +84,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Field:
-    """A column that is told of items: a time, a span of time, or a number."""
+    """A column of items to display: a time, a duration (span) or a number."""
 
     name: str
     kind: Literal["time", "span", "number"]
@@ -89,24 +93,24 @@ class Field:
 
 @dataclass(frozen=True)
 class Items:
-    """Windows, or jobs.
+    """Windows or jobs to show.
 
     Attributes
     ----------
     noun : str
-        What one is called: "window" or "job".
+        The word for an item: "window" or "job".
     names : sequence of str, or ndarray of int64
         Their names, or their numbers.
     start, finish : ndarray of float64
     parts : structured array
-        In any order; `item` is the row.
+        The parts of all items, in any order; `item` is the index of the item.
     chosen : ndarray of bool
-        False: an alternative that was not taken.
+        False: an alternative that was not chosen.
     groups : Groups or None
-        None: each has a colour of its own.
+        None: each item has its own colour.
     fields : sequence of Field
     marks : sequence of (float, str)
-        Times that are marked across all nodes.
+        Times, with a text, that are marked across all nodes.
     clock, machine : Clock or None, Machine or None
     """
 
@@ -127,19 +131,19 @@ class Items:
 
     @staticmethod
     def empty() -> Items:
-        """No windows."""
+        """Return no items."""
         empty = np.empty(0)
         nothing = np.empty(0, PART)
         return Items("window", (), empty, empty, nothing, np.empty(0, np.bool_))
 
 
 def empty_spans() -> NDArray[Any]:
-    """No spans."""
+    """Return an array without spans."""
     return np.empty(0, SPAN)
 
 
 def to_spans(rows: NDArray[Any]) -> NDArray[Any]:
-    """The columns that are shown of free slots or tasks."""
+    """Return free slots or tasks as spans; a missing price is NaN."""
     found = np.empty(len(rows), SPAN)
     for name in ("node", "start", "end"):
         found[name] = rows[name]
@@ -149,7 +153,7 @@ def to_spans(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def to_parts(rows: NDArray[Any], item: NDArray[Any] | int) -> NDArray[Any]:
-    """The columns that are shown of parts of windows, each on one node."""
+    """Return the parts of windows, each on one node; a missing cost is NaN."""
     found = np.empty(len(rows), PART)
     for name in ("node", "start", "end"):
         found[name] = rows[name]
