@@ -233,7 +233,7 @@ def shown(value: Any) -> str:
         value = value.item()  # the repr of numpy contains the name of the type
     try:
         text = repr(value)
-    except ValueError:  # Python does not print integers of so many digits
+    except ValueError:  # Python does not print integers of more than 4,300 digits
         return f"an integer of {value.bit_length()} bits"
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:77]}..."

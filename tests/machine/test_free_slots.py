@@ -339,7 +339,7 @@ DAY = {"start": "2026-10-25", "end": "2026-10-26", "zone": "Europe/Berlin"}
             {"end": ["2026-10-25T12:00Z"]},
             {},
             ValueError,
-            "busy: the times of end say their zone, those of start none",
+            "busy: the times of end have a zone, those of start have none",
         ),
         (
             {"start": ["24.10.2026 18:00"]},

@@ -1,4 +1,4 @@
-"""File formats for slots, by suffix. A new one is a module and a line here."""
+"""File formats for slots by suffix. A new format is a module and an entry below."""
 
 from . import arrow, csv, json, npz
 from .columns import Format

@@ -1,7 +1,7 @@
-"""numpy's archives, read without trusting what they say of themselves.
+"""Reading and writing of .npz archives; the reader does not trust the file.
 
-What numpy's own reader allocates, evaluates and unpacks is up to the file. Here every
-size is checked before memory is taken for it, and nothing but plain arrays is built.
+In numpy's own reader the file determines how much is allocated, evaluated and unpacked.
+Here each size is checked before memory is allocated, and only plain arrays are created.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .columns import InputError, MemoryLimit
 
-_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the methods that numpy writes
 _MAX_HEADER = 1 << 20
 _PIECE = 1 << 20
 
@@ -29,22 +29,22 @@ def read_archive(
     packed: bool = True,
     only: Container[str] | None = None,
 ) -> list[tuple[str, NDArray[Any]]]:
-    """Return the arrays of an .npz file with their names, in its order.
+    """Read the names and arrays of an .npz file, in the order of the file.
 
     Parameters
     ----------
     file : binary file
     memory : MemoryLimit
-        How many bytes all arrays together may take.
+        The limit for the bytes of all arrays together.
     packed : bool
-        False refuses members that have to be unpacked.
+        False refuses compressed members.
     only : container of str, optional
         The names of the arrays to read; the others are skipped.
 
     Raises
     ------
     InputError
-        For anything that is not such a file, whole and sound.
+        If the file is no valid .npz archive, or exceeds the limit.
     """
     try:
         if not zipfile.is_zipfile(file):
@@ -67,14 +67,14 @@ def read_archive(
             ]
     except InputError:
         raise
-    except Exception as error:  # whatever the unpackers trip over
+    except Exception as error:  # any error of the decompressors
         raise InputError(str(error) or type(error).__name__) from None
 
 
 def write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays to an .npz file, which nothing has to unpack or unpickle."""
+    """Write arrays to an .npz file without compression and without pickles."""
     with warnings.catch_warnings():
-        # Many fields take version 2.0, and names beyond Latin-1 3.0; numpy reads both.
+        # Many fields need format 2.0, other names than Latin-1 3.0; numpy reads both.
         warnings.filterwarnings("ignore", "Stored array in format", UserWarning)
         np.savez(file, allow_pickle=False, **arrays)
 
@@ -104,18 +104,18 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
             if len(piece) < min(_PIECE, left - first):
                 raise InputError(f"{name} ends too early")
             raw[first : first + len(piece)] = np.frombuffer(piece, np.uint8)
-        file.read(1)  # the checksum is compared at the end
+        file.read(1)  # zipfile compares the checksum at the end
     return values.reshape(shape, order="F" if fortran else "C")
 
 
 def _header(name: str, text: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
-    """Return shape, dtype and whether the first index runs fastest."""
+    """Parse a header: return shape, dtype and True for Fortran order."""
     try:
         header = ast.literal_eval(text.strip())
         shape = header["shape"]
         fortran = header["fortran_order"]
         dtype = np.lib.format.descr_to_dtype(header["descr"])
-    except Exception as error:  # whatever the parsers trip over
+    except Exception as error:  # any error of the parsers
         raise InputError(f"{name} has no sound header: {error}") from None
     if not isinstance(shape, tuple) or not all(
         type(length) is int and 0 <= length < 2**63 for length in shape

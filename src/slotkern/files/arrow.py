@@ -1,4 +1,4 @@
-"""Arrow tables, and parquet files made of them."""
+"""Conversion of slots to Arrow tables and back, and parquet files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def pyarrow(module: str = "") -> Any:
 
 
 def arrow_file(data: bytes) -> Any:
-    """Return what Arrow reads like a file: a copy of the data that is its own.
+    """Copy data to a file-like object of Arrow.
 
-    Arrow's threads may let go of it last, while a process ends: nobody may touch what
-    is Python's then.
+    Threads of Arrow may release the buffer when the process ends, so it must not be
+    memory of Python.
     """
     pa = pyarrow()
     copy = pa.BufferOutputStream()
@@ -43,7 +43,7 @@ def arrow_file(data: bytes) -> Any:
 
 
 def arrow_columns(table: Any, memory: MemoryLimit) -> Columns:
-    """Return the columns of a pyarrow.Table."""
+    """Convert a pyarrow.Table to columns."""
     names = column_names(table.column_names)
     return {
         name: _arrow_column(name, field, column, memory)
@@ -63,14 +63,16 @@ def _arrow_column(
         _take_words(name, column, MemoryLimit(memory.limit, 0))
         column = column.cast(column.type.value_type)
     values = of_text(name, to_numpy(column), memory)
-    noted = (field.metadata or {}).get(b"numpy")
-    if noted is None or values.dtype.kind not in "US":
+    stored = (field.metadata or {}).get(b"numpy")
+    if stored is None or values.dtype.kind not in "US":
         return values
     try:
-        dtype = np.dtype(noted.decode())
+        dtype = np.dtype(stored.decode())
     except (TypeError, ValueError):
-        raise InputError(f"column {name!r} notes the wrong dtype {noted!r}") from None
-    if dtype.kind == values.dtype.kind:  # never narrower than the text
+        raise InputError(
+            f"column {name!r} has metadata with an invalid dtype {stored!r}"
+        ) from None
+    if dtype.kind == values.dtype.kind:  # the text may be wider
         dtype = np.promote_types(dtype, values.dtype)
         if dtype.itemsize > values.dtype.itemsize:
             take_text(name, dtype.itemsize, len(values), memory, None)
@@ -78,7 +80,7 @@ def _arrow_column(
 
 
 def _take_words(name: str, column: Any, memory: MemoryLimit) -> None:
-    """Take the memory of text that Arrow holds as words of a dictionary."""
+    """Reserve the memory of a dictionary-encoded column of text."""
     pa, pc = pyarrow(), pyarrow("compute")
     if len(column) and _is_text(column.type):
         words = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
@@ -87,7 +89,7 @@ def _take_words(name: str, column: Any, memory: MemoryLimit) -> None:
 
 
 def arrow_array(name: str, column: NDArray[Any]) -> Any:
-    """Return a column as an Arrow array."""
+    """Convert a column to an Arrow array."""
     pa = pyarrow()
     try:
         return pa.array(column)
@@ -96,15 +98,15 @@ def arrow_array(name: str, column: NDArray[Any]) -> Any:
 
 
 def to_table(slots: NDArray[Any] | Columns) -> Any:
-    """Return a structured array, or columns, as a pyarrow.Table."""
+    """Convert a structured array, or columns, to a pyarrow.Table."""
     pa = pyarrow()
     arrays, fields = [], []
     for name, column in plain_columns(slots, "arrow").items():
         array = arrow_array(name, column)
-        # Arrow's text has no width: note it.
-        noted = {"numpy": column.dtype.str} if column.dtype.kind in "USO" else None
+        # Text of Arrow has no width: store it as metadata.
+        stored = {"numpy": column.dtype.str} if column.dtype.kind in "USO" else None
         arrays.append(array)
-        fields.append(pa.field(name, array.type, metadata=noted))
+        fields.append(pa.field(name, array.type, metadata=stored))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -120,19 +122,19 @@ def _decode(data: bytes, memory: MemoryLimit) -> Columns:
         table = file.read()
     except InputError:
         raise
-    except Exception as error:  # whatever the parser trips over
+    except Exception as error:  # any error of the parser
         raise InputError(f"not a sound parquet file: {error}") from None
     return arrow_columns(table, memory)
 
 
 def _check_sizes(file: Any, memory: MemoryLimit) -> list[str]:
-    """Return the columns of text, once it is sure that all columns can be held."""
+    """Check that all columns fit in memory; return the names of text columns."""
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     memory.reserve("the columns", sum(group.total_byte_size for group in groups))
     words = []
     for field in file.schema_arrow:
         _check_type(field)
-        # Text is read as words from a dictionary: a repeated one takes no memory.
+        # Text is read dictionary-encoded: repeated words need no memory.
         if _is_text(field.type):
             words.append(field.name)
         width = 4 if _is_text(field.type) else field.type.bit_width // 8 + 1
@@ -163,7 +165,7 @@ def _encode(slots: NDArray[Any]) -> bytes:
 
 
 def to_numpy(column: Any) -> NDArray[Any]:
-    """Return an Arrow column as an array."""
+    """Convert an Arrow column to an array."""
     values: NDArray[Any] = column.to_numpy()
     return values
 

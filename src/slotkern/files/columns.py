@@ -1,4 +1,4 @@
-"""What every format shares: columns, faults in them, and the words for a place."""
+"""Common parts of file formats: columns, memory limits, and errors with a location."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ FIELDS = tuple(SLOT.names or ())
 Columns = dict[str, NDArray[Any]]
 
 
-#: What a file may take in memory, unless it is large itself or the caller says more.
+#: The default limit for the memory that the slots of a file need, in bytes.
 MAX_BYTES = 2**28
 
 
 class MemoryLimit:
-    """How much memory what is read may take: no file, however small, takes it all.
+    """The memory that reading may use, so that a small file cannot exhaust it.
 
-    The greater of `max_bytes` and 16 times the `size` of the input in bytes: only what
-    is packed, or text as wide as its longest cell, grows more.
+    The limit is the greater of `max_bytes` and `growth` times the `size` of the input,
+    both in bytes. Only compressed data, and columns of text as wide as their longest
+    cell, grow by more than 16 times.
     """
 
     def __init__(self, max_bytes: int, size: int, growth: int = 16) -> None:
@@ -32,7 +33,7 @@ class MemoryLimit:
         self.limit = self.left = most
 
     def reserve(self, what: str, size: int, at: int | None = None) -> None:
-        """Take bytes for something, or raise the fault that there are too few."""
+        """Reserve bytes for `what`; raise InputError if the limit is exceeded."""
         self.left -= size
         if self.left < 0:
             reason = f"{what} would take {size:,} bytes in memory, which exceeds "
@@ -40,7 +41,7 @@ class MemoryLimit:
 
 
 class Format(NamedTuple):
-    """Bytes to columns, slots to bytes, and the place of a record in words."""
+    """The functions of a file format: decode, encode, and location of a record."""
 
     decode: Callable[[bytes, MemoryLimit], Columns]
     encode: Callable[[NDArray[Any]], bytes]
@@ -48,10 +49,10 @@ class Format(NamedTuple):
 
 
 class InputError(Exception):
-    """What is wrong with the input, and where.
+    """An error in the input, and its location.
 
-    `at` is the number of a record, or a place in words, or None for the whole;
-    `clash` is the number of another record at odds with the first.
+    `at` is the number of a record, a location as text, or None for the whole input;
+    `clash` is the number of a record that conflicts with the first.
     """
 
     def __init__(
@@ -60,9 +61,11 @@ class InputError(Exception):
         self.reason, self.at, self.clash = reason, at, clash
 
     def error(self, source: str, place: Callable[[int], str]) -> ValueError:
-        """Return the error to show, given the words for a record's place."""
+        """Return the ValueError for users; `place` maps a record to its location."""
         where = place(self.at) if isinstance(self.at, int) else self.at
-        reason = " ".join(self.reason.splitlines())  # others' words may be many
+        reason = " ".join(
+            self.reason.splitlines()
+        )  # messages of other libraries may be long
         reason = reason if len(reason) <= 300 else reason[:300] + "..."
         text = f"{source}, {where}: {reason}" if where else f"{source}: {reason}"
         if self.clash is not None and self.clash != self.at:
@@ -71,12 +74,12 @@ class InputError(Exception):
 
 
 def row_place(record: int) -> str:
-    """Return the place of a record in memory or in a binary file, counted from 0."""
+    """Return the location of a record in memory or a binary file, from row 0."""
     return f"row {record}"
 
 
 def distinct_names(names: Iterable[Any]) -> list[str]:
-    """Return the names of columns, once it is sure that each is one of its own."""
+    """Check that the names of columns are distinct texts, and return them."""
     found: dict[str, None] = {}
     for number, name in enumerate(names, 1):
         if not isinstance(name, str):
@@ -92,7 +95,7 @@ def distinct_names(names: Iterable[Any]) -> list[str]:
 
 
 def column_names(names: Iterable[Any]) -> list[str]:
-    """Return the names, once it is sure that they are what slots need."""
+    """Check that the names of columns are distinct and include those of slots."""
     found = distinct_names(names)
     for name in FIELDS:
         if name not in found:
@@ -106,7 +109,7 @@ def column_names(names: Iterable[Any]) -> list[str]:
 def plain_columns(
     slots: NDArray[Any] | Columns, target: str, text: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Return contiguous native columns; with `text`, bytes and times become str."""
+    """Convert to contiguous native columns; with `text`, bytes and times become str."""
     columns = {}
     names = slots.dtype.names if isinstance(slots, np.ndarray) else slots
     for name in names or ():
@@ -129,7 +132,7 @@ def plain_columns(
 
 
 def of_text(name: str, values: NDArray[Any], memory: MemoryLimit) -> NDArray[Any]:
-    """Return a column of objects as text, as wide as its longest; any other as is."""
+    """Convert a column of str or bytes objects to fixed-width text; return others."""
     if values.dtype.kind != "O":
         return values
     kinds = set(map(type, values))
@@ -140,7 +143,7 @@ def of_text(name: str, values: NDArray[Any], memory: MemoryLimit) -> NDArray[Any
         take_text(name, (4 if str in kinds else 1) * longest, len(lengths), memory, row)
         text: NDArray[Any] = values.astype(np.bytes_ if bytes in kinds else np.str_)
         cut = np.strings.str_len(text) != lengths
-        if cut.any():  # numpy takes it for padding
+        if cut.any():  # numpy strips trailing null characters as padding
             row = int(cut.argmax())
             raise InputError(
                 f"{name} {values[row]!r:.80} ends with a null character", row
@@ -154,12 +157,12 @@ def of_text(name: str, values: NDArray[Any], memory: MemoryLimit) -> NDArray[Any
 def take_text(
     name: str, width: int, rows: int, memory: MemoryLimit, row: int | None
 ) -> None:
-    """Take the memory of a column of text of this width in bytes."""
+    """Reserve the memory of a column of text; `width` is in bytes per row."""
     memory.reserve(f"{name} is so long here that its column", width * rows, row)
 
 
 def utf8(data: bytes) -> str:
-    """Return the text of a file, without a byte-order mark."""
+    """Decode the bytes of a file, without a byte-order mark."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Comma-separated values, through pyarrow; what is wrong is looked for here."""
+"""Comma-separated values, parsed by pyarrow; this module locates the errors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .columns import (
 
 BOM = b"\xef\xbb\xbf"
 
-# CSV has no types: a further column that matches throughout is of that type. "007" and
-# "0x10" are text, "-0" is a float.
+# CSV has no types. A further column has the first type that all of its cells match;
+# "007" and "0x10" are text, "-0" is a float.
 _TYPES = (
     ("int64", r"0|-?[1-9][0-9]*"),
     ("uint64", r"0|[1-9][0-9]*"),
@@ -41,8 +41,8 @@ _TYPES = (
 )
 
 
-# A record as Arrow takes it: quotes count where a cell begins with one, and a quoted
-# cell may go on after the closing quote; any other quote is a character like all.
+# A record as Arrow parses it: a cell that begins with a quote is quoted, and may go on
+# after the closing quote; any other quote is an ordinary character.
 _TEXT = r'(?:"(?:[^"]++|"")*+"?)?+[^,\r\n]*+'
 _RECORD = re.compile(rf"(?:{_TEXT},)*+{_TEXT}(?:\r\n|\r|\n|\Z)")
 _CELL = re.compile(r'(?:"((?:[^"]++|"")*+)("?))?([^,\r\n]*)(,?)')
@@ -52,7 +52,7 @@ def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     pa = pyarrow()
     data = with_commas(data)
     names = column_names(_header(utf8(data)))
-    # A row of our own is the last one, unless a cell before it is not closed.
+    # If the appended row is not parsed as the last one, a quoted cell is not closed.
     last = ",".join("0" * len(names)).encode()
     body = data.removeprefix(BOM).lstrip(b"\r\n") + b"\n" + last
     try:
@@ -77,11 +77,11 @@ def _decode(data: bytes, memory: MemoryLimit) -> Columns:
 
 
 def read_table(data: bytes, names: list[str], **convert: Any) -> Any:
-    """Return the table of a csv file, of which the first line is left out."""
+    """Parse a csv file with pyarrow; its first line, the header, is skipped."""
     csv = pyarrow("csv")
     return csv.read_csv(
         arrow_file(data),
-        # One block: threads would win nothing, and types are guessed from all rows.
+        # One block, so that types are inferred from all rows; threads gain nothing.
         csv.ReadOptions(
             column_names=names,
             skip_rows_after_names=1,
@@ -94,10 +94,10 @@ def read_table(data: bytes, names: list[str], **convert: Any) -> Any:
 
 
 def with_commas(data: bytes) -> bytes:
-    """Return a table whose columns are separated by `|`, as csv; any other as it is.
+    """Convert a table with the separator `|` to csv; return any other unchanged.
 
-    So `sacct -P` and `sinfo -o` of Slurm write tables, without quotes. A `|` at the end
-    of all lines separates nothing.
+    `sacct -P` and `sinfo -o` of Slurm write such tables, without quotes. A `|` at the
+    end of each line is dropped.
     """
     first = data.removeprefix(BOM).lstrip(b"\r\n").split(b"\n", 1)[0].rstrip(b"\r")
     if b"|" not in first or b"," in first or b'"' in first:
@@ -112,7 +112,7 @@ def with_commas(data: bytes) -> bytes:
 
 
 def header_of(data: bytes) -> list[str]:
-    """Return the names of the columns of any csv file, once they are sound."""
+    """Return the names of the columns of a csv file, after a check."""
     return distinct_names(_header(utf8(data)))
 
 
@@ -122,7 +122,7 @@ def _header(text: str) -> list[str]:
     header = next(_cells(line, record) for line, record in _records(text))
     names = [name.strip() for name in header]
     if len(names) == 1 and (found := re.search(r"[;\t]", names[0])):
-        # A comma may stand in its numbers, and a point between thousands.
+        # Numbers of such files may have decimal commas, and points between thousands.
         raise InputError(
             f"the columns are separated by {found[0]!r}, not by commas; read it with "
             f"pandas.read_csv(path, sep={found[0]!r}, decimal=',') or save it with "
@@ -132,7 +132,7 @@ def _header(text: str) -> list[str]:
 
 
 def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
-    """Return the cells of one of the five fields as numbers."""
+    """Convert the cells of a slot field to numbers."""
     pa, pc = pyarrow(), pyarrow("compute")
     cells = pc.utf8_trim_whitespace(cells)
     empty = pc.fill_null(pc.equal(cells, ""), True)
@@ -155,10 +155,10 @@ def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
 
 
 def _guess(columns: dict[str, Any], rows: int, memory: MemoryLimit) -> Columns:
-    """Return the further columns, each in the type that all of its cells match."""
+    """Convert the further columns to the types that all of their cells match."""
     pa, pc = pyarrow(), pyarrow("compute")
     trimmed = {name: pc.utf8_trim_whitespace(c) for name, c in columns.items()}
-    # All columns are matched at once: a call for each would take longer than the work.
+    # All columns are matched in one call, since calls take longer than the matching.
     there = dict(zip(columns, _by_column(pc.is_valid, trimmed, rows), strict=True))
     untyped = {name: trimmed[name] for name in columns if there[name].any()}
     found: Columns = {}
@@ -187,7 +187,7 @@ def _guess(columns: dict[str, Any], rows: int, memory: MemoryLimit) -> Columns:
 def _by_column(
     compute: Callable[[Any], Any], columns: dict[str, Any], rows: int
 ) -> NDArray[np.bool_]:
-    """Return truths of shape (columns, rows), computed for all cells at once."""
+    """Apply a predicate to all cells in one call; return shape (columns, rows)."""
     pa = pyarrow()
     chunks = [chunk for column in columns.values() for chunk in column.chunks]
     truths = compute(pa.chunked_array(chunks, pa.string()))
@@ -200,7 +200,7 @@ def _encode(slots: NDArray[Any]) -> bytes:
         if column.dtype.kind == "b":
             columns[name] = np.where(column, "true", "false")
     sink = io.StringIO(newline="")
-    # Floats go as repr() writes them; text is quoted, so that an empty one is seen.
+    # Floats are written by repr(); text is quoted to distinguish empty from missing.
     writer = csv.writer(sink, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
@@ -208,7 +208,7 @@ def _encode(slots: NDArray[Any]) -> bytes:
 
 
 def _records(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each record that is not blank with its line; the first is the header."""
+    """Yield the line and text of each record that is not blank, first the header."""
     line, end = 1, 0
     while end < len(text):
         match = _RECORD.match(text, end)
@@ -220,7 +220,7 @@ def _records(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _cells(line: int, record: str) -> list[str]:
-    """Return the cells of a record."""
+    """Split a record into its cells."""
     cells, end, more = [], 0, ","
     while more:
         match = _CELL.match(record, end)
@@ -235,7 +235,7 @@ def _cells(line: int, record: str) -> list[str]:
 
 
 def check_cells(data: bytes, columns: int) -> None:
-    """Raise the fault of the first record that is not closed or not of that length."""
+    """Raise InputError for the first record with an open quote or a wrong length."""
     for number, (line, record) in enumerate(_records(utf8(data)), -1):
         cells = len(_cells(line, record))
         if cells != columns:
@@ -243,7 +243,7 @@ def check_cells(data: bytes, columns: int) -> None:
 
 
 def lines_of(data: bytes) -> list[int]:
-    """Return the line in which each record begins, without the header."""
+    """Return the first line of each record, without the header."""
     return [line for line, _ in _records(utf8(data))][1:]
 
 

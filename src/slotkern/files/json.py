@@ -1,4 +1,4 @@
-"""JSON, an array of objects, and JSON lines, an object a line."""
+"""JSON files with an array of objects, and JSON lines with one object per line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .columns import (
     utf8,
 )
 
-# JSON has no such numbers; these strings stand for them.
+# JSON lacks these numbers; files contain strings instead.
 _NOT_FINITE = {"Infinity": np.inf, "-Infinity": -np.inf, "NaN": np.nan}
 
 
@@ -44,7 +44,7 @@ def _decode_jsonl(data: bytes, memory: MemoryLimit) -> Columns:
     except InputError as fault:
         if isinstance(fault.at, int):
             raise
-    for number, line in enumerate(text.split("\n"), 1):  # which line is it?
+    for number, line in enumerate(text.split("\n"), 1):  # locate the line
         if line and not line.isspace():
             try:
                 _load_json(line)
@@ -71,7 +71,7 @@ def _load_json(text: str) -> Any:
         raise InputError(reason, place) from None
     except RecursionError:
         raise InputError("not JSON for slots: nested too deeply") from None
-    except ValueError as error:  # an integer of too many digits
+    except ValueError as error:  # an integer with too many digits
         raise InputError(f"not JSON for slots: {error}") from None
     for key, record in doubled:
         records = loaded if isinstance(loaded, list) else []
@@ -160,7 +160,7 @@ def _json_lines(slots: NDArray[Any]) -> Iterator[bytes]:
         listed = column.tolist()
         if column.dtype.kind == "f":
             for row in np.flatnonzero(~np.isfinite(column)).tolist():
-                listed[row] = json.dumps(listed[row])  # which gives the word for it
+                listed[row] = json.dumps(listed[row])  # such as "Infinity"
         values.append(listed)
     encode = json.JSONEncoder(allow_nan=False).encode
     for cells in zip(*values, strict=True):

@@ -1,4 +1,4 @@
-"""numpy's own archives: one structured array ``slots``, or an array per column."""
+"""Archives of numpy (.npz): a structured array ``slots``, or one array per column."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _encode(slots: NDArray[Any]) -> bytes:
     columns = plain_columns(slots, "npz")
     memory = MemoryLimit(MAX_BYTES, sum(column.nbytes for column in columns.values()))
     for name, column in columns.items():
-        try:  # objects would be pickled
+        try:  # numpy would pickle objects
             columns[name] = of_text(name, column, memory)
         except InputError as fault:
             raise fault.error("slots", row_place) from None

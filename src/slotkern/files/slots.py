@@ -1,7 +1,7 @@
-"""Slots in and out: files by their suffix, Arrow tables, pandas frames.
+"""Reading and writing of slots: files by suffix, Arrow tables, pandas frames.
 
-What is the same for all of them is done here, once: which columns there must be,
-sorting, checking, naming the line of an error.
+This module does the work common to all formats: it checks that the required columns are
+present, sorts and validates the slots, and adds the location to errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 @hint_keywords
 def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
-    """Return the slots of a file.
+    """Read slots from a file.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
         A file ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz`` with the
         columns node, start, end, performance, price, in any order, and any others.
     max_bytes : int
-        How much memory the slots may take, 256 MiB by default; never less than 16 times
-        the size of the file. What is packed, and text as wide as its longest cell, can
-        take much more than the file.
+        The most memory that the slots may use, by default 256 MiB; at least 16 times
+        the size of the file is always allowed. Only compressed files, and text whose
+        rows are as wide as the longest, can need more.
 
     Returns
     -------
@@ -66,27 +66,26 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        For a suffix that is not one of these, and for anything wrong in the file:
+        For another suffix, an invalid file, and slots that need more than `max_bytes`;
         the message names the file, the line of a text file (or the row, from 0, of a
-        binary one), the field and the value. Also for what would take more than
-        `max_bytes`.
+        binary one), the field and the value.
     OSError
-        When the file cannot be opened (``FileNotFoundError``, ...).
+        If the file cannot be opened (``FileNotFoundError``, ...).
 
     Notes
     -----
     - **csv**: UTF-8, a header line, comma-separated, quotes where needed. Blank lines,
-      CRLF, a byte-order mark and blanks around numbers are fine. An endless slot ends
-      at ``inf``. CSV has no types: a further column of which every cell is an integer,
-      a number, or true/false is read as int64 (uint64), float64 or bool, any other as
-      text ("007" is text); a cell may be empty only in a column of text.
+      CRLF, a byte-order mark and blanks around numbers are accepted. The end of an
+      unlimited slot is ``inf``. CSV has no types: a further column whose cells are all
+      integers, numbers, or true/false is read as int64 (uint64), float64 or bool, any
+      other as text ("007" is text). Only cells of text columns may be empty.
     - **json**: an array of objects with equal keys, one per slot; **jsonl**: one
-      object a line. "Infinity", "-Infinity" and "NaN" as strings are those numbers.
-    - **npz**: one structured array named ``slots``, or one array per column. Never
-      unpickles.
-    - **parquet**, **npz** keep every bit and dtype of every column.
+      object per line. The strings "Infinity", "-Infinity" and "NaN" are numbers.
+    - **npz**: one structured array named ``slots``, or one array per column. Pickled
+      objects are refused.
+    - **parquet**, **npz** preserve the bits and dtypes of all columns.
 
-    O(n log n) time; the memory of a few copies of the file.
+    O(n log n) time, and the memory of a few copies of the file.
 
     Examples
     --------
@@ -107,31 +106,30 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
 
 @hint_keywords
 def write_slots(path: AnyPath, slots: Any) -> None:
-    """Write slots to a file, whole or not at all.
+    """Write slots to a file atomically.
 
     Parameters
     ----------
     path : path
-        Ends in ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz``, as
-        `read_slots` says; a file that is there is replaced.
+        A name with the suffix ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or
+        ``.npz``; see `read_slots`. An existing file is replaced.
     slots : structured array or SlotPool
-        Slots; further fields are written as well.
+        The slots, with all further fields.
 
     Raises
     ------
     ValueError
-        For slots that are not valid, and for another suffix.
+        For invalid slots, and for another suffix.
     TypeError
-        For a further field that the format cannot hold (of more than one dimension,
-        complex, objects that are not strings ...).
+        For a field that the format cannot represent (several dimensions, complex
+        numbers, objects that are not str ...).
     OSError
-        When the file cannot be written; nothing is left behind.
+        If the file cannot be written; an existing file is unchanged.
 
     Notes
     -----
-    parquet and npz keep every bit and dtype (npz: objects become plain strings). csv
-    and json keep every bit of a float64 and of an integer, and lose the widths of
-    types. O(n).
+    parquet and npz preserve all bits and dtypes (npz: objects become text). csv and
+    json preserve the values of float64 and integers, but not the widths of types. O(n).
 
     Examples
     --------
@@ -149,11 +147,11 @@ def write_slots(path: AnyPath, slots: Any) -> None:
 
 
 def from_arrow(table: Any) -> NDArray[Any]:
-    """Return the slots of an Arrow table.
+    """Convert an Arrow table to slots.
 
     Parameters
     ----------
-    table : pyarrow.Table, RecordBatch, or anything that offers an Arrow stream
+    table : pyarrow.Table, RecordBatch, or any object with an Arrow stream
         The columns node, start, end, performance, price, and any others.
 
     Returns
@@ -163,13 +161,14 @@ def from_arrow(table: Any) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        Naming the row (from 0), the column and the value.
+        For invalid slots; the message contains the row (from 0), the column and the
+        value.
     TypeError
-        For what is no Arrow table.
+        If the value is no Arrow table.
 
     Notes
     -----
-    Reading from Arrow copies each column once. O(n log n).
+    Each column is copied once. O(n log n).
 
     Examples
     --------
@@ -187,12 +186,12 @@ def from_arrow(table: Any) -> NDArray[Any]:
 
 
 def to_arrow(slots: Any) -> Any:
-    """Return slots as a pyarrow.Table.
+    """Convert slots to a pyarrow.Table.
 
     Parameters
     ----------
     slots : structured array, SlotPool, or Window
-        Any structured array of one dimension, or what has one as its ``slots``.
+        Any one-dimensional structured array, or an object with one as its ``slots``.
 
     Returns
     -------
@@ -201,12 +200,12 @@ def to_arrow(slots: Any) -> Any:
     Raises
     ------
     TypeError
-        For a field that Arrow cannot hold.
+        For a field that Arrow cannot represent.
 
     Notes
     -----
-    The numpy dtype of a column of text is noted in its field's metadata, so that
-    `from_arrow` gives back the same width. O(n).
+    The numpy dtype of a text column is stored in the metadata of its field, so that
+    `from_arrow` restores the width. O(n).
 
     Examples
     --------
@@ -219,7 +218,7 @@ def to_arrow(slots: Any) -> Any:
 
 
 def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
-    """Return the slots of a pandas frame; its index is not looked at.
+    """Convert a pandas frame to slots; its index is ignored.
 
     Parameters
     ----------
@@ -233,13 +232,14 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        Naming the row (from 0), the column and the value.
+        For invalid slots; the message contains the row (from 0), the column and the
+        value.
     TypeError
-        For what is no frame.
+        If the value is no frame.
 
     Notes
     -----
-    NaN in a further column of floats stays; a missing value in any other is an error.
+    NaN is preserved in further columns of floats; other missing values are errors.
     O(n log n).
 
     Examples
@@ -266,12 +266,12 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
 
 
 def to_pandas(slots: Any) -> pd.DataFrame:
-    """Return slots as a pandas.DataFrame.
+    """Convert slots to a pandas.DataFrame.
 
     Parameters
     ----------
     slots : structured array, SlotPool, or Window
-        Any structured array of one dimension, or what has one as its ``slots``.
+        Any one-dimensional structured array, or an object with one as its ``slots``.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def _from_memory(columns: Callable[[], Columns], memory: MemoryLimit) -> NDArray
 
 
 def _assemble(columns: Columns, memory: MemoryLimit) -> NDArray[Any]:
-    """Return the slots that the columns hold, sorted and checked."""
+    """Create sorted and validated slots from columns."""
     column_names(columns)
     rows = max((len(c) for c in columns.values() if c.ndim), default=1)
     width = sum(column.dtype.itemsize for column in columns.values())
@@ -327,7 +327,7 @@ def _structured(slots: Any) -> NDArray[Any]:
 def _pandas_column(
     name: str, column: pd.Series[Any], memory: MemoryLimit
 ) -> NDArray[Any]:
-    dtype = getattr(column.dtype, "numpy_dtype", None)  # of nullable numbers
+    dtype = getattr(column.dtype, "numpy_dtype", None)  # for nullable numbers
     if column.dtype.kind != "f" or dtype is not None:
         missing = column.isna().to_numpy()
         if missing.any():
@@ -336,7 +336,7 @@ def _pandas_column(
 
 
 def format_of(path: AnyPath) -> Format:
-    """Return the format of a file by its suffix, or raise ValueError."""
+    """Return the format for the suffix of a file; raise ValueError for others."""
     path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:

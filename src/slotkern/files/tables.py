@@ -1,4 +1,4 @@
-"""Tables of things for other libraries: frames of pandas, and Arrow tables."""
+"""Conversion of display tables to pandas frames and Arrow tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["arrow_of", "frame_of"]
 
 
 def frame_of(table: Table) -> pd.DataFrame:
-    """Return a table as a pandas.DataFrame, its dates in the zone of the clock."""
+    """Convert a table to a pandas.DataFrame, with dates in the zone of the clock."""
     with extra():
         import pandas as pd
 
@@ -30,7 +30,7 @@ def frame_of(table: Table) -> pd.DataFrame:
 
 
 def arrow_of(table: Table) -> Any:
-    """Return a table as a pyarrow.Table, its dates in the zone of the clock."""
+    """Convert a table to a pyarrow.Table, with dates in the zone of the clock."""
     pa = pyarrow()
     found = to_table(table.all_columns())
     for name, utc in table.dates().items():
@@ -40,6 +40,6 @@ def arrow_of(table: Table) -> Any:
 
 
 def _zone(name: str | None) -> str:
-    """The zone as Arrow writes it: a name, or an offset alone."""
+    """Return the zone in the notation of Arrow: a name or an offset."""
     offset = (name or "UTC").removeprefix("UTC")
     return offset if re.fullmatch(r"[+-]\d\d:\d\d", offset) else name or "UTC"

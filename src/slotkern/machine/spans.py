@@ -1,4 +1,4 @@
-"""Busy in, free out: the slots that busy spans leave on a machine."""
+"""Free slots of a machine: the complement of its busy spans within a horizon."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .nodes import Machine, numbers_of
 __all__ = ["FreeSlots", "free_slots", "gaps"]
 
 
-#: Of a busy span; further columns of the user's stand behind these.
+#: The first fields of a busy span; further columns of the user's table follow.
 BUSY = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")])
 
 
 @dataclass(frozen=True, repr=False)
 class FreeSlots(HasPlot):
-    """The free slots of a machine; stands wherever slots may be given.
+    """The free slots of a machine; all functions that take slots accept it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class FreeSlots(HasPlot):
         its row in the machine.
     machine : Machine
     clock : Clock or None
-        What the times mean; None where they were given as numbers alone.
+        The clock of the times; None if they were given as numbers without a clock.
     busy : structured array
         The busy spans within the horizon, cut to it: node, start, end, and the further
         columns of the table that was given. Pages and pictures colour and label spans
@@ -53,7 +53,7 @@ class FreeSlots(HasPlot):
         return len(self.slots)
 
     def _shown(self) -> Table:
-        """The free slots."""
+        """Return the free slots as a table."""
         terms = self.clock, self.machine
         return Table.from_array(
             repr(self), self.slots, terms=terms, times=("start", "end")
@@ -76,45 +76,45 @@ def free_slots(
     unit: str = "s",
     prices: Any = None,
 ) -> FreeSlots:
-    """Return what busy spans leave free on a machine.
+    """Return the free slots of a machine: the complement of its busy spans.
 
     Parameters
     ----------
     machine : Machine
     busy : table, optional
-        As `Machine` takes them, with the columns ``node`` (names, hostlists such as
-        ``n[001-004]``, or ids), ``start`` and ``end``: in any order, overlapping or
-        not, beyond the horizon or not. A missing end (or ``Unknown``, as sacct writes
-        it) is busy for ever. Other columns are kept in `FreeSlots.busy`; pages and
+        A table, as for `Machine`, with the columns ``node`` (names, hostlists such as
+        ``n[001-004]``, or ids), ``start`` and ``end``. Spans may be in any order,
+        overlap, and exceed the horizon. A missing end (or ``Unknown``, as in sacct)
+        means busy forever. Other columns are kept in `FreeSlots.busy`; pages and
         pictures colour busy spans by ``reason`` and name their ``owner``.
     start, end : str, datetime, date or number
-        The horizon [start, end). The number inf is no end.
+        The horizon [start, end); the number inf for an unlimited one.
     clock : Clock, optional
-        What numbers mean; by default time 0 is `start`, if that is a date.
+        The clock of numbers; by default, time 0 is `start` if that is a date.
     zone, unit : str
-        Of that clock, where none is given.
+        The zone and unit of the default clock.
     prices : table, optional
         Prices by time: ``start``, ``end``, ``price``, and ``node`` if not for all
-        nodes. Elsewhere a node has its price in the machine. A slot has one price, so
-        that a part never goes on beyond a change of price.
+        nodes. At other times a node has its price in the machine. A slot has one price,
+        so free time is split into slots at each change of price.
 
     Returns
     -------
     FreeSlots
-        With ``.slots``, ``.machine`` and ``.clock``; a `SlotPool` made of it keeps all.
+        The slots with machine and clock, which a `SlotPool` made of it takes over.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the table, the row and the value: unknown nodes, spans that end before
-        they start, dates where numbers are expected or the other way round, dates
-        without a zone, prices that overlap, or that cut the free time into more than
-        2**23 slots (hourly prices of 2,000 nodes for half a year).
+        For unknown nodes, spans that end before they start, dates mixed with numbers,
+        dates without a zone, and prices that overlap or split the free time into more
+        than 2**23 slots (hourly prices of 2,000 nodes for half a year); the message
+        contains the table, the row and the value.
 
     Notes
     -----
-    O(k log k) for k spans and nodes, without a loop over them; a million spans on
-    20,000 nodes take about a second.
+    O(k log k) for k spans and nodes, vectorized; a million spans on 20,000 nodes take
+    about a second.
 
     Examples
     --------
@@ -198,9 +198,9 @@ def _busy(
 
 
 def why_busy(free: FreeSlots) -> tuple[NDArray[Any], list[str], list[str]]:
-    """Return the busy spans whose reason or owner is known, their reasons and owners.
+    """Return the busy spans with a reason or an owner, and both as lists.
 
-    The reason is the owner if the table has no reason; an unknown owner is empty.
+    The owner replaces a missing reason; a missing owner is an empty text.
     """
     texts = [
         free.busy[name].astype(np.str_).tolist()
@@ -220,7 +220,7 @@ def _time(clock: Clock | None, value: Any, name: str) -> float:
     return clock.time(value, name)
 
 
-#: The most slots that prices may cut free time into: about 1.2 GiB while they are made.
+#: The most slots into which prices may split free time: about 1.2 GiB of memory.
 MAX_SLOTS = 2**23
 
 Spans = tuple[
@@ -241,7 +241,7 @@ def _spans(
     if table is None:
         return _NO_SPANS
     columns = columns_of(table, what)
-    if not columns:  # no rows, of which nobody could say columns
+    if not columns:  # an empty list has no columns
         return _NO_SPANS
     for name in ("node", "start", "end"):
         if name not in columns:
@@ -272,7 +272,7 @@ def _spans(
     wrong = end < start
     if wrong.any():
         row = int(wrong.argmax())
-        last, first = _shown(clock, end[row]), _shown(clock, start[row])
+        last, first = _format_time(clock, end[row]), _format_time(clock, start[row])
         raise ValueError(
             f"{what}, {row_label(what, row)}: the span ends at {last}, before it "
             f"starts at {first}"
@@ -310,12 +310,12 @@ def _column(
     return np.where(np.isnan(found), np.inf, found)
 
 
-#: What accounting writes for an end that is not known yet, in small letters.
+#: Words of accounting systems for an end that is not known yet, in lower case.
 _UNKNOWN = ("unknown", "none", "n/a", "nat", "nan")
 
 
 def _known_ends(values: Any, dated: bool) -> Any:
-    """Return ends without the words for an unknown one, as `sacct` writes them."""
+    """Replace words for an unknown end, such as those of `sacct`, by missing values."""
     if isinstance(values, Moments) or values.dtype.kind != "U":
         return values
     texts = np.char.strip(np.char.lower(values))
@@ -332,7 +332,7 @@ def _known_ends(values: Any, dated: bool) -> Any:
 
 
 def _one_kind(start: Any, end: Any, what: str) -> None:
-    """Refuse times with a zone beside such without."""
+    """Refuse starts with a zone beside ends without one, and vice versa."""
     from .moments import moments_of
 
     kinds = []
@@ -345,11 +345,12 @@ def _one_kind(start: Any, end: Any, what: str) -> None:
     if set(kinds) >= {True, False}:
         names = ("start", "end") if kinds[0] else ("end", "start")
         raise ValueError(
-            f"{what}: the times of {names[0]} say their zone, those of {names[1]} none"
+            f"{what}: the times of {names[0]} have a zone, those of {names[1]} have "
+            "none"
         )
 
 
-def _shown(clock: Clock | None, time: float) -> str:
+def _format_time(clock: Clock | None, time: float) -> str:
     when = None if clock is None else clock.datetime(time)
     return f"{time:g}" if when is None else str(when)
 
@@ -362,16 +363,16 @@ def gaps(
     first: float,
     last: float,
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what busy spans leave free in [first, last): node, start and end.
+    """Return the complement of busy spans in [first, last): node, start and end.
 
-    Spans may overlap, touch, be empty and lie outside.
+    Spans may overlap, touch, be empty or lie outside.
     """
     within = (start < end) & (start < last) & (end > first)
     every = np.arange(nodes, dtype=np.int32)
     node = np.concatenate((every, node[within].astype(np.int32)))
     from_, to = np.full(nodes, first), np.full(nodes, last)
-    # With starts and ends sorted each by itself, a gap lies between the k-th end and
-    # the next start, where that end comes first: all k spans that have begun are over.
+    # Starts and ends are sorted independently. There is a gap between the k-th end and
+    # the next start if that end is earlier: then all k spans that started have ended.
     start = np.concatenate((to, start[within].clip(min=first)))
     end = np.concatenate((from_, end[within].clip(max=last)))
     by_start, by_end = row_order(start, node), row_order(end, node)
@@ -405,7 +406,7 @@ def _prices(
     node, start, end, given = _spans(machine, columns, clock, dated, "prices")
     price = price[given] if len(price) > 1 else np.broadcast_to(price, len(start))
     rows = np.lexsort((start, node))
-    rows = rows[end[rows] > start[rows]]  # an empty one overlaps nothing
+    rows = rows[end[rows] > start[rows]]  # an empty span overlaps nothing
     node, start, end = node[rows], start[rows], end[rows]
     clash = (node[1:] == node[:-1]) & (end[:-1] > start[1:])
     if clash.any():
@@ -420,7 +421,7 @@ def _prices(
         node = np.repeat(np.arange(size, dtype=np.int32), len(start))
         start, end, rows = np.tile(start, size), np.tile(end, size), np.tile(rows, size)
     price = price[rows]
-    # What the table leaves out has the price in the machine.
+    # Time that the table does not cover has the price of the machine.
     rest, rest_start, _ = gaps(len(machine), node, start, end, first, last)
     seen = (start < last) & (end > first) & (start < end)
     node = np.concatenate((node[seen], rest))
@@ -428,13 +429,13 @@ def _prices(
     price = np.concatenate((price[seen], machine.price[rest]))
     order = np.lexsort((begin, node))
     node, begin, price = node[order], begin[order], price[order]
-    new = np.ones(len(node), np.bool_)  # neighbours of one price are one segment
+    new = np.ones(len(node), np.bool_)  # merge neighbours of equal price
     new[1:] = (node[1:] != node[:-1]) | (price[1:] != price[:-1])
     return node[new], begin[new], price[new]
 
 
 def _check_size(slots: int, what: str) -> None:
-    """Refuse more slots than memory should hold, before it is allocated."""
+    """Raise an error for too many slots, before they are allocated."""
     if slots > MAX_SLOTS:
         raise ValueError(
             f"prices: {slots:,} {what} are more than {MAX_SLOTS:,}; take a shorter "
@@ -450,7 +451,7 @@ def _cut(
     begin: NDArray[np.float64],
     price: NDArray[np.float64],
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Cut free spans where the price of their node changes."""
+    """Split free spans at the times at which the price of their node changes."""
     times: NDArray[np.float64] = np.unique(np.concatenate((start, end, begin)))
 
     def key(node: NDArray[Any], time: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,1 +1,1 @@
-"""Workload traces: reading, cleaning, writing, and the free slots they leave."""
+"""Workload traces: reading, cleaning, writing, and the free slots that they leave."""

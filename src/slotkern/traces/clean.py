@@ -1,4 +1,4 @@
-"""Repairs of a trace, by name, each with a count of what it did."""
+"""Named repairs of a workload trace, each with the number of jobs it affects."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["REPAIRS", "clean_trace", "partial_records", "width_of"]
 
 
 def width_of(jobs: NDArray[Any], field: str = "allocated") -> NDArray[np.int64]:
-    """The processors of each job: allocated (field 5), where unknown requested (8).
+    """Return the processors of each job: allocated (field 5), or else requested (8).
 
-    With ``field="requested"`` the other way round. -1 or 0 where neither is known.
+    With ``field="requested"`` the precedence is reversed. The value is -1 or 0 if both
+    are unknown.
     """
     other = "requested" if field == "allocated" else "allocated"
     width: NDArray[np.int64] = np.where(jobs[field] > 0, jobs[field], jobs[other])
@@ -44,7 +45,7 @@ def _too_wide(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def partial_records(jobs: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which records are parts (status 2, 3, 4) of a job with a record of its whole."""
+    """Return which records are parts (status 2, 3, 4) of a job with a total record."""
     if "status" not in (jobs.dtype.names or ()):
         return np.zeros(len(jobs), np.bool_)
     part = np.isin(jobs["status"], (2, 3, 4))
@@ -58,8 +59,8 @@ def _partial(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _cancelled(trace: Trace, jobs: NDArray[Any]) -> NDArray[np.bool_]:
-    gone: NDArray[np.bool_] = (jobs["status"] == 5) & ~(jobs["run_time"] > 0)
-    return gone
+    never_ran: NDArray[np.bool_] = (jobs["status"] == 5) & ~(jobs["run_time"] > 0)
+    return never_ran
 
 
 _LEAVE_OUT = {
@@ -70,12 +71,12 @@ _LEAVE_OUT = {
     "too-wide": _too_wide,
 }
 
-#: What `clean_trace` knows, in the order in which it is done.
+#: The repairs of `clean_trace`, in the order in which they are applied.
 REPAIRS = (*_LEAVE_OUT, "overrun", "order")
 
 
 def repair_names(repairs: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of repairs, all of them known ones."""
+    """Check the names of repairs, and return them as a tuple."""
     names = (repairs,) if isinstance(repairs, str) else tuple(repairs)
     for name in names:
         one_of("clean", name, (*REPAIRS, "all"))
@@ -83,17 +84,17 @@ def repair_names(repairs: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
-    """Return a trace with named repairs made, and counted.
+    """Apply named repairs to a trace, and count the affected jobs.
 
     Parameters
     ----------
     trace : Trace
-        From `read_trace`.
+        A trace, as `read_trace` returns it.
     repairs : str or sequence of str
-        Any of these, or ``"all"``; whatever their order, they are made in this one:
+        Any of the following, or ``"all"``; they are always applied in this order:
 
         - ``"partial"``: leave out the records of parts of a checkpointed job (status 2,
-          3, 4) that has a record of its whole;
+          3, 4) that also has a total record;
         - ``"cancelled"``: leave out jobs that were cancelled before they ran (status 5,
           0 seconds or an unknown run time);
         - ``"unknown"``: leave out jobs whose submission, run time or processors are
@@ -102,18 +103,18 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
         - ``"too-wide"``: leave out jobs with more processors than the header's
           ``MaxProcs``;
         - ``"overrun"``: cut run times that exceed the requested time;
-        - ``"order"``: sort by submission; jobs of one moment stay in the file's order.
+        - ``"order"``: sort by submission; jobs of equal submission keep their order.
 
     Returns
     -------
     Trace
-        ``.repairs`` says how many jobs each repair left out, cut or moved (jobs
-        submitted before one that stands before them).
+        A trace whose ``.repairs`` contains the number of jobs that each repair left
+        out, cut or moved (jobs submitted before one that precedes them in the file).
 
     Raises
     ------
     ValueError
-        For a name that is not one of these, and for ``"too-wide"`` without MaxProcs.
+        For an unknown name, and for ``"too-wide"`` if the header has no MaxProcs.
 
     Notes
     -----
@@ -146,7 +147,7 @@ def clean_trace(trace: Trace, repairs: str | Sequence[str] = "all") -> Trace:
         latest = np.maximum.accumulate(jobs["submit"])
         done["order"] = int((jobs["submit"] < latest).sum())
         jobs = jobs[np.argsort(jobs["submit"], kind="stable")]
-    told = ", ".join(f"{name} {count:,}" for name, count in done.items() if count)
-    if told:
-        log.warning("%s: jobs left out, cut or moved: %s", trace.source, told)
+    counts = ", ".join(f"{name} {count:,}" for name, count in done.items() if count)
+    if counts:
+        log.warning("%s: jobs left out, cut or moved: %s", trace.source, counts)
     return trace.with_jobs(jobs, done)

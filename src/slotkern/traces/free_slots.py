@@ -1,4 +1,8 @@
-"""The free slots that a workload trace leaves on its machine."""
+"""The free slots that a workload trace leaves on its machine.
+
+All jobs are placed on processors at their recorded starts by a first-fit replay; the
+complement of their spans within a horizon are the free slots.
+"""
 
 from __future__ import annotations
 
@@ -38,30 +42,31 @@ __all__ = [
     "slots_from_trace",
 ]
 
-#: Every processor is a node with slots of its own: more of them are refused.
+#: The most processors of a machine; each one is a node with slots.
 _MAX_PROCESSORS = 2**20
 
 
 @dataclass(frozen=True, repr=False)
 class TraceSlots(HasPlot):
-    """The free slots that a trace leaves on its machine, and how it was placed.
+    """The free slots that a trace leaves on its machine, and counts of its jobs.
 
     Attributes
     ----------
     slots : structured array
-        The slots, as `make_slots` returns them; a node is a processor.
+        The slots, as `make_slots` returns them; each node is a processor.
     jobs : int
-        How many jobs of the whole trace were placed.
+        The number of jobs of the whole trace that were placed.
     delayed : int
-        How many of them started later than the trace records.
+        The number of placed jobs that start later than recorded.
     skipped : int
-        How many were left out: run time or processors not positive, start unknown.
+        The number of jobs left out: run time or processors not positive, or start
+        unknown.
     processors : int
-        The size of the machine.
+        The number of processors of the machine.
     clock : Clock or None
-        When the trace begins, if its header says it.
+        The clock of the trace, if its header contains the begin.
     start, end : float
-        What was looked at, in the trace's seconds.
+        The horizon, in seconds of the trace.
     """
 
     slots: NDArray[Any]
@@ -74,7 +79,7 @@ class TraceSlots(HasPlot):
     end: float
 
     def _shown(self) -> Table:
-        """The free slots."""
+        """Return the free slots as a table."""
         terms = None if self.clock is None else (self.clock, None)
         return Table.from_array(
             repr(self), self.slots, terms=terms, times=("start", "end")
@@ -101,64 +106,64 @@ def slots_from_trace(
     seed: int = 0,
     max_bytes: int = MAX_BYTES,
 ) -> TraceSlots:
-    """Return the free slots of a trace's machine in [at, at + horizon).
+    """Return the free slots of the machine of a trace in [at, at + horizon).
 
     Every job of the trace is placed at its recorded start (submit + wait), in the
     order of starts and of the file, on the lowest-numbered free processors. Real logs
-    overcommit: a job that does not fit then starts as soon as it does, before any job
-    whose recorded start is later; it does not hold back jobs that fit.
+    overcommit: a job that does not fit at its recorded start is delayed until it fits.
+    It starts before delayed jobs whose recorded start is later, but does not delay jobs
+    that fit.
 
     Parameters
     ----------
     path : path
         A trace, as `read_trace` reads it.
     at : float, date or str
-        When to look, in the trace's seconds; or a date, where the header says when the
-        trace begins.
+        The begin of the horizon in seconds of the trace, or a date if the header
+        contains the begin of the trace.
     horizon : float, timedelta or str
-        How long from there, in seconds; or as in ``"12h"``.
+        The length of the horizon in seconds, or as in ``"12h"``.
     processors : int, optional
-        The size of the machine; by default the trace's ``MaxProcs``, and without one
-        the most processors that the jobs use at any time.
+        The number of processors of the machine; by default ``MaxProcs`` of the header,
+        or else the most processors that the jobs use at the same time.
     performance : float, str or Uniform
-        The performance of the processors: a number for all, by default 1, or a law to
-        draw them from. ``"uniform:2:10"`` draws integers from 2 to 10,
-        ``"uniform:2.0:10.0"`` real numbers.
+        The performance of the processors: a number for all, by default 1, or a
+        distribution from which they are drawn. ``"uniform:2:10"`` draws integers from 2
+        to 10, ``"uniform:2.0:10.0"`` real numbers.
     price : float, str, Price or Uniform
         The price of a processor per time unit: likewise, by default 0, or
         ``"market:LEVEL[:EXPONENT[:DEVIATION]]"``, which is level *
         performance**exponent * (1 + deviation * N(0, 1)), by default with exponent 1
         and deviation 0.2.
     seed : int
-        Seed of the laws; performances do not depend on the law of prices.
+        The seed of the distributions; performances do not depend on that of prices.
     max_bytes : int
-        The most bytes that the trace may have when unpacked.
+        The largest allowed size of the decompressed trace, in bytes.
 
     Returns
     -------
     TraceSlots
-        ``.slots`` in trace seconds as they stand (not counted from `at`), the nodes
-        numbered from 0; and how many jobs were placed, delayed and skipped in the
-        whole trace, whatever `at` and `horizon` are.
+        The slots in seconds of the trace (not relative to `at`), with nodes numbered
+        from 0; the numbers of placed, delayed and skipped jobs are of the whole trace.
 
     Raises
     ------
     ValueError
-        For a malformed trace (naming file and line), one without a job that can be
-        placed, a job wider than the machine, a machine of more than 2**20 processors, a
-        span that is not finite, not positive, or after the last job has ended, a law
-        that makes no sense.
+        For a malformed trace (the message contains file and line), a trace without jobs
+        that can be placed, a job wider than the machine, a machine of more than 2**20
+        processors, a horizon that is not finite and positive or begins after the end of
+        the last job, and an invalid distribution.
     OSError
-        When the file cannot be opened.
+        If the file cannot be opened.
 
     Notes
     -----
     The processors of a job are field 5 (allocated), or else field 8 (requested). Jobs
     with a run time <= 0, no known processors or no known start are skipped. A
-    processor is free again from the moment its job ends.
+    processor is free from the end of its job.
 
-    It is the replay "first-fit" of the recorded starts. Time O(n (processors / 64 +
-    log n + waiting)), memory O(n + processors + slots).
+    The placement is a replay of the recorded starts with policy "first-fit". Time
+    O(n (processors / 64 + log n + waiting)), memory O(n + processors + slots).
 
     Examples
     --------
@@ -176,18 +181,18 @@ def slots_from_trace(
 
 @dataclass(frozen=True, repr=False)
 class PlacedTrace:
-    """The jobs of a trace, each on its processors: what free slots are looked up in.
+    """The jobs of a trace placed on processors, from which free slots are computed.
 
     Attributes
     ----------
     source : str
-        The trace's file.
+        The file of the trace.
     clock : Clock or None
-        When the trace begins, if its header says it.
+        The clock of the trace, if its header contains the begin.
     recorded, begin, run_time : ndarray of float64
-        When each job started in the trace, when it starts here, and for how long.
+        The recorded start, the actual start and the run time of each job, in seconds.
     first, count, spans : ndarray
-        Its spans of processors, as the replay returns them.
+        The spans of processors of each job, as the replay returns them.
     skipped, processors : int
         As in `TraceSlots`.
     """
@@ -206,7 +211,7 @@ class PlacedTrace:
     def busy(
         self, at: float, until: float
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return node, start and end of every part that runs within [at, until)."""
+        """Return node, start and end of each part that overlaps [at, until)."""
         begin, end = self.begin, self.begin + self.run_time
         seen = np.flatnonzero((begin < until) & (end > at) & (begin < end))
         job = np.repeat(seen, self.count[seen])
@@ -233,7 +238,7 @@ class PlacedTrace:
         price: Price | Uniform,
         seed: int,
     ) -> TraceSlots:
-        """Return what `slots_from_trace` returns."""
+        """Return the free slots in [at, at + horizon); see `slots_from_trace`."""
         last = float((self.begin + self.run_time).max())
         if at >= last:
             reason = f"at {at:.17g} is not before the end of its last job, {last:.17g}"
@@ -254,7 +259,7 @@ class PlacedTrace:
 
 
 def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
-    """Place every job of a trace as `slots_from_trace` does.
+    """Place all jobs of a trace; see `slots_from_trace`.
 
     Raises
     ------
@@ -269,12 +274,14 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
         missing = [
             name for name in ("submit", "wait", "run_time") if (trace[name] < 0).all()
         ] + ["processors"] * bool((width <= 0).all())
-        told = (
-            f"no job says its {' and '.join(missing)}" if missing else "each lacks one"
+        reason = (
+            f"no job has a known {' and '.join(missing)}"
+            if missing
+            else "each lacks one"
         )
         raise ValueError(
             f"{whole.source}: none of {len(trace)} jobs can be placed: that takes "
-            f"submit, wait, run_time and processors; {told}"
+            f"submit, wait, run_time and processors; {reason}"
         )
     start = trace["submit"] + trace["wait"]
     order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
@@ -326,7 +333,7 @@ def place_trace(whole: Trace, processors: int | None = None) -> PlacedTrace:
 
 
 def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
-    """Check the span of time to look at, in seconds of the trace."""
+    """Convert the horizon to seconds of the trace, and check it."""
     if is_textual_date(at):
         at = seconds_since_origin(trace, at, "at")
     if is_textual_date(horizon):
@@ -338,18 +345,18 @@ def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
 
 
 def seconds_since_origin(trace: Trace, date: Any, name: str) -> float:
-    """Return a date as the second of a trace that it is."""
+    """Convert a date to seconds since the begin of a trace."""
     if trace.clock is None:
         raise ValueError(
             f"{name}: {date!r} is not a finite number, and the header of "
-            f"{trace.source or 'the trace'} does not say when the trace begins "
+            f"{trace.source or 'the trace'} does not contain the begin of the trace "
             "(UnixStartTime)"
         )
     return trace.clock.time(date, name)
 
 
 def is_textual_date(value: Any) -> bool:
-    """Whether a time is said in words, and not as a number or the text of one."""
+    """Return whether a time is a date or duration, rather than a number or its text."""
     if not isinstance(value, str):
         return isinstance(value, (dt.date, dt.timedelta, np.datetime64, np.timedelta64))
     try:
@@ -360,7 +367,7 @@ def is_textual_date(value: Any) -> bool:
 
 
 def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers [first, first + count) of every pair, one after another."""
+    """Concatenate the integers [first, first + count) of all pairs."""
     before = np.cumsum(count) - count
     found: NDArray[np.int64] = np.arange(count.sum()) + np.repeat(first - before, count)
     return found
@@ -369,9 +376,9 @@ def ranges(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int
 def most_at_once(
     start: NDArray[np.float64], end: NDArray[np.float64], width: NDArray[np.int64]
 ) -> int:
-    """Return the most processors in use at any time."""
+    """Return the largest number of processors in use at the same time."""
     change = np.concatenate((-width, width))
-    order = np.lexsort((change, np.concatenate((end, start))))  # ends before starts
+    order = np.lexsort((change, np.concatenate((end, start))))  # ends precede starts
     return int(change[order].cumsum().max(initial=0))
 
 
@@ -379,14 +386,14 @@ def most_at_once(
 
 
 def node_laws(performance: Any, price: Any) -> tuple[Uniform, Price | Uniform]:
-    """Return the laws that `slots_from_trace` takes, checked."""
+    """Parse and check the distributions of performances and prices of nodes."""
     performance_law = parse_law("performance", performance)
     assert isinstance(performance_law, Uniform)
     return performance_law, parse_law("price", price)
 
 
 def parse_law(name: str, given: Any) -> Uniform | Price:
-    """Return the checked law that a number, a text or a law stands for."""
+    """Convert a number or a text such as "uniform:2:10" to a distribution, checked."""
     law: Uniform | Price
     kind, *texts = given.split(":") if isinstance(given, str) else [""]
     if isinstance(given, Uniform | Price):

@@ -1,4 +1,4 @@
-"""What is in a trace, in numbers."""
+"""Summary statistics of a trace, and its load over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHARES = {"median": 0.5, "90%": 0.9, "99%": 0.99, "most": 1.0}
 
 
 def trace_summary(trace: Trace) -> dict[str, Any]:
-    """Return what a trace holds.
+    """Compute summary statistics of a trace.
 
     Parameters
     ----------
@@ -29,10 +29,11 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
         ``jobs``, ``users``; ``days`` from the first submission to the last;
         ``processors`` of the header; ``at_once``: the most processors in use as
         recorded; ``load``: processor seconds of all jobs / (processors * the span of
-        submissions), parts of checkpointed jobs counted once;
-        ``columns``: for run time, requested time, processors and wait the median, 90%
-        and 99% percentiles, the most, and how many are unknown; ``repairs``: how many
-        jobs each repair of `clean_trace` alone would leave out, cut or move.
+        submissions), with checkpointed jobs counted once;
+        ``columns``: for run time, requested time, processors and wait the median, the
+        90th and 99th percentiles, the maximum, and the number of unknown values;
+        ``repairs``: the number of jobs that each repair of `clean_trace` alone would
+        leave out, cut or move; ``skipped``: the number of malformed lines.
 
     Notes
     -----
@@ -70,7 +71,7 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
 
 
 def load_over_time(trace: Trace, points: int = 400) -> tuple[Any, Any]:
-    """Return times, and the mean number of processors in use between them."""
+    """Return points in time, and the mean number of processors in use between them."""
     start, end, width = _recorded(trace.jobs)
     if not len(start):
         return np.zeros(2), np.zeros(1)
@@ -79,7 +80,7 @@ def load_over_time(trace: Trace, points: int = 400) -> tuple[Any, Any]:
     change = np.concatenate((width, -width))
     order = np.argsort(time, kind="stable")
     time, change = time[order], np.cumsum(change[order])
-    # The integral of a step function, at the edges.
+    # Integrate the step function up to each edge.
     area = np.concatenate(([0.0], np.cumsum(change[:-1] * np.diff(time))))
     return edges, np.diff(np.interp(edges, time, area)) / np.diff(edges)
 
@@ -87,7 +88,7 @@ def load_over_time(trace: Trace, points: int = 400) -> tuple[Any, Any]:
 def _recorded(
     jobs: NDArray[Any],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Start, end and width of the jobs of which the trace tells all three."""
+    """Return start, end and processors of the jobs for which all three are known."""
     width = width_of(jobs)
     known = (width > 0) & (jobs["run_time"] > 0)
     known &= (jobs["submit"] >= 0) & (jobs["wait"] >= 0) & ~partial_records(jobs)
