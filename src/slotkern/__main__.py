@@ -1,4 +1,4 @@
-"""``python -m slotkern`` and the ``slotkern`` command."""
+"""Entry point of ``python -m slotkern`` and of the command ``slotkern``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slotkern.extras import EXTRAS
 
 
 def main() -> None:
-    """Run the command line, or say in one line what has to be installed for it."""
+    """Run the command line; without its extra, print the command that installs it."""
     try:
         from slotkern.commands.main import app
         from slotkern.commands.terminal import prepare_streams
@@ -18,13 +18,16 @@ def main() -> None:
             raise
         sys.exit(run_without_extras(sys.argv[1:], str(missing)))
     prepare_streams()
-    # Batch systems end a job by SIGTERM: as with Ctrl-C, no worker stays behind.
+    # Batch systems end jobs with SIGTERM; treated as Ctrl-C, so that workers stop too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
 
 
 def run_without_extras(words: list[str], missing: str) -> int:
-    """Do what needs no extra; else say in one line what has to be installed."""
+    """Run the commands that need no extra; for others, print what to install.
+
+    Returns the exit code.
+    """
     from slotkern.commands.about import info_lines, version_line
 
     if words not in (["--version"], ["info"]):

@@ -74,7 +74,7 @@ def test_many_alternatives_are_shown_in_part() -> None:
     found = sk.find_alternatives(slots, sk.Request(1, 1))
     table = tables.alternatives_table(found)
     assert table.row_count == 201
-    assert "100 of 300 windows left out" in str(table.caption)
+    assert "100 of 300 windows not shown" in str(table.caption)
 
 
 def test_alternatives_are_drawn(slots_file: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_growth_far_beyond_the_papers(
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(growth, "AXES", SMALL)
-    monkeypatch.setattr(growth, "_PATIENCE", 0.0)
+    monkeypatch.setattr(growth, "_MAX_PUBLISHED_SECONDS", 0.0)
     result = run("bench", "scaling", "--far", "--cycles", 3, "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     lines = [line.split() for line in result.stdout.splitlines()]

@@ -84,7 +84,7 @@ def test_a_pool_of_numbers(plain: Path, tmp_path: Path) -> None:
     table = tmp_path / "booked.csv"
     done = run("bookings", plain, "--output", table)
     assert done.exit_code == 1
-    assert done.stdout == f"{plain}: nothing is booked\n"
+    assert done.stdout == f"{plain}: no bookings\n"
     assert table.read_text() == "owner,name,nodes,start,finish,cost\n"
     pool = sk.SlotPool.load(plain)
     pool.book(pool.find(sk.Request(2, 3)))
@@ -142,9 +142,9 @@ def test_wrong_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
         refused(run(*words, odd), odd, "not a whole slotkern pool")
         refused(run(*words, slots), slots, "not a whole slotkern pool")
     for command in ("bookings", "release"):
-        told = f"{path}: 'eve' has nothing booked; what is booked is of alice, bob"
+        told = f"{path}: owner 'eve' has no bookings; owners with bookings: alice, bob"
         refused(run(command, path, "--owner", "eve"), told)
-    told = f"{path}: 'bob' has booked nothing for 'b'"
+    told = f"{path}: 'bob' has no booking named 'b'"
     refused(run("release", path, "--owner", "bob", "--name", "b"), told)
     refused(run("release", path), "--owner")
     words = ("release", path, "--owner", "bob", "--output")
@@ -196,7 +196,7 @@ def test_bookings_that_are_not_saved_are_said_to_be(plain: Path) -> None:
     jobs, slots = plain.with_name("jobs.csv"), plain.with_name("slots.csv")
     jobs.write_text("nodes,volume\n2,4\n")
     sk.write_slots(slots, sk.SlotPool.load(plain).slots)
-    told = "1 of 1 jobs booked, but not saved: nothing keeps them without --output "
+    told = "1 of 1 jobs booked, but not saved: save them with --output "
     assert told + f"{plain}\n" in run("schedule", plain, jobs).stdout
     assert told + "pool.npz\n" in run("schedule", slots, jobs).stdout
     table = plain.with_name("table.csv")
@@ -211,14 +211,14 @@ def test_a_node_that_fails_and_comes_back(path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "bob" in done.stdout
     assert "alice" not in done.stdout
-    assert "1 booking on the nodes that are disabled" in done.stdout
+    assert "1 booking on these nodes" in done.stdout
     hit = run("bookings", path, "--nodes", "n0", "--during", "2026-10-24 05:00/")
     assert hit.stdout.count("bob") == 1
     early = run("bookings", path, "--nodes", "n0", "--during", "/2026-10-24 04:00")
     assert "bob" not in early.stdout
     none = run("bookings", path, "--nodes", "n3", "--during", "0/4")
     assert none.exit_code == 1
-    assert none.stdout == f"{path}: nothing like this is booked\n"
+    assert none.stdout == f"{path}: no matching bookings\n"
     run("release", path, "--owner", "bob")
     pool = sk.SlotPool.load(path)
     assert pool.find(sk.Request(4, 1, earliest=5)) is None
@@ -259,7 +259,9 @@ def test_a_window_that_is_found_is_booked(plain: Path, tmp_path: Path) -> None:
     assert sk.SlotPool.load(plain).bookings()["owner"].tolist() == ["ann", "bob"]
     slots = tmp_path / "slots.csv"
     sk.write_slots(slots, sk.SlotPool.load(plain).slots)
-    refused(run("find", slots, *job[2:], "--owner", "ann"), "is no saved pool")
+    refused(
+        run("find", slots, *job[2:], "--owner", "ann"), "--book needs a saved pool, got"
+    )
 
 
 def test_a_page_of_a_pool(path: Path, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
     result = run("find", path, "--nodes", 300, "--volume", 1)
     shown = [line.split()[0] for line in result.stdout.splitlines()[3:204]]
     assert shown == [*map(str, range(100)), "...", *map(str, range(200, 300))]
-    assert "100 of 300 parts left out" in result.stdout
+    assert "100 of 300 parts not shown" in result.stdout
 
 
 @pytest.mark.parametrize("command", ["find", "alternatives"])
@@ -196,7 +196,7 @@ def test_pages_that_cannot_be_written_are_named(
 ) -> None:
     refused(run("find", slots_file, *JOB, "--html", "a.png"), "--html: a.png", ".html")
     there = tmp_path / "none" / "a.html"
-    refused(run("find", slots_file, *JOB, "--html", there), "none is no folder")
+    refused(run("find", slots_file, *JOB, "--html", there), "none does not exist")
     page = tmp_path / "page.html"
     assert run("find", slots_file, *JOB, "--budget", 1, "--html", page).exit_code == 1
     assert not page.exists()

@@ -33,7 +33,7 @@ def test_the_front_is_that_of_the_library(
     page = (DOCS / "json.md").read_text(encoding="utf-8")
     assert not {field for field in answer if f"`{field}`" not in page}
     text = run(*FRONT, slots_file, "--by", by).stdout
-    assert "the whole front by" in text
+    assert "complete front by" in text
     for window in front:
         assert " ".join(map(str, window.nodes)) in text
 

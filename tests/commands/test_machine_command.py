@@ -221,8 +221,8 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
     assert len(set(outputs)) == 1
     for words, named in (
         ("soon/later:4", "blocked: row 0: 'soon' is no date"),
-        (f"{start}:4", "is neither START:STOP:PROCESSORS nor"),
-        ("5:9", "is neither START:STOP:PROCESSORS nor"),
+        (f"{start}:4", "is neither START:STOP:PROCESSORS in"),
+        ("5:9", "is neither START:STOP:PROCESSORS in"),
     ):
         done = run("replay", path, "--blocked", words)
         assert done.exit_code == 2
@@ -275,7 +275,7 @@ def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
     assert run(*words[:2], *words[4:], *HORIZON, *output).stderr == ""
     seconds = (*HORIZON[:-2], *output)
     told = run(*words[:2], *words[4:], *seconds).stderr
-    assert told == "no --unit is given: prices are for each second\n"
+    assert told == "no --unit is given: prices are per second\n"
     nodes.write_text("name\nn00\n")  # an error is one line, without what was noted
     done = run(*words, *HORIZON, *output)
     assert done.exit_code == 2

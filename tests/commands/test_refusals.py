@@ -145,7 +145,7 @@ def test_a_trace_is_not_overwritten_by_its_slots(tmp_path: Path) -> None:
             run(
                 "slots-from-trace", trace, "--at", 0, "--horizon", 9, "--output", output
             ),
-            f"{output} is read by this command, and would be overwritten",
+            f"{output} is an input of this command",
         )
     assert trace.read_text() == before
 
@@ -182,11 +182,11 @@ def test_what_a_command_reads_is_not_overwritten(tmp_path: Path) -> None:
         (["batch", slots, jobs], jobs),
     ):
         done = run(*words, "--output", output)
-        refused(done, f"--output: {output} is read by this command")
+        refused(done, f"--output: {output} is an input of this command")
     done = run("replay", trace, "--policy", "fcfs", "--policy", "easy")
     assert done.exit_code == 0
     done = run("replay", trace, "--policy", "easy", "--output", tmp_path)
-    refused(done, f"--output: {trace} is read by this command")
+    refused(done, f"--output: {trace} is an input of this command")
     assert [file.read_bytes() for file in files] == before
 
 

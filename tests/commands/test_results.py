@@ -140,7 +140,7 @@ def test_slots_written_by_free_are_slots(folder: Path, tmp_path: Path) -> None:
     ("output", "named"),
     [
         ("r.txt", "r.txt does not end in .csv, .json, .parquet"),
-        ("none/r.csv", "none is no folder"),
+        ("none/r.csv", "none does not exist"),
     ],
 )
 def test_an_output_that_cannot_be_is_refused_before_any_work(
@@ -256,6 +256,10 @@ def test_bars_are_drawn_on_a_terminal_alone(folder: Path) -> None:
 
 
 def test_small_prices_are_told():
-    assert tables.column([7.1e-5, 0.25, 12]) == ["0.000071", "0.250000", "12.000000"]
-    assert tables.column([0.5, 12]) == ["0.50", "12.00"]
-    assert tables.column([0, 3e-30]) == ["0.000000000", "0.000000000"]
+    assert tables.format_column([7.1e-5, 0.25, 12]) == [
+        "0.000071",
+        "0.250000",
+        "12.000000",
+    ]
+    assert tables.format_column([0.5, 12]) == ["0.50", "12.00"]
+    assert tables.format_column([0, 3e-30]) == ["0.000000000", "0.000000000"]

@@ -296,8 +296,8 @@ def test_a_wide_table_fits_the_terminal() -> None:
     fit_to_width(table, console)
     console.print(table)
     assert [column.header for column in table.columns] == ["node", "finish", "memory"]
-    assert str(table.caption).startswith("the end\nleft out")
-    assert "narrow: site; a file or a pipe gets all" in str(table.caption)
+    assert str(table.caption).startswith("the end\ncolumns hidden")
+    assert "narrow terminal: site; a file or a pipe gets all" in str(table.caption)
     narrow = Console(width=10, file=io.StringIO())
     fit_to_width(table, narrow)
     narrow.print(table)

@@ -170,7 +170,7 @@ def test_the_table_of_all_scenarios_is_as_wide_as_a_page() -> None:
         for k, work in enumerate(((jobs, nodes), other))
     ]
     assert float(figures["completed %"][0]) == pytest.approx(sum(done) / 2)
-    for name in ("waiting +-", "waiting, median", "waiting, of all's jobs", "messages"):
+    for name in ("waiting +-", "waiting, median", "waiting, common jobs", "messages"):
         assert len(figures[name]) == 4
 
 
@@ -187,8 +187,8 @@ def test_the_command_reads_traces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--scenario", "best"), "must be ind, cen, dec-g, dec-p"),
-        (("--scenario", "dec:x"), "'dec:x' is not dec:NUMBER"),
+        (("--scenario", "best"), "none of ind, cen, dec-g, dec-p"),
+        (("--scenario", "dec:x"), "'dec:x' is not dec:K"),
         (("--scenario", "cen:x"), "fallback must be one of"),
         (("--preset", "x"), "preset must be one of"),
         (("--loss", "1"), "loss must be below 1"),

@@ -1,1 +1,1 @@
-"""The command line."""
+"""The commands of ``slotkern``, one module per group; ``main`` assembles them."""

@@ -1,4 +1,4 @@
-"""Versions and what is installed: works without any extra."""
+"""Versions and installed extras, for ``--version`` and ``info``; needs no extra."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["info_lines", "version_line"]
 
 
 def version_line() -> str:
-    """What `slotkern --version` says."""
+    """Return the line that `slotkern --version` prints."""
     return f"slotkern {sk.__version__}"
 
 
 def info_lines() -> list[str]:
-    """What `slotkern info` says, line by line."""
+    """Return the lines that `slotkern info` prints."""
     lines = [
         version_line(),
         f"Python {platform.python_version()} ({sys.implementation.name})",
@@ -42,4 +42,4 @@ def _version(module: str) -> str:
     try:
         return version(module)
     except PackageNotFoundError:
-        return "of no known version"
+        return "of unknown version"

@@ -1,4 +1,8 @@
-"""``slotkern batch``: a whole queue of jobs on one list of slots."""
+"""``slotkern batch``: one window per job of a queue, under one or several policies.
+
+Prints a row per job for one policy, or a row of means per policy for several. Pictures
+and files are those of the first policy.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ with extra():
 if TYPE_CHECKING:
     from slotkern.typing import Shape
 
-#: Those with a colon go on with numbers.
+#: Policies; those that end in a colon are followed by numbers.
 POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
 __all__ = ["batch", "comparison", "register", "write_schedule"]
@@ -54,14 +58,16 @@ def batch(
     slots: Annotated[
         Path,
         typer.Argument(
-            help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool."
+            help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a "
+            "saved pool, which is not changed."
         ),
     ],
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="One row a job, .csv, .parquet or .json: nodes, volume or walltime, "
-            "and if wanted name, criterion, order, budget and the other limits."
+            help="File with one row per job: .csv, .parquet or .json. Columns: nodes, "
+            "volume or walltime; optional: name, criterion, order, budget and other "
+            "limits."
         ),
     ],
     policy: Annotated[
@@ -69,62 +75,81 @@ def batch(
         typer.Option(
             autocompletion=complete_from(POLICY_WORDS),
             help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-            "bsf:N:K; give it again to compare.",
+            "bsf:N:K; by default css. Repeat the option to compare policies.",
         ),
     ] = None,
     minimize: Annotated[
         str | None,
         typer.Option(
             autocompletion=complete_from(MEASURES),
-            help="time, cost, start, finish, runtime or a column.",
+            help="Total to minimize over all jobs: time, cost, start, finish, runtime "
+            "or a column of the slots; time if neither this nor --maximize is given.",
         ),
     ] = None,
     maximize: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_from(MEASURES), help="The same, as large."
+            autocompletion=complete_from(MEASURES), help="Total to maximize instead."
         ),
     ] = None,
     under: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(MEASURES), help="What the limit is on."
+            autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
         ),
     ] = "cost",
     limit: Annotated[
-        float | None, typer.Option(help="The most of it; eq. 5 by default.")
+        float | None,
+        typer.Option(
+            help="Maximum of the --under total for the whole batch; by default the "
+            "mean over the alternatives of each job, summed (eq. 5 of the paper)."
+        ),
     ] = None,
     shape: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(SHAPES),
-            help="ragged, or square: parts finish together.",
+            help="ragged: each part ends when its work is done; square: all parts end "
+            "together.",
         ),
     ] = "ragged",
     alternatives: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(("amp", "alp")),
-            help="amp, or alp: a price for every single slot.",
+            help="Meaning of a budget. amp: maximum cost of the window; alp: maximum "
+            "price of every single slot.",
         ),
     ] = "amp",
     execute: Annotated[
-        bool, typer.Option(help="Run it with true lengths, uniform on [0.2, 1].")
+        bool,
+        typer.Option(
+            help="Simulate the schedule with random true run times: reserved time x "
+            "uniform on [0.2, 1].",
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the true lengths.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the true run times, with --execute.")
+    ] = 0,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .png, .svg, .pdf.")
+        Path | None,
+        typer.Option(help="Write a picture of the schedule: .png, .svg or .pdf."),
     ] = None,
     curve: Annotated[
-        Path | None, typer.Option(help="Draw the trade-off: .png, .svg, .pdf.")
+        Path | None,
+        typer.Option(
+            help="Write a picture of the best total for every limit: .png, .svg or "
+            ".pdf."
+        ),
     ] = None,
     html: Html = None,
     output: Output = None,
 ) -> None:
-    """Schedule a batch of jobs under the policy of an organization.
+    """Schedule a batch: one window for each job, under one or several policies.
 
-    With one policy, a row a job; with several, a row a policy. `--plot`, `--curve`,
-    `--html` and `--output` are of the first. Exits with 1 when no job was scheduled.
+    Prints one row per job; with several policies, one row of means per
+    policy. --plot, --curve, --html and --output refer to the first policy.
+    The slots are not changed. Exits with 1 if no job is scheduled.
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
@@ -167,7 +192,7 @@ def batch(
 
 
 def summary(schedule: Schedule) -> str:
-    """The totals of a schedule, and how good it is, in two lines."""
+    """Return the totals of a schedule and its distance from the bound, in two lines."""
     totals = schedule.totals()
     names = ("cost", "processor_time")
     clock: Any = (schedule.windows.terms or (None,))[0]
@@ -181,9 +206,9 @@ def summary(schedule: Schedule) -> str:
     if done and np.isfinite(bound) and value:
         figures = [format_times(schedule.target, [x], clock)[0] for x in (value, bound)]
         text += (
-            f"\n{schedule.target.replace('_', ' ')} {figures[0]}: no schedule "
-            f"of these jobs has it better than {figures[1]}, "
-            f"{abs(value - bound) / abs(value):.1%} away"
+            f"\n{schedule.target.replace('_', ' ')} {figures[0]}; bound for any "
+            f"schedule of these jobs: {figures[1]} "
+            f"({abs(value - bound) / abs(value):.1%} away)"
         )
     return text
 
@@ -251,7 +276,7 @@ def comparison(words: list[str], schedules: list[Schedule], seed: int | None) ->
 
 
 def _format_means(heading: str, means: list[float], clock: Any) -> list[str]:
-    """Write means; of a clock as dates and durations in whole seconds."""
+    """Format means; with a clock, as dates and durations in whole seconds."""
     alike = {"real start": "start", "real time": "processor_time"}
     name = alike.get(heading, heading.replace(" ", "_"))
     if clock is None or name not in DATED:
@@ -261,14 +286,14 @@ def _format_means(heading: str, means: list[float], clock: Any) -> list[str]:
 
 
 def write_schedule(schedule: Schedule, path: Path) -> None:
-    """Write a row for each part of each job, and one for each job that failed.
+    """Write a file with one row per part of each job, and one row per failed job.
 
     Parameters
     ----------
     schedule : Schedule
     path : Path
-        .csv, .json or .parquet; the columns are job, reason, node, start, end, cost;
-        of slots with names and dates also name, start_time and end_time.
+        .csv, .json or .parquet. Columns: job, reason, node, start, end, cost; with a
+        machine also name, with a clock also start_time and end_time.
     """
     windows, parts = schedule.windows, schedule.windows.parts
     count = np.diff(windows.first)

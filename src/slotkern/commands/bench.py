@@ -1,4 +1,8 @@
-"""``slotkern bench``; and streams of jobs: a repeated one is faster than others."""
+"""``slotkern bench``, and streams of different jobs for benchmarks.
+
+A benchmark must not repeat one job: a pool caches bounds, so that a repeated search is
+faster than a new one. `stream` therefore varies volume and budget.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,14 @@ __all__ = ["register", "stream"]
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    bench = Application(help="Measure the searches on this machine.")
+    bench = Application(help="Measure search times on this machine.")
     bench.callback()(_group)
     bench.command()(scaling)
     app.add_typer(bench, name="bench")
 
 
 def _group() -> None:
-    """Without it, typer would take the only command for the whole."""
+    """Keep `scaling` a subcommand: typer would otherwise merge the only one."""
 
 
 def stream(
@@ -39,16 +43,16 @@ def stream(
     volume: float = 310.0,
     budget: float = 1500.0,
 ) -> list[sk.Request]:
-    """Return requests around a base job: volumes and budgets within a fifth of it.
+    """Return requests whose volumes and budgets differ by up to 20% from a base job.
 
     Parameters
     ----------
     count : int
-        How many.
+        Number of requests.
     seed : int or sequence of int
-        The same seed, the same jobs.
+        Seed of the random factors; equal seeds give equal requests.
     nodes, volume, budget
-        The base job; by default that of the study ``aep``.
+        The base job; by default the job of the study ``aep``.
 
     Examples
     --------
@@ -66,26 +70,26 @@ def stream(
 
 def scaling(
     cycles: Annotated[
-        int, typer.Option(min=1, help="Environments for each size.")
+        int, typer.Option(min=1, help="Number of random environments per size.")
     ] = 20,
-    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("out"),
-    seed: Annotated[int, typer.Option(help="Seed of the environments.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("out"),
+    seed: Annotated[int, typer.Option(help="Seed of the random environments.")] = 0,
     far: Annotated[
         bool,
         typer.Option(
             "--far",
-            help="Nodes to 200,000, slots to a million and jobs to 500 nodes instead: "
-            "as many jobs as --cycles says in one environment of each size.",
+            help="Measure larger sizes instead: up to 200,000 nodes, a million slots "
+            "and jobs of 500 nodes, with --cycles jobs in one environment per size.",
         ),
     ] = False,
 ) -> None:
-    """Print working times by nodes and by interval, the paper's beside this machine's.
+    """Print search times by number of nodes and length of the interval.
 
-    The tables are Tables 1 and 2 of the paper on AEP, as ``reproduce aep`` prints
-    them, with the power of nodes or interval that fits the times best. The paper's
-    algorithms are timed as compiled loops alone. With --far,
-    times of searches in pools prepared once, beside the papers' algorithm while one
-    search takes it no longer than a second.
+    Prints Tables 1 and 2 of the paper on AEP: published times, times on this
+    machine, and the exponent of growth that fits them best. The published
+    algorithms are timed as compiled loops, without overhead of Python. With
+    --far, prints times of searches in prepared pools, and of the published
+    algorithm up to one second per search.
     """
     from slotkern.files.atomic import make_folder
     from slotkern.studies import load_study
@@ -93,7 +97,7 @@ def scaling(
     from slotkern.studies.report import print_times
     from slotkern.studies.times import measure_times
 
-    make_folder(out)  # before, and not after, all has been measured
+    make_folder(out)  # fails before the measurements, not after them
     if far:
         from slotkern.commands import growth
 

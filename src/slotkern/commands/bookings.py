@@ -1,5 +1,8 @@
-"""``slotkern bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``:
-the bookings and the closed nodes in the file of a pool.
+"""``slotkern bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``.
+
+These commands list and change the bookings and the disabled nodes of a pool file. A
+command that changes the pool locks the file from load to save (`lock_for_update`) and
+replaces it atomically.
 """
 
 from __future__ import annotations
@@ -34,24 +37,26 @@ __all__ = ["register"]
 PoolFile = Annotated[
     Path,
     typer.Argument(
-        help="A saved pool, as `slotkern free` and `slotkern schedule` write it."
+        help="Saved pool, .npz, as written by `slotkern free` or `slotkern schedule`."
     ),
 ]
 
 Target = Annotated[
     Path | None,
     typer.Option(
-        "--output", help="Write the pool here, .npz, and leave POOL as it is."
+        "--output",
+        help="Write the changed pool to this file, .npz, and leave POOL unchanged; by "
+        "default POOL is replaced.",
     ),
 ]
 Nodes = Annotated[
     str,
     typer.Option(
-        help="Nodes: names or a hostlist such as n[001-004,007] of the machine, or ids "
-        "with commas."
+        help="Nodes: names or a hostlist such as n[001-004,007] if the pool has names, "
+        "else ids such as 0,3,4."
     ),
 ]
-Start = Annotated[str, typer.Option(help="Begin of the span: a date or a number.")]
+Start = Annotated[str, typer.Option(help="Start of the span: a date or a number.")]
 End = Annotated[str, typer.Option(help="End of the span: a date or a number.")]
 
 
@@ -64,27 +69,27 @@ def register(app: typer.Typer) -> None:
 def bookings(
     pool: PoolFile,
     owner: Annotated[
-        str | None, typer.Option(help="Only what is booked for this owner.")
+        str | None, typer.Option(help="List only the bookings of this owner.")
     ] = None,
     nodes: Annotated[
         str | None,
         typer.Option(
-            help="Only windows with a part on one of these nodes: names, a hostlist, "
-            "or ids with commas."
+            help="List only windows with a part on one of these nodes: names, a "
+            "hostlist, or ids such as 0,3,4."
         ),
     ] = None,
     during: Annotated[
         str | None,
         typer.Option(
-            help="Only windows with a part in this span, START/END: dates or numbers, "
-            "of which either may be left out."
+            help="List only windows with a part in the span START/END, dates or "
+            "numbers; omit either for an open end."
         ),
     ] = None,
     output: Output = None,
 ) -> None:
-    """List what is booked in a saved pool: for whom, where, when and at what cost.
+    """List the bookings of a pool: owner, name, nodes, times and cost.
 
-    Exits with 1 when nothing is booked.
+    Exits with 1 if no booking matches.
     """
     check_output(output, [pool])
     booked = sk.SlotPool.load(pool)
@@ -99,27 +104,30 @@ def bookings(
         write_table(output, listing_columns(table, booked.clock))
     if table.size:
         show(listing_table(table))
-    nobodys = 0 if some else int((booked.booked["owner"] == "").sum())
-    if nobodys:
-        have = "has" if nobodys == 1 else "have"
-        show(f"{pool}: {format_count(nobodys, 'booked part')} {have} no owner")
+    unowned = 0 if some else int((booked.booked["owner"] == "").sum())
+    if unowned:
+        have = "has" if unowned == 1 else "have"
+        show(f"{pool}: {format_count(unowned, 'booked part')} {have} no owner")
     elif not table.size:
-        show(f"{pool}: nothing {'like this ' if some else ''}is booked")
+        show(f"{pool}: no {'matching ' if some else ''}bookings")
         raise typer.Exit(1)
 
 
 def release(
     pool: PoolFile,
-    owner: Annotated[str, typer.Option(help="Whose windows.")],
+    owner: Annotated[str, typer.Option(help="Owner of the bookings to release.")],
     name: Annotated[
-        str | None, typer.Option(help="Only those of the jobs of this name.")
+        str | None,
+        typer.Option(
+            help="Release only the bookings of this name; by default all of the owner."
+        ),
     ] = None,
     output: Target = None,
     force: Force = False,
 ) -> None:
-    """Give back what is booked for an owner, as far as it is not past.
+    """Release the bookings of an owner: their remaining time becomes free.
 
-    The pool is written in its place, whole or not at all.
+    Lists the released windows. The pool file is replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
@@ -131,11 +139,14 @@ def release(
         if name is not None:
             chosen &= table["name"] == name
             if not chosen.any():
-                raise ValueError(f"{pool}: {owner!r} has booked nothing for {name!r}")
+                raise ValueError(
+                    f"{pool}: {owner!r} has no booking named {name!r}; list the names "
+                    "with `slotkern bookings`"
+                )
         booked.release(owner, name=name)
         booked.save(target, overwrite=force)
-    told = f"{chosen.sum():,} of {len(table):,} windows released"
-    show(listing_table(table[chosen]), f"{target}: {told}")
+    count = f"{chosen.sum():,} of {len(table):,} windows released"
+    show(listing_table(table[chosen]), f"{target}: {count}")
 
 
 def reserve(
@@ -143,20 +154,23 @@ def reserve(
     nodes: Nodes,
     start: Start,
     end: End,
-    owner: Annotated[str, typer.Option(help="For whom, as in maintenance.")],
+    owner: Annotated[
+        str, typer.Option(help="Owner of the reservation, such as maintenance.")
+    ],
     partly: Annotated[
         bool,
         typer.Option(
             "--partly",
-            help="Take what is free of the span, and what becomes free of it later.",
+            help="Reserve the free part of the span now, and the rest when its "
+            "bookings are released; by default all nodes must be free.",
         ),
     ] = False,
     output: Target = None,
     force: Force = False,
 ) -> None:
-    """Book given nodes for a given time, as for maintenance.
+    """Reserve given nodes for a given time, for example for maintenance.
 
-    The pool is written in its place, whole or not at all.
+    The pool file is replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
@@ -173,20 +187,26 @@ def disable(
     pool: PoolFile,
     nodes: Nodes,
     start: Annotated[
-        str | None, typer.Option(help="From this date or number on; else from now on.")
+        str | None,
+        typer.Option(help="Start of the closure: a date or a number; by default now."),
     ] = None,
     end: Annotated[
-        str | None, typer.Option(help="Until this date or number; else for ever.")
+        str | None,
+        typer.Option(
+            help="End of the closure: a date or a number; by default until `enable`."
+        ),
     ] = None,
-    owner: Annotated[str, typer.Option(help="Who or what closes the nodes.")] = "down",
+    owner: Annotated[
+        str, typer.Option(help="Reason of the closure, shown as its owner.")
+    ] = "down",
     output: Target = None,
     force: Force = False,
 ) -> None:
-    """Close nodes, as after a failure, and list the bookings that this hits.
+    """Disable nodes, for example after a failure, and list the bookings on them.
 
-    The bookings stay: `slotkern release` gives them back. What is released on a closed
-    node is not free before `slotkern enable`. The pool is written in its place, whole
-    or not at all.
+    The bookings remain; release them with `slotkern release`. Released time
+    of a disabled node becomes free only after `slotkern enable`. The pool
+    file is replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
@@ -202,17 +222,17 @@ def disable(
     if table.size:
         show(listing_table(table))
     show(
-        f"{target}: {format_count(len(table), 'booking')} on the nodes that "
-        "are disabled"
+        f"{target}: {nodes} disabled; "
+        f"{format_count(len(table), 'booking')} on these nodes"
     )
 
 
 def enable(
     pool: PoolFile, nodes: Nodes, output: Target = None, force: Force = False
 ) -> None:
-    """Open nodes that were disabled: what is not booked of their time is free again.
+    """Enable nodes that were disabled: their time without bookings is free again.
 
-    The pool is written in its place, whole or not at all.
+    The pool file is replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
@@ -225,20 +245,22 @@ def enable(
 def view(
     pool: PoolFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page to write: .html.")
+        Path, typer.Option("--output", "-o", help="File of the page: .html.")
     ],
 ) -> None:
-    """Write a page that shows what is free and booked in a saved pool."""
+    """Write an interactive page of the free and the booked time of a pool."""
     check_page(output, "--output")
     write_page(output, sk.SlotPool.load(pool), None, pool.name)
     show(f"{output}: {pool.name}")
 
 
 def _rows_of_owner(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:
-    """Which bookings are an owner's: one at least."""
+    """Return the mask of an owner's bookings; ValueError if there is none."""
     mine: NDArray[np.bool_] = table["owner"] == owner
     if not mine.any():
-        known = ", ".join(dict.fromkeys(table["owner"].tolist()))
-        told = f"what is booked is of {known}" if known else "nor has anybody"
-        raise ValueError(f"{path}: {owner!r} has nothing booked; {told}")
+        owners = ", ".join(dict.fromkeys(table["owner"].tolist()))
+        allowed = (
+            f"owners with bookings: {owners}" if owners else "no owner has bookings"
+        )
+        raise ValueError(f"{path}: owner {owner!r} has no bookings; {allowed}")
     return mine

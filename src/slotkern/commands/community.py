@@ -1,4 +1,8 @@
-"""``slotkern community``: the scenarios of a community of schedulers side by side."""
+"""``slotkern community``: simulate a community of schedulers and compare scenarios.
+
+Every scenario runs the same workloads, one per seed. The table has one column per
+scenario: means over the seeds of the metrics of each run, times in seconds.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ with extra():
 
 __all__ = ["community", "register"]
 
-#: The metrics that the table shows, their headings and what they are multiplied by.
+#: Metrics of the table: heading and factor of each.
 SHOWN_METRICS = {
     "completion": ("completed %", 100.0),
     "response": ("response", 1.0),
@@ -55,8 +59,9 @@ SHOWN_METRICS = {
     "messages": ("messages", 1.0),
 }
 SCENARIO_HELP = (
-    "ind, cen, dec-g, dec-p; cen:FALLBACK (most-free, least-load, central-fcfs, "
-    "central-scan); dec:K for K neighbours. More than once to compare."
+    "Scenario to simulate: ind, cen, dec-g, dec-p; cen:FALLBACK (most-free, "
+    "least-load, central-fcfs, central-scan); dec:K for K neighbours. Repeat to "
+    "compare; by default ind, cen, dec-g and dec-p."
 )
 
 
@@ -68,7 +73,10 @@ def register(app: typer.Typer) -> None:
 def community(
     trace: Annotated[
         Path | None,
-        typer.Argument(help="A trace (.swf, .gwf, .gz of both); by default generated."),
+        typer.Argument(
+            help="Workload trace: .swf or .gwf, also with .gz; by default the workload "
+            "is generated."
+        ),
     ] = None,
     scenario: Annotated[
         list[str] | None,
@@ -81,46 +89,66 @@ def community(
         str,
         typer.Option(
             autocompletion=complete_from(PRESETS),
-            help=f"The generated workload: {', '.join(PRESETS)}.",
+            help=f"Preset of the generated workload: {', '.join(PRESETS)}.",
         ),
     ] = "casa",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many generated jobs.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of generated jobs; by default that of the preset."
+        ),
     ] = None,
-    nodes: Annotated[int, typer.Option(min=1, help="How many generated nodes.")] = 26,
+    nodes: Annotated[int, typer.Option(min=1, help="Number of generated nodes.")] = 26,
     homes: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(("partition", "origin_site", "user")),
-            help="Of a trace: partition, origin_site, user, or a number.",
+            help="Nodes made from a trace: one per partition, origin_site or user; or "
+            "a number of equal nodes.",
         ),
     ] = "partition",
     sample: Annotated[
-        int, typer.Option(min=1, help="Every so many jobs of a trace.")
+        int, typer.Option(min=1, help="Use every K-th job of a trace; 1 uses all.")
     ] = 1,
     squeeze: Annotated[
-        float, typer.Option(help="Times between a trace's submissions, multiplied.")
+        float,
+        typer.Option(
+            help="Factor on the times between submissions of a trace; below 1 raises "
+            "the load."
+        ),
     ] = 1.0,
     windows: Annotated[
-        float, typer.Option(help="Share of a trace's nodes and jobs labelled 1.")
+        float,
+        typer.Option(
+            help="Share of the nodes and jobs of a trace with label 1, from 0 to 1; "
+            "the others have label 0."
+        ),
     ] = 0.0,
     loss: Annotated[
         float, typer.Option(help="Probability that a message is lost.")
     ] = 0,
-    latency: Annotated[float, typer.Option(help="Of a message, seconds.")] = 0.1,
+    latency: Annotated[
+        float, typer.Option(help="Latency of a message, in seconds.")
+    ] = 0.1,
     retries: Annotated[
         int,
-        typer.Option(min=0, help="Further tries of a job without an offer."),
+        typer.Option(
+            min=0, help="Number of further attempts for a job without an offer."
+        ),
     ] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many workloads.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of workloads, one per seed.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="First seed.")] = 0,
     plot: Annotated[
-        Path | None, typer.Option(help="Folder for pictures of the first seed.")
+        Path | None,
+        typer.Option(help="Folder of the pictures, which show the first seed."),
     ] = None,
 ) -> None:
-    """Simulate communities of schedulers (CASA) and compare their scenarios.
+    """Simulate schedulers that negotiate jobs (CASA), and compare scenarios.
 
-    Means over the seeds, with standard errors of the waiting time; times in seconds.
+    Prints means over the seeds, with the standard error of the waiting time;
+    times are in seconds.
     """
     check_folder("--plot", plot, PICTURES)
     chosen = {
@@ -163,8 +191,10 @@ def community(
         from slotkern.plotting.communities import plot_communities, plot_flow
 
         folder = make_folder(plot)
-        told = "One run of each" if seeds == 1 else f"Seed {seed}, the first of {seeds}"
-        plot_communities(first, title=told, path=folder / "communities.png")
+        title = (
+            "One run of each" if seeds == 1 else f"Seed {seed}, the first of {seeds}"
+        )
+        plot_communities(first, title=title, path=folder / "communities.png")
         for name, run in first.items():
             file = folder / f"flow-{name.replace(':', '-')}.png"
             plot_flow(run, title=name, path=file)
@@ -187,13 +217,15 @@ def _scenario(
         try:
             neighbours = integer("dec", int(rest), least=1)
         except ValueError:
-            raise ValueError(f"--scenario: {text!r} is not dec:NUMBER") from None
+            raise ValueError(
+                f"--scenario: {text!r} is not dec:K with a number K of neighbours >= 1"
+            ) from None
     if neighbours is not None:
         return Community(neighbours, loss=loss, latency=latency, retries=retries)
     if text not in SCENARIOS:
-        known = ", ".join(SCENARIOS)
+        names = ", ".join(SCENARIOS)
         raise ValueError(
-            f"--scenario must be {known}, cen:... or dec:..., not {text!r}"
+            f"--scenario: {text!r} is none of {names}, cen:FALLBACK, dec:K"
         )
     return SCENARIOS[text]
 
@@ -208,7 +240,7 @@ def _homes(text: str) -> str | int:
 def _table(
     found: dict[str, list[dict[str, float]]], common: dict[str, list[float]]
 ) -> Table:
-    """One column a scenario, so that all figures stand within a page."""
+    """Return the table with one column per scenario, which fits 80 columns."""
     rows = {}
     for metric, (heading, scale) in SHOWN_METRICS.items():
         values = [[each[metric] for each in runs] for runs in found.values()]
@@ -219,7 +251,7 @@ def _table(
                 [float(np.median(each)) for each in values]
             )
             shared = [float(np.mean(each)) for each in common.values()]
-            rows["waiting, of all's jobs"] = format_column(shared)
+            rows["waiting, common jobs"] = format_column(shared)
     cells = zip(*rows.values(), strict=True)
     return metrics_table("", rows, dict(zip(found, cells, strict=True)))
 

@@ -1,4 +1,4 @@
-"""``slotkern compare``: the best windows by several criteria, side by side."""
+"""``slotkern compare``: the best window by each of several criteria, side by side."""
 
 from __future__ import annotations
 
@@ -40,31 +40,32 @@ def compare(
         list[str] | None,
         typer.Option(
             autocompletion=complete_from(known_criteria()),
-            help="By what; more than once. By default those that need no column: "
-            f"{', '.join(sk.CRITERIA)}, processor_time.",
+            help="Criterion to compare; repeat for several. By default those that need "
+            f"no column: {', '.join(sk.CRITERIA)}, processor_time.",
         ),
     ] = None,
     shape: Annotated[
         list[str] | None,
         typer.Option(
             autocompletion=complete_from(SHAPES),
-            help="ragged or square; by default both.",
+            help="Shape to compare, ragged or square; by default both.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(METHODS),
-            help="exact, lite, published or published-lite.",
+            help="exact: the optimum; lite: only the n cheapest slots of each step; "
+            "published, published-lite: the algorithms as printed in the papers.",
         ),
     ] = "exact",
     plot: Plot = None,
     output: Output = None,
 ) -> None:
-    """Compare the best windows for a job by several criteria.
+    """Compare the best windows of a job by several criteria.
 
-    Along a row stands what the best by one criterion costs in terms of the others.
-    Exits with 1 and the explanation when there is no window at all.
+    Prints one row per criterion: all totals of the window that is best by it.
+    Exits with 1 and an explanation if no window exists.
     """
     check_results(slots, plot, output)
     criteria = [*dict.fromkeys(criterion or (*sk.CRITERIA, "processor_time"))]
@@ -74,7 +75,7 @@ def compare(
     free, table = read_free(slots)
     asked = [(form, name) for form in shapes for name in criteria]
     found: dict[str, dict[str, Any]] = {form: {} for form in shapes}
-    search: Any = sk.find_window  # any word, refused there
+    search: Any = sk.find_window  # find_window checks the texts
     with progress("criteria", asked) as steps:
         for form, name in steps:
             how: Any = {"shape": form, "method": method}
@@ -95,7 +96,7 @@ def compare(
 
 
 def _distinct(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The windows for a picture: one that is best by several criteria is named once."""
+    """Return the distinct windows, each labelled by all criteria it optimizes."""
     windows: dict[Any, Any] = {}
     names: dict[Any, list[str]] = {}
     for form, by_criterion in found.items():
@@ -111,7 +112,7 @@ def _distinct(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _columns(free: Any, asked: list[tuple[str, str]], windows: list[Any]) -> Any:
-    """One row for each shape and criterion."""
+    """Return the columns of a file with one row per shape and criterion."""
 
     def of_each(name: str) -> list[Any]:
         return [None if window is None else getattr(window, name) for window in windows]

@@ -1,4 +1,4 @@
-"""Words: what a shell offers for options that take one of some, and one of a thing."""
+"""Shell completion for options with a fixed set of values; counts in words."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ SHAPES = ("ragged", "square")
 
 
 def complete_from(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what completes an option that takes one of the words.
+    """Return a completion callback for an option that takes one of the words.
 
     Parameters
     ----------
     words : iterable of str
-        Those that end in a colon go on with what no shell can know.
+        Allowed values; one that ends in a colon is the prefix of values with a
+        parameter.
     """
-    known = tuple(words)
+    choices = tuple(words)
 
     def complete(incomplete: str) -> list[str]:
-        return [word for word in known if word.startswith(incomplete)]
+        return [word for word in choices if word.startswith(incomplete)]
 
     return complete
 
 
 def format_count(count: int, thing: str) -> str:
-    """Return so many things in words.
+    """Return a count with its noun, in the plural unless the count is 1.
 
     Examples
     --------
-    >>> counted(1, "job"), counted(1200, "job")
+    >>> format_count(1, "job"), format_count(1200, "job")
     ('1 job', '1,200 jobs')
     """
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -1,4 +1,8 @@
-"""``slotkern cycles``: jobs that arrive one after another, scheduled batch by batch."""
+"""``slotkern cycles``: jobs that arrive over time, scheduled in one batch per cycle.
+
+Reads slots and jobs with their arrival times, calls `run_cycles` and prints one row per
+job. Local tasks of the nodes reserve their time in the first cycle after they arrive.
+"""
 
 from __future__ import annotations
 
@@ -59,34 +63,45 @@ def cycles(
     slots: Annotated[
         Path,
         typer.Argument(
-            help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool."
+            help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a "
+            "saved pool, which is not changed."
         ),
     ],
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="One row a job, .csv, .parquet or .json: arrival, nodes, volume or "
-            "walltime, and if wanted share (the true length as a share of the reserved "
-            "one), name, criterion, order, budget and the other limits."
+            help="File with one row per job: .csv, .parquet or .json. Columns: "
+            "arrival, nodes, volume or walltime; optional: share (true run time / "
+            "reserved time), name, criterion, order, budget and other limits."
         ),
     ],
     length: Annotated[
-        str, typer.Option(help="Time from one cycle to the next: 600, or 1h.")
+        str,
+        typer.Option(
+            help="Time between cycles: a number of time units such as 600, or a "
+            "duration such as 1h if the slots have a clock."
+        ),
     ],
     count: Annotated[
         int | None,
         typer.Option(
             "--cycles",
-            help="Number of cycles; until all jobs have arrived if not given.",
+            help="Number of cycles; by default until all jobs have arrived.",
         ),
     ] = None,
     horizon: Annotated[
         str | None,
-        typer.Option(help="Windows finish at most this long after their cycle."),
+        typer.Option(
+            help="Maximum time from the start of a cycle to the finish of its windows; "
+            "by default unlimited."
+        ),
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(help="Time of the first cycle; 0, or the pool's, if not given."),
+        typer.Option(
+            help="Time of the first cycle; by default the current time of the pool, "
+            "or 0."
+        ),
     ] = None,
     policy: Annotated[
         str,
@@ -100,51 +115,62 @@ def cycles(
         str | None,
         typer.Option(
             autocompletion=complete_from(MEASURES),
-            help="time, cost, start, finish, runtime or a column.",
+            help="Total to minimize in each cycle: time, cost, start, finish, runtime "
+            "or a column of the slots; time if neither this nor --maximize is given.",
         ),
     ] = None,
     maximize: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_from(MEASURES), help="The same, as large."
+            autocompletion=complete_from(MEASURES), help="Total to maximize instead."
         ),
     ] = None,
     under: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(MEASURES), help="What the limit is on."
+            autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
         ),
     ] = "cost",
     limit: Annotated[
-        float | None, typer.Option(help="The most of it in a cycle; eq. 5 by default.")
+        float | None,
+        typer.Option(
+            help="Maximum of the --under total in each cycle; by default the mean over "
+            "the alternatives of each job, summed (eq. 5 of the paper)."
+        ),
     ] = None,
     shape: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(SHAPES),
-            help="ragged, or square: parts finish together.",
+            help="ragged: each part ends when its work is done; square: all parts end "
+            "together.",
         ),
     ] = "ragged",
     local: Annotated[
         Path | None,
         typer.Option(
-            help="Local tasks of the nodes: .csv or .parquet with node, start, end, "
-            "and if wanted arrival, the time from which cycles know of each."
+            help="File of local tasks of the nodes: .csv or .parquet. Columns: node, "
+            "start, end; optional: arrival, the time from which the cycles see the "
+            "task."
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .png, .svg, .pdf.")
+        Path | None,
+        typer.Option(help="Write a picture of all cycles: .png, .svg or .pdf."),
     ] = None,
     html: Html = None,
     output: Output = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object instead of tables (see docs/json.md)."
+        ),
     ] = False,
 ) -> None:
-    """Schedule jobs as they arrive, one batch a cycle, on the time that is free then.
+    """Schedule jobs that arrive over time, in one batch per cycle.
 
-    A job without a window returns to the next batch. Exits with 1 when no job was
-    scheduled.
+    Prints one row per job. A job without a window is tried again in the next
+    cycle. The slots are not changed. Exits with 1 if no job is scheduled.
     """
     rule = policy_of(policy)
     check_output(output, [slots, jobs, local])
@@ -189,7 +215,7 @@ def cycles(
 
 
 def _span(option: str, text: str, clock: Clock | None) -> Any:
-    """Return a duration of an option, in the numbers of the slots' clock."""
+    """Return the duration of an option in time units of the slots."""
     value = number_or_text(text)
     if is_number(value):
         if clock is not None and is_bare(value):
@@ -198,19 +224,19 @@ def _span(option: str, text: str, clock: Clock | None) -> Any:
     if clock is None:
         raise ValueError(
             f"{option}: {text!r} is a duration, but the slots have no clock; give a "
-            "number in the units of the slots"
+            "number of time units of the slots"
         )
     return clock.duration(value, option)
 
 
 def _moment(option: str, value: Any, clock: Clock | None) -> Any:
-    """Return a time as a number of the slots' clock; None stays None."""
+    """Return a time or date as a number of the slots' clock; None stays None."""
     if value is None or is_number(value):
         return value
     if clock is None:
         raise ValueError(
             f"{option}: {value!r} is a date, but the slots have no clock; give a "
-            "number in the units of the slots"
+            "number in time units of the slots"
         )
     return clock.time(value, option)
 
@@ -225,7 +251,7 @@ def _times(arrivals: list[Any], clock: Clock | None, name: str) -> list[float]:
 
 
 def _local_tasks(path: Path, clock: Clock | None) -> Callable[[int, SlotPool], None]:
-    """Return the update that reserves the local tasks of a table as they arrive."""
+    """Return the update callback that reserves each local task after its arrival."""
     table = read_columns(path, ("node", "start", "end", "arrival"))
     name = table.source
     for title in ("node", "start", "end"):
@@ -257,7 +283,7 @@ def _local_tasks(path: Path, clock: Clock | None) -> Callable[[int, SlotPool], N
         while tasks and tasks[-1][0] <= pool.now:
             _, i, node, first, last = tasks.pop()
             if last <= pool.now:
-                continue  # past
+                continue  # already over
             one = node if pool.machine is not None else _id(node, name, i)
             try:
                 pool.reserve([one], first, last, owner="local", partly=True)
@@ -278,7 +304,7 @@ def _id(node: Any, name: str, row: int) -> int:
 
 
 def _windows(flow: Cycles, jobs: int) -> list[Any]:
-    """Return the window of each job, or None."""
+    """Return the window of each job; None for a job without one."""
     found: list[Any] = [None] * jobs
     for rows, schedule in zip(flow.jobs, flow.schedules, strict=True):
         for job, window in zip(rows.tolist(), schedule.windows, strict=True):
@@ -288,7 +314,7 @@ def _windows(flow: Cycles, jobs: int) -> list[Any]:
 
 
 def _reasons(flow: Cycles, jobs: int) -> list[str]:
-    """Return why each job failed in its last cycle; "" for a scheduled job."""
+    """Return the reason why each job has no window yet; "" for a scheduled job."""
     found = ["not yet arrived"] * jobs
     for rows, schedule in zip(flow.jobs, flow.schedules, strict=True):
         for job, reason in zip(rows.tolist(), schedule.reasons, strict=True):
@@ -297,7 +323,7 @@ def _reasons(flow: Cycles, jobs: int) -> list[str]:
 
 
 def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
-    """One row a job."""
+    """Return the table with one row per job."""
     columns: dict[str, list[str]] = {"job": names}
     number = flow.cycle.astype(float)
     columns["cycle"] = format_column(np.where(number < 0, np.nan, number))
@@ -321,7 +347,7 @@ def _table(flow: Cycles, names: list[str], clock: Clock | None) -> Table:
 
 
 def _write(flow: Cycles, names: list[str], clock: Clock | None, path: Path) -> None:
-    """Write a row for each part of each job, and one for each job without a window."""
+    """Write a file with a row per part of each job, and one per job without window."""
     rows: list[tuple[Any, ...]] = []
     reasons = _reasons(flow, len(names))
     for job, window in enumerate(_windows(flow, len(names))):
@@ -349,7 +375,7 @@ def _write(flow: Cycles, names: list[str], clock: Clock | None, path: Path) -> N
 def _object(
     flow: Cycles, names: list[str], slots: Path, jobs: Path, policy: str
 ) -> dict[str, Any]:
-    """Return the object that docs/json.md describes."""
+    """Return the JSON object that docs/json.md describes."""
     from slotkern import __version__
     from slotkern.commands.windows import _to_json
 

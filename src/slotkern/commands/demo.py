@@ -1,4 +1,4 @@
-"""``slotkern demo``: the best windows in a random environment, side by side."""
+"""``slotkern demo``: the best windows in a random environment, as table and picture."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path(
-        "out"
-    ),
-    seed: Annotated[int, typer.Option(help="Of the random environment.")] = 23,
+    folder: Annotated[Path, typer.Option(help="Folder of the picture.")] = Path("out"),
+    seed: Annotated[int, typer.Option(help="Seed of the random environment.")] = 23,
 ) -> None:
-    """Find the best windows in a random environment, compare and draw them.
+    """Show an example: find, compare and draw windows in a random environment.
 
-    The environment and the job are those of Toporkov et al. (AEP, section 3.1).
+    Environment and job follow Toporkov et al. (AEP, section 3.1).
     """
     environment = sk.generate_environment("aep", seed=seed)
     job = sk.Request(nodes=5, volume=310, budget=1500)
@@ -43,17 +41,17 @@ def demo(
     show(
         f"{environment.nodes.size} nodes with {environment.slots.size} free slots in "
         f"[0, {environment.horizon:g}): sk.generate_environment('aep', seed={seed})",
-        f"A job wants {job.nodes} nodes at once, {job.volume:g} units of work on each, "
-        f"for at most {job.budget:,g}: sk.Request(5, 310, budget=1500)",
-        "Ragged: each part ends when it is done; square: all parts end together.",
+        f"The job needs {job.nodes} nodes at the same time, {job.volume:g} units of "
+        f"work on each, for at most {job.budget:,g}: sk.Request(5, 310, budget=1500)",
+        "Ragged: each part ends when its work is done; square: all parts end together.",
     )
-    best = search_all(pool, job)  # the first time modules are loaded, too
+    best = search_all(pool, job)  # not timed: the first search also imports modules
     begin = perf_counter()
     search_all(pool, job)
     spent = perf_counter() - begin
     show(
-        f"{len(SHAPES) * len(CRITERIA)} searches took {spent * 1e3:.2f} ms: the best "
-        "window by each criterion, and along a row what it costs in terms of the others"
+        f"{len(SHAPES) * len(CRITERIA)} searches took {spent * 1e3:.2f} ms. Each row: "
+        "the totals of the window that is best by one criterion."
     )
     show(comparison_table(best))
     picture = folder / "gantt.png"
@@ -68,11 +66,11 @@ def demo(
         path=picture,
         title="The best ragged window by each of three criteria",
     )
-    show("Your own nodes and times: slotkern free --help, slotkern find --help")
+    show("For your own nodes and times, see: slotkern free --help, find --help")
 
 
 def search_all(pool: sk.SlotPool, job: sk.Request) -> dict[str, dict[str, Any]]:
-    """The best windows by every criterion, for either shape."""
+    """Return the best window by every criterion, for each shape."""
     return {
         shape: {name: sk.find_window(pool, job, name, shape=shape) for name in CRITERIA}
         for shape in SHAPES

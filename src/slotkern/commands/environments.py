@@ -1,4 +1,4 @@
-"""The commands ``slotkern generate`` and ``slotkern slots-from-trace``."""
+"""``slotkern generate`` and ``slotkern slots-from-trace``: files of free slots."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ with extra():
 
 __all__ = ["register"]
 
+SLOTS_FILE = "File of the slots: .csv, .parquet, .json, .jsonl or .npz."
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
@@ -26,29 +28,36 @@ def register(app: typer.Typer) -> None:
 
 
 def generate(
-    output: Annotated[Path, typer.Option(help="Where to write the slots.")],
+    output: Annotated[Path, typer.Option(help=SLOTS_FILE)],
     preset: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(PRESETS),
-            help="The papers' environments: aep, square, placement, vo.",
+            help=f"Environment of the papers: {', '.join(PRESETS)}.",
         ),
     ] = "aep",
-    nodes: Annotated[int | None, typer.Option(help="How many nodes.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes; by default that of the preset.")
+    ] = None,
     interval: Annotated[
-        int | None, typer.Option(help="Length of the scheduling interval.")
+        int | None,
+        typer.Option(
+            help="Length of the scheduling interval in time units; by default that of "
+            "the preset."
+        ),
     ] = None,
     load: Annotated[
         str | None,
         typer.Option(
             metavar="LOW:HIGH",
-            help="Least and greatest share of local tasks on a node, as in 0.1:0.5.",
+            help="Range of the share of each node's time that local tasks use, such as "
+            "0.1:0.5; by default that of the preset.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed, the same slots.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed; equal seeds give equal slots.")] = 0,
 ) -> None:
     """Write the free slots of a random environment to a file."""
-    format_of(output)  # before the work: another suffix is refused
+    format_of(output)  # raises for an unknown suffix before the work
     shares = None if load is None else _shares(load)
     environment = sk.generate_environment(
         preset, nodes=nodes, interval=interval, load=shares, seed=seed
@@ -62,52 +71,58 @@ def generate(
 
 
 def _shares(load: str) -> tuple[float, float]:
-    """The two numbers of LOW:HIGH."""
+    """Return the two numbers of LOW:HIGH."""
     try:
         low, high = map(float, load.split(":"))
     except ValueError:
-        raise ValueError(f"--load: {load!r} is not LOW:HIGH, as in 0.1:0.5") from None
+        raise ValueError(f"--load: {load!r} is not LOW:HIGH, such as 0.1:0.5") from None
     return low, high
 
 
 def slots_from_trace(
     trace: Annotated[
-        Path, typer.Argument(help="A trace: .swf or .gwf, or either packed (.gz).")
+        Path, typer.Argument(help="Workload trace: .swf or .gwf, also with .gz.")
     ],
     at: Annotated[
         str,
         typer.Option(
-            help="First second of the trace to look at; or a date, as in "
-            "'1996-11-20 18:00', where its header says when it begins."
+            help="Start of the slots: seconds from the start of the trace, or a date "
+            "such as '1996-11-20 18:00' if the header contains the start time."
         ),
     ],
     horizon: Annotated[
-        str, typer.Option(help="How many seconds from there; or as in 12h.")
+        str,
+        typer.Option(help="Length of the horizon: seconds, or a duration such as 12h."),
     ],
-    output: Annotated[Path, typer.Option(help="Where to write the slots.")],
+    output: Annotated[Path, typer.Option(help=SLOTS_FILE)],
     processors: Annotated[
         int | None,
-        typer.Option(help="Size of the machine, if not what the trace says."),
+        typer.Option(help="Number of processors; by default MaxProcs of the trace."),
     ] = None,
     performance: Annotated[
         str,
         typer.Option(
-            help="A number for all processors, or at random: uniform:LOW:HIGH."
+            help="Performance of the processors: one number for all, or random: "
+            "uniform:LOW:HIGH."
         ),
     ] = "1",
     price: Annotated[
         str,
         typer.Option(
-            help="Likewise, or market:LEVEL:EXPONENT:DEVIATION by performance."
+            help="Price per second of the processors: one number for all, "
+            "uniform:LOW:HIGH, or market:LEVEL:EXPONENT:DEVIATION by performance."
         ),
     ] = "0",
-    seed: Annotated[int, typer.Option(help="Seed of the laws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of random performances and prices.")
+    ] = 0,
 ) -> None:
-    """Write the free slots that a workload trace leaves on its machine.
+    """Write the free slots of the machine of a workload trace to a file.
 
-    Jobs stand where the trace records them; one that does not fit starts as soon as it
-    can, and is counted as delayed. Speeds and prices are in no trace: every processor
-    has performance 1 and price 0, unless you say otherwise.
+    Jobs are placed at their recorded starts; a job that does not fit starts
+    at the first time at which it fits, and is counted as delayed. Traces
+    contain no performances or prices: set them with --performance and
+    --price.
     """
     from slotkern.traces.free_slots import slots_from_trace as free_slots
 

@@ -1,4 +1,4 @@
-"""Commands whose help shows no type for flags, which take no value."""
+"""Typer classes whose help prints no type for flags, since flags take no value."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Application", "Group"]
 
 
 class _HidesFlagTypes:
-    """What has parameters, and flags among them."""
+    """Mix-in for click commands: removes the type of flags from the help."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return all parameters, also those that typer adds."""
+        """Return all parameters, including those that typer adds."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
@@ -26,19 +26,19 @@ class _HidesFlagTypes:
 
 
 class Command(_HidesFlagTypes, TyperCommand):
-    """A command with such flags."""
+    """A command whose help prints no type for flags."""
 
 
 class Group(_HidesFlagTypes, TyperGroup):
-    """A group of commands with such flags."""
+    """A group of commands whose help prints no type for flags."""
 
 
 class Application(typer.Typer):
-    """An application of such commands."""
+    """A typer application that creates `Command` and `Group` objects."""
 
     def __init__(self, *, cls: type[Group] = Group, **settings: Any) -> None:
         super().__init__(cls=cls, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
-        """Return what makes a function a command."""
+        """Return the decorator that registers a function as a `Command`."""
         return super().command(name, cls=Command, **settings)

@@ -1,4 +1,4 @@
-"""The commands ``slotkern trace`` and ``slotkern replay``."""
+"""``slotkern trace`` (summary of a workload trace) and ``slotkern replay``."""
 
 from __future__ import annotations
 
@@ -43,27 +43,28 @@ with extra():
 __all__ = ["register"]
 
 File = Annotated[
-    Path, typer.Argument(help="A trace: .swf or .gwf, or either packed (.gz).")
+    Path, typer.Argument(help="Workload trace: .swf or .gwf, also with .gz.")
 ]
 Clean = Annotated[
     list[str] | None,
     typer.Option(
         autocompletion=complete_from((*REPAIRS, "all")),
-        help=f"A repair, counted: {', '.join(REPAIRS)}, all. More than once.",
+        help=f"Repair to apply and count: {', '.join(REPAIRS)}, all; repeat for "
+        "several. By default none.",
     ),
 ]
 Errors = Annotated[
     str,
     typer.Option(
         autocompletion=complete_from(("raise", "skip")),
-        help="raise; or skip: count malformed lines and go on.",
+        help="Malformed lines. raise: stop with an error; skip: count and ignore them.",
     ),
 ]
 MaxBytes = Annotated[
-    int, typer.Option(min=1, help="The most bytes of the unpacked file.")
+    int, typer.Option(min=1, help="Maximum size of the uncompressed file, in bytes.")
 ]
 
-#: The metrics that the table shows, and their headings.
+#: Metrics of the table and their headings.
 SHOWN_METRICS = {
     "wait_mean": "mean wait",
     "wait_median": "median wait",
@@ -89,10 +90,11 @@ def show_trace(
     errors: Errors = "raise",
     max_bytes: MaxBytes = MAX_BYTES,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the load over time: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(help="Write a picture of the load over time: .png, .svg or .pdf."),
     ] = None,
 ) -> None:
-    """Say what a workload trace holds."""
+    """Print a summary of a workload trace: jobs, users, processors, load, columns."""
     trace = _read(file, clean, errors, max_bytes)
     found = trace_summary(trace)
     if plot is not None:
@@ -104,10 +106,12 @@ def show_trace(
         f"{format_count(found['jobs'], 'job')} of "
         f"{format_count(found['users'], 'user')}, submitted in "
         f"{found['days']:,.1f} days",
-        format_count(size, "processor") if size else "the header names no processors",
+        format_count(size, "processor")
+        if size
+        else "no number of processors in the header",
         f"at most {format_count(found['at_once'], 'processor')} in use at once"
         if found["at_once"]
-        else "no job says when it ran",
+        else "no job has a recorded run",
     ]
     if math.isfinite(found["load"]):
         lines.append(f"load {100 * found['load']:.1f} %")
@@ -127,7 +131,7 @@ def show_trace(
     done = [f"{name} {count:,}" for name, count in trace.repairs.items()]
     if done:
         lines.append(f"cleaned: {', '.join(done)}")
-    lines.append(f"--clean would touch: {', '.join(would)}")
+    lines.append(f"--clean would change: {', '.join(would)}")
     show("\n".join(lines), table)
 
 
@@ -137,78 +141,85 @@ def replay(
         list[str] | None,
         typer.Option(
             autocompletion=complete_from(POLICIES),
-            help=f"More than once to compare: {', '.join(POLICIES)}.",
+            help=f"Queue policy: {', '.join(POLICIES)}; by default easy. Repeat to "
+            "compare.",
         ),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             autocompletion=complete_from(("partitions",)),
-            help="How many processors; or partitions: a site for each value of field "
-            "16; or the sizes of these, as in 1=128,2=64. By default what the header "
-            "says, else the most in use at once.",
+            help="Number of processors; or partitions: one site per value of field "
+            "16; or the sizes of the partitions, such as 1=128,2=64. By default "
+            "MaxProcs of the header, else the maximum in use at the same time.",
         ),
     ] = None,
     blocked: Annotated[
         list[str] | None,
         typer.Option(
-            help="START:STOP:PROCESSORS, in which they serve no job; of dates "
-            "START/STOP:PROCESSORS, as in 1996-11-20T18:00/1996-11-21:64."
+            help="Span without service, START:STOP:PROCESSORS in seconds, or with "
+            "dates START/STOP:PROCESSORS, such as 1996-11-20T18:00/1996-11-21:64; "
+            "repeat for several."
         ),
     ] = None,
     load: Annotated[
-        float, typer.Option(help="Times between submissions are divided by it.")
+        float,
+        typer.Option(help="Load factor: divides the times between submissions."),
     ] = 1.0,
     more_processors: Annotated[
-        int, typer.Option(help="Added to the machine; negative: removed.")
+        int, typer.Option(help="Number of processors to add; negative to remove.")
     ] = 0,
     estimates: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(("user", "exact")),
-            help="user, exact, or a factor of the run time.",
+            help="Run time that the scheduler assumes. user: the requested time; "
+            "exact: the run time; or a factor on the run time.",
         ),
     ] = "user",
     overrun: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(("kill", "extend")),
-            help="kill or extend what ran longer than requested.",
+            help="Jobs that run longer than requested. kill: end them; extend: let "
+            "them run.",
         ),
     ] = "kill",
     width: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(("allocated", "requested")),
-            help="allocated (field 5) or requested (field 8).",
+            help="Processors of a job: allocated (field 5) or requested (field 8).",
         ),
     ] = "allocated",
     preceding: Annotated[
         bool,
         typer.Option(
-            help="Whether jobs wait for the end of their preceding job and its think "
-            "time (fields 17, 18)."
+            help="Submit a job only after its preceding job and the think time (fields "
+            "17, 18), or ignore these fields."
         ),
     ] = True,
     clean: Clean = None,
     errors: Errors = "raise",
     max_bytes: MaxBytes = MAX_BYTES,
     plot: Annotated[
-        Path | None, typer.Option(help="Folder for a picture of the policies.")
+        Path | None,
+        typer.Option(help="Folder of a picture that compares the policies."),
     ] = None,
     html: Html = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="A .csv, .json or .parquet file for the table, a row a policy with "
-            "all metrics; or a folder for one .swf a policy, the start in the wait "
-            "field."
+            help="File of the table with all metrics, one row per policy: .csv, .json "
+            "or .parquet; or a folder of one .swf per policy, whose wait field "
+            "contains the simulated wait."
         ),
     ] = None,
 ) -> None:
-    """Replay a workload trace under queue policies and compare them.
+    """Replay a workload trace under queue policies, and compare their metrics.
 
-    `--html` shows the jobs on their processors under the first policy.
+    Prints one row per policy; times are in seconds. --html shows the jobs on
+    their processors under the first policy.
     """
     check_page(html)
     check_folder("--plot", plot, PICTURES)
@@ -289,7 +300,7 @@ def _heading(trace: Trace, done: Replay) -> str:
 
 
 def _table(done: Mapping[str, Replay]) -> Table:
-    """One row a policy."""
+    """Return the table with one row per policy."""
     found = [each.metrics() for each in done.values()]
     columns = {}
     for name, heading in SHOWN_METRICS.items():
@@ -301,18 +312,18 @@ def _table(done: Mapping[str, Replay]) -> Table:
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of a folder, all whole; none before all have been written."""
+    """Write the files of a folder atomically: all are on disk before a rename."""
     make_folder(folder)
     with ExitStack() as stack:
         for name, data in files.items():
             file = stack.enter_context(open_atomic(folder / name))
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())  # what can fail has failed before the first rename
+            os.fsync(file.fileno())  # errors of writing occur before the first rename
 
 
 def _cluster(text: str | None) -> Any:
-    """Return a number, the sizes of partitions as columns, or the text."""
+    """Return the cluster of --cluster: a number, columns of partitions, or a text."""
     if text is None:
         return None
     if "=" in text:
@@ -349,6 +360,6 @@ def _span(text: str) -> tuple[float | str, float | str, int]:
         )
     except ValueError:
         raise ValueError(
-            f"--blocked: {text!r} is neither START:STOP:PROCESSORS nor, of dates, "
-            "START/STOP:PROCESSORS"
+            f"--blocked: {text!r} is neither START:STOP:PROCESSORS in seconds nor "
+            "START/STOP:PROCESSORS with dates"
         ) from None

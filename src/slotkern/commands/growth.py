@@ -1,4 +1,9 @@
-"""How the time of one search grows, far beyond the sizes of the papers."""
+"""Growth of search times with nodes, slots and job width, for ``bench scaling --far``.
+
+Measures the median CPU time of a search in a prepared pool over a stream of different
+jobs, for each size along an axis, and checks that the published algorithm finds
+windows of equal cost.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from slotkern.studies.times import growth_exponent
 
 __all__ = ["AXES", "Axis", "Growth", "draw_growth", "growth_sheet", "measure_growth"]
 
-#: Criterion and shape of what is timed; then the papers' algorithm for the cheapest.
+#: Criterion and shape of the timed searches; the published algorithm follows them.
 SEARCHES = (
     ("start", "ragged"),
     ("finish", "ragged"),
@@ -28,16 +33,18 @@ SEARCHES = (
     ("cost", "square"),
 )
 PUBLISHED = "cost, as published"
-#: The papers' algorithm is not asked beyond the size at which it takes so many seconds.
+#: The published algorithm is skipped for sizes beyond the first at which a search takes
+#: this many seconds.
 _MAX_PUBLISHED_SECONDS = 1.0
 _VOLUME, _BUDGET_PER_NODE = 310.0, 400.0
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What grows: nodes, the time that is planned, or the nodes that a job wants.
+    """The quantity that grows: nodes, length of the interval, or width of the jobs.
 
-    `unit` is what stands on the axis: "nodes", "slots" or "n".
+    `unit` is the label of the axis: "nodes", "slots" or "n". `wanted` are the numbers
+    of nodes per job.
     """
 
     title: str
@@ -49,7 +56,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Growth:
-    """Median seconds of one search, by name, for each size along an axis."""
+    """Median CPU seconds of a search for each size along an axis, by name of search.
+
+    NaN: not measured.
+    """
 
     axis: Axis
     sizes: list[int]
@@ -73,33 +83,32 @@ AXES = (
 
 
 def measure_growth(axes: Sequence[Axis], jobs: int, seed: int) -> list[Growth]:
-    """Measure searches in pools prepared once, on a stream of different jobs.
+    """Measure searches in prepared pools, on a stream of different jobs.
 
     Parameters
     ----------
     axes : sequence of Axis
-        What grows.
     jobs : int
-        How many jobs, of volumes and budgets within a fifth of each other.
+        Number of jobs per size; see `slotkern.commands.bench.stream`.
     seed : int
-        Of environments and jobs.
+        Seed of the environments and of the jobs.
 
     Returns
     -------
     list of Growth
-        NaN: the papers' algorithm was not asked, for it took too long on something
-        smaller.
+        Times of the published algorithm are NaN beyond the size at which it takes a
+        second.
 
     Raises
     ------
     AssertionError
-        If the papers' algorithm finds a window of another cost.
+        If the published algorithm finds a window of a different cost.
     """
     return [_measure_axis(axis, jobs, seed) for axis in axes]
 
 
 def _measure_axis(axis: Axis, jobs: int, seed: int) -> Growth:
-    """Return the times along an axis."""
+    """Return the times for all sizes along an axis."""
     sizes: list[int] = []
     times: dict[str, list[float]] = {}
     for nodes, interval in product(axis.nodes, axis.intervals):
@@ -121,7 +130,7 @@ def _measure_axis(axis: Axis, jobs: int, seed: int) -> Growth:
 def _measure_searches(
     pool: sk.SlotPool, requests: Sequence[sk.Request], run_published: bool
 ) -> Iterator[tuple[str, float]]:
-    """Yield the median seconds of each search, then of the papers' algorithm."""
+    """Yield name and median seconds of each search, then of the published algorithm."""
     cheapest: list[sk.Window | None] = []
     for criterion, shape in SEARCHES:
         seconds, found = _time_searches(
@@ -145,7 +154,7 @@ def _measure_searches(
 def _time_searches(
     pool: sk.SlotPool, requests: Sequence[sk.Request], **how: Any
 ) -> tuple[float, list[sk.Window | None]]:
-    """Return the median CPU seconds of a search once it is warm, and all windows."""
+    """Return the median CPU seconds of a search after one warm-up, and all windows."""
     sk.find_window(pool, requests[0], **how)
     seconds, found = [], []
     for job in requests:
@@ -156,7 +165,7 @@ def _time_searches(
 
 
 def growth_sheet(growth: Growth) -> Sheet:
-    """Return the times of all sizes as a table, with their growth."""
+    """Return the times of all sizes in ms as a table, with their exponent of growth."""
     rows = []
     for name, seconds in growth.times.items():
         known = [time for time in seconds if not math.isnan(time)]
@@ -175,14 +184,14 @@ def growth_sheet(growth: Growth) -> Sheet:
 
 
 def draw_growth(growths: Sequence[Growth], target: Path | None = None) -> Any:
-    """Draw the times on logarithmic axes, a panel for what grows.
+    """Draw the times on logarithmic axes, one panel per axis.
 
     Parameters
     ----------
     growths : sequence of Growth
-        What `measure_growth` returned.
+        The result of `measure_growth`.
     target : Path, optional
-        A file to write.
+        File to write: .png, .svg or .pdf.
 
     Returns
     -------

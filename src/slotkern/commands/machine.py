@@ -1,4 +1,8 @@
-"""``slotkern free``, ``schedule``, ``info``: in the user's own terms."""
+"""``slotkern free``, ``schedule`` and ``info``; reading of slots or pools by suffix.
+
+``free`` makes a pool with node names and dates from a list of nodes and their busy
+spans; ``schedule`` books a window for each job of a table.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def register(app: typer.Typer) -> None:
 
 
 def read_free(path: Path) -> tuple[Any, Any]:
-    """Return the slots or the pool in a file, and the array that rows count in."""
+    """Return the slots or the pool of a file, and the array its rows refer to."""
     if is_pool(path):
         pool = sk.SlotPool.load(path)
         return pool, pool.origin
@@ -59,6 +63,7 @@ def read_free(path: Path) -> tuple[Any, Any]:
 
 
 def is_pool(path: Path) -> bool:
+    """Return whether a file is a saved pool, from its members."""
     if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -66,7 +71,7 @@ def is_pool(path: Path) -> bool:
 
 
 def has_clock(path: Path) -> bool:
-    """Return whether the slots in a file have a clock, without reading them."""
+    """Return whether a file is a pool with a clock, without loading the pool."""
     if not is_pool(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -74,53 +79,68 @@ def has_clock(path: Path) -> bool:
 
 
 def is_bare(value: float | str | None) -> bool:
-    """Return whether a duration is a number that needs a unit: not 0 nor inf."""
+    """Return whether a duration is a number without a unit; 0 and inf need none."""
     return isinstance(value, float) and 0 < value < math.inf
 
 
 def free(
     machine: Annotated[
-        Path, typer.Argument(help="The nodes: .csv or .parquet with a column name.")
+        Path,
+        typer.Argument(
+            help="File of the nodes: .csv or .parquet. Column: name; optional: "
+            "performance, price and others."
+        ),
     ],
-    start: Annotated[str, typer.Option(help="Begin of the horizon, as a date.")],
-    end: Annotated[str, typer.Option(help="End of the horizon, as a date.")],
+    start: Annotated[str, typer.Option(help="Start of the horizon: a date.")],
+    end: Annotated[str, typer.Option(help="End of the horizon: a date.")],
     output: Annotated[
         list[Path],
         typer.Option(
-            help="The pool to write, .npz, with names and dates for other commands; or "
-            "the free slots alone: .csv, .json or .parquet. More than once for several."
+            help="File of the pool, .npz, with names and dates for other commands; or "
+            "of the free slots alone: .csv, .json or .parquet. Repeat for several "
+            "files."
         ),
     ],
     busy: Annotated[
         Path | None,
-        typer.Option(help="What is busy: .csv or .parquet with node, start, end."),
+        typer.Option(
+            help="File of busy spans: .csv or .parquet with columns node, start, end; "
+            "by default all nodes are free."
+        ),
     ] = None,
     zone: Annotated[
-        str | None, typer.Option(help="Of dates without one, as Europe/Berlin.")
+        str | None,
+        typer.Option(
+            help="Time zone of dates without an offset, such as Europe/Berlin; "
+            "without it, dates need an offset."
+        ),
     ] = None,
     unit: Annotated[
         str | None,
         typer.Option(
             autocompletion=complete_from(("s", "min", "h", "d")),
-            help="What prices are for: s, min, h or d; s if not given.",
+            help="Time unit of prices: s, min, h or d; by default s.",
         ),
     ] = None,
     processors: Annotated[
         str | None,
-        typer.Option(help="The column of processors: each becomes a node of its own."),
+        typer.Option(
+            help="Column with the number of processors per node: each processor "
+            "becomes a node; by default none."
+        ),
     ] = None,
 ) -> None:
-    """Write what busy spans leave free on a machine to a pool with names and dates.
+    """Write the free time of a machine to a pool with node names and dates.
 
-    Says on standard error what is taken for granted: no column of prices, prices for
-    each second, busy spans without an end or outside the horizon.
+    Assumptions are printed on standard error: missing prices, prices per
+    second, busy spans without an end or outside the horizon.
     """
     check_outputs(output, [machine, busy])
     with log_to_stderr():
         table = sk.Machine.read(machine, processors=processors)
         spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
         if unit is None and table.price.any():
-            log.info("no --unit is given: prices are for each second")
+            log.info("no --unit is given: prices are per second")
         times: Any = {"start": start, "end": end, "zone": zone, "unit": unit or "s"}
         found = sk.free_slots(table, spans, **times)
     slots = found.slots
@@ -134,74 +154,82 @@ def free(
 
 
 def schedule(
-    slots: Annotated[Path, typer.Argument(help="Free slots, or a saved pool.")],
+    slots: Annotated[
+        Path, typer.Argument(help="File of free slots, or a saved pool, .npz.")
+    ],
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="A job a row, .csv, .parquet or .json: nodes, volume or walltime, and "
-            "if wanted name, budget, earliest, deadline and the other limits."
+            help="File with one row per job: .csv, .parquet or .json. Columns: nodes, "
+            "volume or walltime; optional: name, budget, earliest, deadline and other "
+            "limits."
         ),
     ],
     criterion: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(sk.CRITERIA),
-            help="first, start, finish, runtime or cost.",
+            help="Objective of each search: first, start, finish, runtime or cost.",
         ),
     ] = "start",
     shape: Annotated[
         str,
-        typer.Option(autocompletion=complete_from(SHAPES), help="square or ragged."),
+        typer.Option(
+            autocompletion=complete_from(SHAPES),
+            help="square: all parts end together; ragged: each part ends when its work "
+            "is done.",
+        ),
     ] = "square",
     owner: Annotated[
         str | None,
         typer.Option(
-            help="For whom all are booked; the name of the table if not given."
+            help="Owner of all bookings; by default the name of JOBS without suffix."
         ),
     ] = None,
     html: Html = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Write the pool with its bookings, .npz; or a row a job: .csv, .json "
-            "or .parquet. More than once for several."
+            help="File of the pool with its bookings, .npz; or of a table with one row "
+            "per job: .csv, .json or .parquet. Repeat for several files."
         ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Find and book a window for each job of a table, in its order.
+    """Find and book a window for each job of a table, in the order of its rows.
 
-    The bookings are kept only if --output names a pool file, .npz: POOL itself, or
-    another file.
+    Prints one row per job. The bookings are saved only if --output names a
+    pool file, .npz: the file of SLOTS itself, or another one. Exits with 1 if
+    no job is booked.
     """
-    # A pool with its bookings may take the place of the pool, as `release` does it.
+    # --output may replace the pool that is read, as in `release`.
     check_outputs(output, [jobs] if is_pool(slots) else [jobs, slots])
     check_page(html)
     with lock_for_update(slots, output or ()):
         free, _ = read_free(slots)
         pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
         asked = requests_of(read_jobs(jobs))
-        whose = jobs.stem if owner is None else owner  # without, no release by owner
+        whose = jobs.stem if owner is None else owner  # `release` needs an owner
         done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
         table = done.listing()
         write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
-    told = f"{int(done.booked.sum())} of {len(done)} jobs booked"
+    count = f"{int(done.booked.sum())} of {len(done)} jobs booked"
     if done.booked.any() and not has_pool_file(output or ()):
         target = slots if is_pool(slots) else "pool.npz"
-        told += f", but not saved: nothing keeps them without --output {target}"
-    show(listing_table(table), told)
+        count += f", but not saved: save them with --output {target}"
+    show(listing_table(table), count)
     if not done.booked.any():
         raise typer.Exit(1)
 
 
 def info() -> None:
-    """Show versions and what is installed, for reports of faults."""
+    """Print versions, installed extras and CPU kernels, for bug reports."""
     show(*info_lines())
 
 
 def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> None:
-    """Refuse what cannot be written or should not be, before there is anything."""
+    """Raise an error for an output that cannot be written, before the work starts."""
     for path in paths or ():
         check_output(path, reads, [".npz"])
 
@@ -209,7 +237,7 @@ def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> Non
 def write_outputs(
     paths: list[Path] | None, pool: sk.SlotPool, columns: Any, force: bool = False
 ) -> None:
-    """Write the pool or the table to each file, by its suffix."""
+    """Write the pool to each .npz file, the table to each other one."""
     for path in paths or ():
         if path.suffix.lower() == ".npz":
             pool.save(path, overwrite=force)

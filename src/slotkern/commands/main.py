@@ -4,8 +4,9 @@
 ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
 ``reproduce``, ``study``, ``info``.
 
-Exit codes: 0 when something was found or written, 1 when no window exists (the
-explanation is printed), 2 for bad input (one line on stderr), 130 when interrupted.
+Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
+is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
+reader of a pipe closed it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ with extra():
     import typer
 
 
-#: A longer message is shown by its beginning and its end.
+#: Maximum length of an error message in characters; longer ones lose their middle.
 _MOST_TEXT = 2000
 
 
 class OneLineErrors(Group):
-    """A group of commands whose every complaint is one line on stderr."""
+    """A group of commands that reports every error as one line on stderr."""
 
     def main(
         self,
@@ -55,12 +56,12 @@ class OneLineErrors(Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command; without arguments, show the help."""
+        """Run the command; without arguments, print the help."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         name = prog_name or "slotkern"
         try:
             code = super().main(words, name, complete_var, False, **extra)
-            write("")  # what is left of the help, too
+            write("")  # flush, so that errors of writing the help are reported, too
         except BrokenPipeError:
             discard_output()
             code = 141  # as if killed by SIGPIPE
@@ -74,7 +75,7 @@ class OneLineErrors(Group):
         return code
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command and stop in silence when nobody reads on."""
+        """Run the command; exit with 141 if the reader of a pipe closed it."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -83,10 +84,8 @@ class OneLineErrors(Group):
 
 
 def _message(error: Exception, words: Sequence[str]) -> str | None:
-    """What to say of an error that the caller can mend; None of any other."""
-    format_usage_error = getattr(
-        error, "format_message", None
-    )  # of all complaints of the parser
+    """Return the message of an error that the caller can correct, else None."""
+    format_usage_error = getattr(error, "format_message", None)  # typer's errors
     if format_usage_error is not None:
         return f"{format_usage_error()}{_given_value(error, words)}"
     match error:
@@ -104,7 +103,7 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
 
 
 def _given_value(error: Any, words: Sequence[str]) -> str:
-    """What was given for the option that an error is about, if it was given."""
+    """Return ", got VALUE" for the option that an error is about, "" if not given."""
     for name in getattr(getattr(error, "param", None), "opts", ()):
         for word, after in reversed([*pairwise([*words, ""])]):
             if (word == name and after) or word.startswith(f"{name}="):
@@ -113,7 +112,7 @@ def _given_value(error: Any, words: Sequence[str]) -> str:
 
 
 def _print_error(message: str, context: Any = None) -> int:
-    """Print one line on stderr and return the exit code of bad input."""
+    """Print one line on stderr and return the exit code of invalid input, 2."""
     command = getattr(context, "command_path", "slotkern")
     text = " ".join(message.split())
     if len(text) > _MOST_TEXT:
@@ -126,7 +125,8 @@ app = Application(
     name="slotkern",
     cls=OneLineErrors,
     pretty_exceptions_enable=False,
-    help="Exact co-allocation windows over the free time slots of unlike nodes.",
+    help="Find, book and schedule exact co-allocation windows over the free time slots "
+    "of heterogeneous nodes.",
 )
 
 
@@ -141,7 +141,10 @@ def _main(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show the version."
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,8 @@
-"""Pools in files that commands change: one writer at a time, from load to save."""
+"""Pool files that commands change, and the options that refer to pools.
+
+A command that reads a pool file and replaces it locks the file from load to save, so
+that concurrent commands run one after the other and no booking is lost.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +35,17 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Save also over a pool file that another program changed meanwhile; its "
-        "changes are lost.",
+        help="Overwrite the pool file even if another program changed it since it was "
+        "loaded; those changes are lost.",
     ),
 ]
 
 
 def number_or_text(value: str | None) -> float | str | None:
-    """Return the number that a text is, or else the text; Slurm's words are inf."""
+    """Return a text as a number if it is one; Slurm's words for no limit are inf.
+
+    Any other text (a date or a duration) and None are returned unchanged.
+    """
     if value is not None and value.strip().upper() in NO_LIMIT:
         return math.inf
     try:
@@ -49,45 +56,49 @@ def number_or_text(value: str | None) -> float | str | None:
 
 @contextmanager
 def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]:
-    """Hold the lock of a pool file that a command reads and then replaces.
+    """Hold the lock of the pool file `read` if it is one of the files to be written.
 
-    Two commands that change one file take turns, so that both changes are kept. Prints
-    a line on standard error if this command has to wait.
+    Prints a line on standard error if another command holds the lock, and waits.
     """
     if not any(path and _is_same_file(path, read) for path in writes):
         yield
         return
 
     def waits() -> None:
-        print(f"{visible(read)}: another command changes it; waiting", file=sys.stderr)
+        print(
+            f"{visible(read)}: another command is changing this file; waiting for it",
+            file=sys.stderr,
+        )
 
     with lock_file(read, waits):
         yield
 
 
 def has_pool_file(writes: Iterable[Path | None]) -> bool:
-    """Return whether one of these files is that of a pool."""
+    """Return whether one of these names has the suffix of a pool file, .npz."""
     return any(path and path.suffix.lower() == ".npz" for path in writes)
 
 
 def parse_nodes(pool: sk.SlotPool, text: str) -> Any:
-    """Return what an option says of nodes: names of the machine, or ids."""
+    """Return the nodes of --nodes: text for a pool with names, else a list of ids."""
     if pool.machine is not None:
         return text
     ids = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() for word in ids):
         raise ValueError(
-            f"--nodes: {text!r} is no list of ids such as 0,3,4, and this pool has no "
-            "machine with names"
+            f"--nodes: {text!r} is no list of ids such as 0,3,4; names are allowed "
+            "only for a pool with a machine"
         )
     return [int(word) for word in ids]
 
 
 def parse_span(text: str) -> Any:
-    """Return the start and end that an option tells, None for one that is left out."""
+    """Return the start and end of START/END; None for an omitted one."""
     words = [word.strip() for word in text.split("/")]
     if len(words) != 2:
-        raise ValueError(f"--during: {text!r} is no span START/END")
+        raise ValueError(
+            f"--during: {text!r} is no span START/END such as 2026-12-01/2026-12-02"
+        )
     return tuple(number_or_text(word) if word else None for word in words)
 
 

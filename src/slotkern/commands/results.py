@@ -1,4 +1,9 @@
-"""Results in files: tables as the file's ending says, the same for all commands."""
+"""Result files of all commands: .csv, .json and .parquet tables, .html pages.
+
+Outputs are checked before a search starts and written atomically after it. Missing
+values (None, NaN) become empty cells or null; times of a clock get a further column
+with dates (`DateColumn`).
+"""
 
 from __future__ import annotations
 
@@ -40,23 +45,29 @@ __all__ = [
     "write_table",
 ]
 
-#: The endings of tables, and of pictures.
+#: Suffixes of tables and of pictures.
 ENDINGS = (".csv", ".json", ".parquet")
 PICTURES = (".png", ".svg", ".pdf")
 
 Output = Annotated[
-    Path | None, typer.Option(help="Write the result: .csv, .json or .parquet.")
+    Path | None,
+    typer.Option(help="File of the result: .csv, .json or .parquet."),
 ]
 
 
 Html = Annotated[
     Path | None,
-    typer.Option("--html", help="Write a page to look at, all in one file: .html."),
+    typer.Option(
+        "--html", help="Write an interactive page, one self-contained file: .html."
+    ),
 ]
 
 
 class DateColumn(NamedTuple):
-    """A column of times: text in csv and json, timestamps with a zone in parquet."""
+    """A column of times: dates as text in csv and json, timestamps in parquet.
+
+    `times` are numbers of `clock`; NaN is a missing value.
+    """
 
     clock: Clock
     times: NDArray[np.float64]
@@ -68,70 +79,81 @@ Columns = Mapping[str, DateColumn | NDArray[Any] | Sequence[Any]]
 def check_output(
     path: Path | None, reads: Iterable[Path | None], more: Sequence[str] = ()
 ) -> None:
-    """Refuse a result that cannot be written or should not be, before there is one.
+    """Raise an error for an output that cannot be written, before the search starts.
 
     Parameters
     ----------
     path : Path or None
+        The output; None passes.
     reads : iterable of Path or None
-        What the command reads, and must not overwrite.
+        Input files of the command, which must not be overwritten.
     more : sequence of str
-        Endings beside those of tables.
+        Suffixes allowed in addition to those of tables.
+
+    Raises
+    ------
+    ValueError
+        For an unknown suffix, a missing folder, or an input file.
+    ModuleNotFoundError
+        For .parquet without pyarrow.
     """
     if path is None:
         return
-    known = (*ENDINGS, *more)
-    if path.suffix.lower() not in known:
-        raise ValueError(f"--output: {path} does not end in {', '.join(known)}")
+    allowed = (*ENDINGS, *more)
+    if path.suffix.lower() not in allowed:
+        raise ValueError(f"--output: {path} does not end in {', '.join(allowed)}")
     if not path.parent.is_dir():
-        raise ValueError(f"--output: {path.parent} is no folder")
+        raise ValueError(f"--output: folder {path.parent} does not exist; create it")
     check_not_input(path, reads)
     if path.suffix.lower() == ".parquet":
         pyarrow("parquet")
 
 
 def check_not_input(path: Path, reads: Iterable[Path | None]) -> None:
-    """Refuse a result in the place of a file that the command reads."""
+    """Raise ValueError if an output is one of the files that the command reads."""
     for read in reads:
         if read and path.exists() and read.exists() and path.samefile(read):
             raise ValueError(
-                f"--output: {path} is read by this command, and would be overwritten"
+                f"--output: {path} is an input of this command; choose another name"
             )
 
 
 def check_folder(option: str, path: Path | None, endings: Sequence[str]) -> None:
-    """Refuse the name of a file, by its ending, where a folder is meant."""
+    """Raise ValueError for a name with a suffix of files where a folder is expected."""
     if path is not None and path.suffix.lower() in endings and not path.is_dir():
-        raise ValueError(f"{option}: {path} is no folder, but ends in {path.suffix}")
+        raise ValueError(
+            f"{option}: {path} must be a folder, but its name ends in {path.suffix}"
+        )
 
 
 def check_page(path: Path | None, option: str = "--html") -> None:
-    """Refuse a page that cannot be written, before there is anything to see."""
+    """Raise ValueError for a page that cannot be written, before the search starts."""
     if path is None:
         return
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{option}: {path} does not end in {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"{option}: {path.parent} is no folder")
+        raise ValueError(f"{option}: folder {path.parent} does not exist; create it")
 
 
 def write_page(
     path: Path | None, slots: Any, windows: Any = None, title: str | None = None
 ) -> None:
-    """Write the page that `slotkern.view` makes, if there is a path."""
+    """Write the page of `slotkern.view` to a path; None writes nothing."""
     if path is not None:
         view(slots, windows, title=title).save(path)
 
 
 def write_table(path: Path, columns: Columns) -> None:
-    """Write a table, whole or not at all.
+    """Write a table atomically, in the format of its suffix.
 
     Parameters
     ----------
     path : Path
         .csv, .json (an array of objects) or .parquet.
     columns : mapping of name to column
-        Arrays, lists, or `Dates`. None and NaN are missing: an empty cell, or null.
+        Arrays, lists or `DateColumn`, all of one length. None and NaN are missing
+        values: empty cells, or null.
     """
     encode = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
     data = encode(columns)
@@ -142,14 +164,15 @@ def write_table(path: Path, columns: Columns) -> None:
 def part_columns(
     free: Any, slots: NDArray[Any], windows: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return one row for each part of windows of one search.
+    """Return the columns of a file with one row per part of the windows.
 
     Parameters
     ----------
     free : structured array or SlotPool
-        What was searched, with names and dates where it has them.
+        The slots that were searched; its machine and clock, if any, add the columns
+        name, start_time and end_time.
     slots : structured array
-        In which the parts' rows count; its further columns are written, too.
+        The slots to which the parts' row numbers refer; its other columns are added.
     windows : sequence of Window
     """
     none = np.empty(0, [("row", "i8"), ("node", "i4"), *_SPAN])
@@ -172,10 +195,9 @@ def part_columns(
 
 
 def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]:
-    """Return a window for JSON: its totals, and for each part the fields of a table.
+    """Return a window for JSON: its totals and one object per part.
 
-    The parts have the fields that `part_columns` gives files, but for the number of the
-    window.
+    The parts have the columns of `part_columns` except the number of the window.
     """
     columns = part_columns(free, slots, [window])
     first = [name for name in _FIRST if name in columns]
@@ -201,7 +223,7 @@ _SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))
 
 
 def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
-    """Return the columns that tell these times on the calendar."""
+    """Return a column of dates ``NAME_time`` for each column of times."""
     return {
         f"{name}_time": DateColumn(clock, np.asarray(values, np.float64))
         for name, values in columns.items()
@@ -209,7 +231,7 @@ def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
 
 
 def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
-    """A listing of windows as columns for a file, with dates that are such."""
+    """Return the columns of a listing of windows, with columns of dates."""
     columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
     if clock is not None:
         columns |= date_columns(
@@ -219,7 +241,7 @@ def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """The values as Python has them; None where one is missing."""
+    """Return a column as Python values; None for missing values."""
     if isinstance(column, DateColumn):
         column = column.clock.text(column.times)
         return [text or None for text in column.tolist()]
@@ -244,7 +266,7 @@ def _json(columns: Columns) -> bytes:
 
 
 def _to_json(cell: Any) -> Any:
-    """What strict JSON takes, as in files of slots."""
+    """Return a cell as a JSON value; infinities as text, as in files of slots."""
     if isinstance(cell, float) and math.isinf(cell):
         return "Infinity" if cell > 0 else "-Infinity"
     return (
@@ -265,7 +287,7 @@ def _parquet(columns: Columns) -> bytes:
             arrays[name] = pa.array(column)
         else:
             arrays[name] = pa.array(_cells(column))
-            if isinstance(column, np.ndarray):  # also where all are missing
+            if isinstance(column, np.ndarray):  # even if all values are missing
                 arrays[name] = arrays[name].cast(pa.float64())
     sink = io.BytesIO()
     pq.write_table(pa.table(arrays), sink)

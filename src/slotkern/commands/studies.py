@@ -1,4 +1,4 @@
-"""The commands ``slotkern reproduce`` and ``slotkern study``."""
+"""``slotkern reproduce`` (studies of the papers) and ``slotkern study`` (your own)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,33 @@ with extra():
 __all__ = ["register"]
 
 Cycles = Annotated[
-    int | None, typer.Option(help="How many cycles; the study's own by default.")
+    int | None, typer.Option(help="Number of cycles; by default that of the study.")
 ]
-Workers = Annotated[int, typer.Option(help="How many processes.")]
+Workers = Annotated[int, typer.Option(help="Number of worker processes.")]
 PublishedCycles = Annotated[
     int | None,
-    typer.Option(help="On how many of them the papers' own algorithms run."),
+    typer.Option(
+        help="Number of these cycles in which the published algorithms run as well; "
+        "by default that of the study."
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Replaces the study's seed.")]
+Seed = Annotated[int | None, typer.Option(help="Seed; by default that of the study.")]
 Formats = Annotated[
     list[str] | None,
     typer.Option(
         "--format",
         autocompletion=complete_from(FORMATS),
-        help=f"{', '.join(FORMATS)}; more than once for several.",
+        help=f"Format of tables and pictures: {', '.join(FORMATS)}; repeat for "
+        "several. By default those of the study.",
     ),
 ]
-Titles = Annotated[
-    bool, typer.Option(help="Whether pictures have their titles in them.")
-]
+Titles = Annotated[bool, typer.Option(help="Draw titles into the pictures, or not.")]
 Cluster = Annotated[
     str | None,
-    typer.Option(help="Address of a dask scheduler whose workers do the work."),
+    typer.Option(
+        help="Address of a dask scheduler whose workers run the cycles, such as "
+        "tcp://host:8786; by default this machine."
+    ),
 ]
 
 
@@ -62,7 +67,7 @@ def reproduce(
         str,
         typer.Argument(
             autocompletion=complete_from((*PAPERS, "all")),
-            help=f"{', '.join(PAPERS)}, or all.",
+            help=f"Study to run: {', '.join(PAPERS)}, or all.",
         ),
     ],
     cycles: Cycles = None,
@@ -71,16 +76,20 @@ def reproduce(
     seed: Seed = None,
     out: Annotated[
         Path,
-        typer.Option(help="Folder for the results; each study gets its own in it."),
+        typer.Option(help="Folder of the results, with one subfolder per study."),
     ] = Path("out"),
     cluster: Cluster = None,
     formats: Formats = None,
     titles: Titles = True,
 ) -> None:
-    """Run the papers' studies and print published and obtained numbers side by side."""
+    """Run the studies of the papers; print published and obtained numbers side by side.
+
+    Finished cycles are saved in --out; the same command resumes an
+    interrupted run.
+    """
     known = (*PAPERS, "all")
     if name not in known:
-        raise ValueError(f"reproduce: {name!r} is not one of {', '.join(known)}")
+        raise ValueError(f"reproduce: {name!r} is none of {', '.join(known)}")
     for paper in PAPERS if name == "all" else (name,):
         _run(
             load_study(paper, seed=seed),
@@ -95,20 +104,24 @@ def reproduce(
 
 
 def study(
-    file: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
+    file: Annotated[Path, typer.Argument(help="File of the study, .toml.")],
     cycles: Cycles = None,
     workers: Workers = 1,
     published_cycles: PublishedCycles = None,
     seed: Seed = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; out/NAME by default.")
+        Path | None, typer.Option(help="Folder of the results; by default out/NAME.")
     ] = None,
     cluster: Cluster = None,
     formats: Formats = None,
     titles: Titles = True,
 ) -> None:
-    """Run a study of your own (docs/studies.md explains the file)."""
-    # A study's own experiments and criteria may stand beside its file.
+    """Run your own study and print its results (docs/studies.md describes the file).
+
+    Finished cycles are saved in --out; the same command resumes an
+    interrupted run.
+    """
+    # The study may import experiments and criteria from the folder of its file.
     sys.path.append(str(file.resolve().parent))
     _run(
         load_study(file, seed=seed),
@@ -132,7 +145,7 @@ def _run(
     formats: list[str] | None,
     titles: bool,
 ) -> None:
-    """Run or resume a campaign, print its report, and say where everything is."""
+    """Run or resume a campaign, print its report and the paths of its files."""
     if formats:
         study = replace(study, formats=as_formats("--format", formats))
     if not titles:
@@ -154,13 +167,13 @@ def _run(
         )
     except KeyboardInterrupt:
         print(
-            f"interrupted; what is finished is in {visible(folder)}, the same command "
-            "resumes",
+            f"interrupted; finished cycles are saved in {visible(folder)}; run the "
+            "same command to resume",
             file=sys.stderr,
         )
         raise
-    # What was computed is in files before anything is printed, and it is printed even
-    # if a picture fails.
+    # Tables are written before the report is printed, and the report is printed even if
+    # drawing a picture fails.
     summary = Summary(campaign)
     times = measure_times(study, twins=campaign.published_cycles > 0)
     files = write_tables(summary, times)

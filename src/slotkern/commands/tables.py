@@ -1,4 +1,9 @@
-"""Tables of windows for people to read, as rich prints them."""
+"""Tables of windows for people, as rich prints them, and the formats of their cells.
+
+Numbers of a column have equal decimals (310.40), dates are ``2026-12-01 01:16``,
+processor time is in node hours (192 node hours). Long windows and long lists are
+shortened in the middle; a caption counts what is hidden. All text of cells is literal.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ __all__ = [
     "window_table",
 ]
 
-#: What a whole window amounts to: attribute and heading.
+#: The totals of a window: attribute and heading.
 TOTALS = {
     "start": "start",
     "finish": "finish",
@@ -44,45 +49,45 @@ TOTALS = {
     "processor_time": "processor time",
 }
 
-#: Those that are lengths of time, and those that a clock tells in words.
+#: Totals that are lengths of time; all totals that a clock formats as text.
 SPANS = ("runtime", "processor_time")
 DATED = ("start", "finish", *SPANS)
 
-#: The fraction of a second in the text of a date.
+#: Matches the fraction of a second in the text of a date.
 _FRACTION = re.compile(r"\.[0-9]+(?=[+-])")
-#: The text of a date: day, minute, second and offset from UTC.
+#: Matches a date: day, hour and minute, seconds, offset from UTC.
 _DATE = re.compile(r"([0-9-]+)T([0-9]+:[0-9]+)(:[0-9.]+)([+-][0-9:]+|)")
 #: Clock units whose dates are printed without fractions of seconds.
 LONG_UNITS = ("s", "min", "h", "d")
-#: Beyond this many extra columns of the slots, none is shown.
+#: Further columns of the slots are shown only if there are at most this many.
 MAX_EXTRA_COLUMNS = 4
-#: Of a window with more than twice as many parts, so many are shown at either end.
+#: Rows shown at each end of a table that has more than twice as many.
 SHOWN_ENDS = 100
-#: So many decimals at most.
+#: Maximum number of decimals in a column.
 MAX_DECIMALS = 9
-#: Of the ids of a window's nodes, a row of a table shows this many.
+#: Node ids shown per row of a table.
 SHOWN_IDS = 12
 
 
 def abbreviate_nodes(names: Sequence[Any], between: str = " ") -> str:
-    """Write names as a hostlist, or the first ids, and the number of the others.
+    """Format names as a hostlist, or the first ids and the number of the others.
 
     Examples
     --------
-    >>> some_of(["n01", "n02", "n03"]), some_of(range(50))
+    >>> abbreviate_nodes(["n01", "n02", "n03"]), abbreviate_nodes(range(50))
     ('n[01-03]', '0 1 2 3 4 5 6 7 8 9 10 11 ... +38')
     """
     if not all(isinstance(name, int) or name.isdecimal() for name in names):
         return abridge(names)
-    told = between.join(map(str, names[:SHOWN_IDS]))
-    return told if len(names) <= SHOWN_IDS else f"{told} ... +{len(names) - SHOWN_IDS}"
+    text = between.join(map(str, names[:SHOWN_IDS]))
+    return text if len(names) <= SHOWN_IDS else f"{text} ... +{len(names) - SHOWN_IDS}"
 
 
 def format_column(values: Any) -> list[str]:
-    """Write numbers so that they line up: all whole, or all with so many decimals.
+    """Format numbers with equal decimals, so that their decimal points line up.
 
-    Two, or as many as the smallest has digits to show. What is no number, NaN, is an
-    empty cell.
+    No decimals if all are integers, else two, or as many as show two digits of the
+    smallest magnitude. NaN becomes an empty cell.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
@@ -98,14 +103,14 @@ def format_column(values: Any) -> list[str]:
 
 
 def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
-    """One row per part: where and when it runs, what it costs, what its slot offers.
+    """Return a table with one row per part: node, times, cost, columns of its slot.
 
-    Of a window with more than 200 parts the first and the last 100 are shown.
+    Only the first and the last 100 parts of a window with more than 200 are shown.
 
     Parameters
     ----------
     slots : structured array
-        The slots among which the window was found.
+        The slots to which the parts' row numbers refer.
     window : Window
         The window.
     """
@@ -135,29 +140,31 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     rows = list(zip(ids, *map(format_column, columns.values()), strict=True))
     hidden = rows[SHOWN_ENDS:-SHOWN_ENDS]
     for row in rows[:SHOWN_ENDS] if hidden else rows:
-        table.add_row(*map(escaped_text, row))  # Text: names of a file are no markup
+        table.add_row(
+            *map(escaped_text, row)
+        )  # Text, because names from files may look like markup
     if hidden:
         table.add_row(*["..."] * len(rows[0]))
         for row in rows[-SHOWN_ENDS:]:
             table.add_row(*map(escaped_text, row))
-        table.caption = f"{len(hidden):,} of {len(rows):,} parts left out"
+        table.caption = f"{len(hidden):,} of {len(rows):,} parts not shown"
     return table
 
 
 def totals(window: Any) -> str:
     """Return the totals of a window in one line."""
-    told = {name: format_column([getattr(window, name)])[0] for name in TOTALS}
+    texts = {name: format_column([getattr(window, name)])[0] for name in TOTALS}
     if window.clock is not None:
-        told |= {
+        texts |= {
             name: format_times(name, [getattr(window, name)], window.clock)[0]
             for name in DATED
         }
-        told |= {n: told[n].replace("T", " ") for n in ("start", "finish")}
-    return "   ".join(f"{TOTALS[name]} {value}" for name, value in told.items())
+        texts |= {n: texts[n].replace("T", " ") for n in ("start", "finish")}
+    return "   ".join(f"{TOTALS[name]} {value}" for name, value in texts.items())
 
 
 def format_times(name: str, values: Any, clock: Any) -> list[str]:
-    """Write an attribute of windows: times of a clock as dates and durations."""
+    """Format values of a total, e.g. "cost"; times of a clock as dates or durations."""
     if clock is None or name not in DATED:
         return format_column(values)
     lengths = np.asarray(values, float).tolist()
@@ -170,7 +177,7 @@ def format_times(name: str, values: Any, clock: Any) -> list[str]:
 
 
 def format_dates(values: Any, clock: Any) -> npt.NDArray[np.str_]:
-    """Write times of a clock as dates; to the second, unless its unit is shorter."""
+    """Format times of a clock as dates, in whole seconds unless its unit is shorter."""
     times = np.asarray(values, float)
     if clock.unit in LONG_UNITS:
         second = clock.duration("1s")
@@ -181,19 +188,21 @@ def format_dates(values: Any, clock: Any) -> npt.NDArray[np.str_]:
 def add_times(
     table: Table, columns: dict[str, list[str]], times: Mapping[str, Any], clock: Any
 ) -> None:
-    """Add columns of times of a clock to those of a table, as short as they can be.
+    """Add columns of times to the columns of a table, in the shortest clear format.
 
-    A date is written as ``2026-12-01 01:16``: seconds only if some time has any, and
-    the offset from UTC only if it changes among them; else the table's caption has it.
+    A date is written as ``2026-12-01 01:16``, with seconds only if some time has
+    nonzero seconds. The offset from UTC is in the caption, or in each cell if it
+    differs among the times.
 
     Parameters
     ----------
     table : Table
+        Gets the caption.
     columns : dict of heading to cells
-        Gets a column for each of the times.
+        Extended by one column for each entry of `times`.
     times : mapping of heading to array of float
     clock : Clock or None
-        None for numbers, which are written as such.
+        None formats the times as plain numbers.
     """
     if clock is None:
         columns |= {name: format_column(values) for name, values in times.items()}
@@ -211,8 +220,8 @@ def add_times(
         if match is None:
             return text
         day, minute, second, offset = match.groups()
-        told = f"{day} {minute}" + (second if seconds else "")
-        return told + (offset if len(offsets) > 1 else "")
+        date = f"{day} {minute}" + (second if seconds else "")
+        return date + (offset if len(offsets) > 1 else "")
 
     columns |= {name: list(map(short, texts)) for name, texts in dates.items()}
     if len(offsets) == 1:
@@ -221,7 +230,7 @@ def add_times(
 
 
 def format_duration(length: float, clock: Any) -> str:
-    """Write a length of time; from a minute on to the second."""
+    """Format a length of time; from one minute on, rounded to seconds."""
     span = clock.timedelta(length)
     if span is None:
         return ""
@@ -231,12 +240,12 @@ def format_duration(length: float, clock: Any) -> str:
 
 
 def format_node_hours(length: float, clock: Any) -> str:
-    """Write time of nodes together as node hours.
+    """Format processor time as node hours; NaN becomes an empty cell.
 
     Examples
     --------
     >>> import slotkern as sk
-    >>> node_time(691200, sk.Clock("2026-10-24", zone="UTC"))
+    >>> format_node_hours(691200, sk.Clock("2026-10-24", zone="UTC"))
     '192 node hours'
     """
     if length != length:
@@ -247,7 +256,9 @@ def format_node_hours(length: float, clock: Any) -> str:
 
 
 def front_table(front: Any) -> Table:
-    """One row per window of a front: its sums of values, then as alternatives.
+    """Return a table with one row per window of a front.
+
+    The columns are the criteria that are no totals, then those of `alternatives_table`.
 
     Parameters
     ----------
@@ -264,18 +275,18 @@ def front_table(front: Any) -> Table:
 def alternatives_table(
     found: Any, more: Mapping[str, list[str]] | None = None
 ) -> Table:
-    """One row per window, the best of every column marked.
+    """Return a table with one row per window; the best values are marked by ``*``.
 
-    Of more than 200 windows the first and the last 100 are shown. The nodes of a window
-    are one hostlist, which is cut after 60 characters.
+    Only the first and the last 100 of more than 200 windows are shown. The nodes of a
+    window are a hostlist, truncated after 60 characters.
 
     Parameters
     ----------
     found : WindowTable
     more : mapping of heading to cells, optional
-        Columns that stand before the others, with nothing marked.
+        Columns placed before the others, without marks.
     """
-    table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
+    table = Table(box=SIMPLE_HEAD, caption="* best of the column")
     table.add_column("", justify="right")
     columns = list((more or {}).values())
     for heading in more or {}:
@@ -293,24 +304,25 @@ def alternatives_table(
     for k in [*rows[:SHOWN_ENDS], *rows[-SHOWN_ENDS:]] if hidden else rows:
         if hidden and k == rows[-SHOWN_ENDS]:
             table.add_row(*["..."] * (len(columns) + 2))
-        told = abbreviate_nodes(found[k].names)
+        nodes = abbreviate_nodes(found[k].names)
         table.add_row(
-            str(k + 1), *map(escaped_text, (*(texts[k] for texts in columns), told))
+            str(k + 1), *map(escaped_text, (*(texts[k] for texts in columns), nodes))
         )
     if hidden:
-        table.caption = f"{len(hidden):,} of {len(rows):,} windows left out"
+        table.caption = f"{len(hidden):,} of {len(rows):,} windows not shown"
     return table
 
 
 def listing_table(listing: npt.NDArray[Any]) -> Table:
-    """One row a window of a listing, times as dates where it has them.
+    """Return a table with one row per window of a listing of bookings.
 
-    The nodes of a window are one hostlist, which is cut after 60 characters.
+    Times are dates if the listing has them. The nodes of a window are a hostlist,
+    truncated after 60 characters.
 
     Parameters
     ----------
     listing : structured array
-        As `SlotPool.bookings` and `Bookings.listing` give it.
+        Returned by `SlotPool.bookings` or `Bookings.listing`.
     """
     fields = listing.dtype.names or ()
     names = [name for name in fields if f"{name}_time" not in fields]
@@ -337,15 +349,15 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
 def metrics_table(
     what: str, names: Iterable[str], columns: Mapping[str, Sequence[str]]
 ) -> Table:
-    """One row a name, with what the columns say of it.
+    """Return a table with one row per name.
 
     Parameters
     ----------
     what : str
-        The heading of the names.
+        Heading of the column of names.
     names : iterable of str
     columns : mapping of heading to sequence of str
-        In the order of names.
+        Cells, in the order of the names.
     """
     table = Table(box=SIMPLE_HEAD)
     table.add_column(what)
@@ -360,17 +372,16 @@ def comparison_table(
     groups: Mapping[str, Mapping[str, WindowLike | None]],
     names: Sequence[str] = tuple(TOTALS),
 ) -> Table:
-    """Windows side by side: a row each, the best of every column marked in its group.
+    """Return a table with one row per window; the best value of each group is marked.
 
     Parameters
     ----------
     groups : mapping of shape to mapping of criterion to Window
-        The windows of one shape are compared with each other; None stands for no
-        window.
+        Windows of one shape are compared with each other; None means no window.
     names : sequence of str
-        The attributes to compare; less is better.
+        Totals to compare; smaller values are better.
     """
-    table = Table(box=SIMPLE_HEAD, caption="* the best of its column")
+    table = Table(box=SIMPLE_HEAD, caption="* best of the column for its shape")
     table.add_column("shape", justify="left")
     table.add_column("best by", justify="left", no_wrap=True)
     for name in names:
@@ -389,8 +400,8 @@ def comparison_table(
                 cells[row].append(best_of if mark else escaped_text(f"{text} "))
         for name in windows:
             label = escaped_text(TOTALS.get(name, name))
-            told = cells.get(name, [escaped_text("no window")])
-            table.add_row(escaped_text(heading), label, *told)
+            row_cells = cells.get(name, [escaped_text("no window")])
+            table.add_row(escaped_text(heading), label, *row_cells)
             heading = ""
         table.add_section()
     return table

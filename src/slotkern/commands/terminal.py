@@ -1,4 +1,10 @@
-"""Standard output and standard error, whatever they are: closed, full, ASCII alone."""
+"""Output to standard output and standard error.
+
+Every text that the commands print passes through this module. It handles streams that
+are closed, full, unbuffered or limited to ASCII, escapes control characters of names
+that come from files, and fits tables to the width of the terminal. Files and pipes get
+every column.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +42,7 @@ __all__ = [
 
 Step = TypeVar("Step")
 
-#: What stands for a sign that the terminal does not have; others become escapes.
+#: ASCII replacements of characters that a stream cannot encode; others are escaped.
 REPLACEMENTS = {"±": "+-"}
 
 
@@ -53,20 +59,21 @@ codecs.register_error("slotkern", _encode_fallback)
 
 
 def prepare_streams() -> None:
-    """Make both streams anew: such as are there, take every text, and are buffered.
+    """Reopen both streams, buffered and with a fallback for characters they lack.
 
-    Without a buffer (PYTHONUNBUFFERED) Python does not notice that only a part of a
-    long text was taken.
+    A closed stream becomes the null device. Without a buffer (PYTHONUNBUFFERED) Python
+    does not report that only part of a long text was written.
     """
     for name, number in (("stdout", 1), ("stderr", 2)):
         given = getattr(sys, name)
-        if given is None:  # closed by the caller; the next file must not get its number
-            # Results that nobody can get are an error, what is said beside them is not.
+        if given is None:  # closed by the caller; no other file may get its number
+            # Writing results to a closed stdout is an error (the null device is opened
+            # for reading only); messages to a closed stderr are dropped.
             mode = os.O_RDONLY if name == "stdout" else os.O_WRONLY
-            hole = os.open(os.devnull, mode)
-            if hole != number:
-                os.dup2(hole, number)
-                os.close(hole)
+            null = os.open(os.devnull, mode)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
         encoding = "utf-8" if given is None else given.encoding
         stream = os.fdopen(
             number, "w", encoding=encoding, errors="slotkern", closefd=False
@@ -76,14 +83,14 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Send what is left for standard output, which takes no more, nowhere."""
-    hole = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(hole, sys.stdout.fileno())
-    os.close(hole)
+    """Redirect standard output to the null device after a write failed."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def find_failed_stream() -> str:
-    """Name standard output if it takes no more, and drop what is left for it."""
+    """Return "standard output" if flushing it fails, else ""; discard the rest."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -98,7 +105,7 @@ def write(text: str) -> None:
     Raises
     ------
     OSError
-        Naming standard output, when it takes no more.
+        If the text cannot be written; its filename is "standard output".
     """
     try:
         sys.stdout.write(text)
@@ -111,7 +118,7 @@ def write(text: str) -> None:
 
 
 def escaped_text(text: object, style: str = "") -> Text:
-    """Return a text for a table as it is: no markup, control characters escaped."""
+    """Return a cell for a table: markup is literal, control characters are escaped."""
     return Text(_visible_lines(str(text)), style)
 
 
@@ -120,16 +127,16 @@ def _visible_lines(text: str) -> str:
 
 
 class SafeConsole(Console):
-    """A console on which names of files cannot send control characters."""
+    """A console that escapes control characters, for example of file names."""
 
     def render_str(self, text: str, *options: Any, **more: Any) -> Text:
-        """Return a text with its control characters escaped."""
+        """Return a text with control characters escaped."""
         return super().render_str(_visible_lines(text), *options, **more)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield segments; those that hold control characters are escaped."""
+        """Yield segments; control characters in their text are escaped."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text.isprintable() or text == "\n":
@@ -140,10 +147,10 @@ class SafeConsole(Console):
 
 @contextmanager
 def stdout_console(width: int = 10_000) -> Iterator[Console]:
-    """Yield a console; what is printed there goes to standard output in one piece.
+    """Yield a console; its output is written to standard output in one call at the end.
 
-    Text is shown as it is: no markup, no emoji. Lines are wrapped to fit a terminal,
-    and elsewhere at `width`.
+    Text is literal: no markup, no emoji. Lines are wrapped at the width of the
+    terminal, or at `width` characters in files and pipes.
     """
     console = SafeConsole(
         width=None if sys.stdout.isatty() else width,
@@ -157,7 +164,7 @@ def stdout_console(width: int = 10_000) -> Iterator[Console]:
 
 
 def show(*things: RenderableType) -> None:
-    """Print tables or lines of text."""
+    """Print tables or lines of text to standard output; fit tables to a terminal."""
     with stdout_console() as console:
         for thing in things:
             if isinstance(thing, Table) and sys.stdout.isatty():
@@ -165,7 +172,7 @@ def show(*things: RenderableType) -> None:
             console.print(thing)
 
 
-#: Columns that stay in a table that is wider than the terminal.
+#: Headings of columns that are never removed to fit a table to the terminal.
 _ESSENTIAL_COLUMNS = (
     *("job", "name", "owner", "reason", "why not", "shape", "best by"),
     *("node", "nodes", "cost"),
@@ -174,10 +181,10 @@ _ESSENTIAL_COLUMNS = (
 
 
 def fit_to_width(table: Table, console: Console) -> None:
-    """Make a table as narrow as the console: drop columns, then break long cells.
+    """Fit a table to the width of the console: drop columns, then fold long cells.
 
-    Columns go from the right, but those that say what runs, where and when; the caption
-    names them. Files and pipes get all columns.
+    Columns are dropped from the right, except the essential ones (job, node, time and
+    cost); the caption lists the dropped ones.
     """
     left_out: list[str] = []
     wide = console.options.update(width=10_000)
@@ -196,41 +203,42 @@ def fit_to_width(table: Table, console: Console) -> None:
     if left_out:
         lines = [*([table.caption] if table.caption else [])]
         lines.append(
-            f"left out, for the terminal is narrow: {', '.join(left_out)}; a file or a "
-            "pipe gets all columns"
+            f"columns hidden on this narrow terminal: {', '.join(left_out)}; a file or "
+            "a pipe gets all columns"
         )
         table.caption = "\n".join(map(str, lines))
 
 
 @contextmanager
 def log_to_stderr() -> Iterator[None]:
-    """Tell on standard error what is decided within without being asked.
+    """Print the package's log messages from level INFO to standard error, at the end.
 
-    At the end, a line each; nothing where it ends in an error, which is one line.
+    One line per message. Nothing is printed if the block raises an error, so that an
+    error remains a single line.
     """
     notes: list[str] = []
-    keep = logging.Handler()
-    keep.emit = lambda record: notes.append(record.getMessage())  # type: ignore[method-assign]
+    collector = logging.Handler()
+    collector.emit = lambda record: notes.append(record.getMessage())  # type: ignore[method-assign]
     level = log.level
-    log.addHandler(keep)
+    log.addHandler(collector)
     log.setLevel(logging.INFO)
     try:
         yield
     finally:
         log.setLevel(level)
-        log.removeHandler(keep)
+        log.removeHandler(collector)
     for note in notes:
         print(visible(note), file=sys.stderr)
 
 
 def progress_bars() -> Progress:
-    """Return bars for long work: on standard error, and only on a terminal."""
+    """Return progress bars on standard error, disabled unless it is a terminal."""
     console = Console(stderr=True)
     return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
 def progress(what: str, steps: Collection[Step]) -> Iterator[Iterator[Step]]:
-    """Yield the steps of some work one by one, and show how many are done."""
+    """Yield an iterator over the steps that shows their progress as a bar."""
     with progress_bars() as shown:
         yield iter(shown.track(steps, description=what))

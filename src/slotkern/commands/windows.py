@@ -1,4 +1,10 @@
-"""The commands ``slotkern find``, ``front``, ``alternatives`` and ``explain``."""
+"""The commands ``slotkern find``, ``front``, ``alternatives`` and ``explain``.
+
+Each reads a file of slots, builds a request from its options, runs one search and
+prints the result as a table or, with ``--json``, as one JSON object. `with_request`
+gives every command the same options for the request. Exit code 1 means that no window
+exists; the explanation is printed.
+"""
 
 from __future__ import annotations
 
@@ -47,103 +53,129 @@ with extra():
 
 __all__ = ["SlotsFile", "check_results", "register", "with_request"]
 
-# The options of both commands.
+# The options that several commands share.
 SlotsFile = Annotated[
     Path,
     typer.Argument(
-        help="Free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved pool, as "
-        "`slotkern free` writes it, which has names and dates."
+        help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved "
+        "pool as written by `slotkern free`, which has node names and dates."
     ),
 ]
-Nodes = Annotated[int, typer.Option(help="How many nodes at once.")]
-Volume = Annotated[float | None, typer.Option(help="Work on each node.")]
+Nodes = Annotated[int, typer.Option(help="Number of nodes used at the same time.")]
+Volume = Annotated[
+    float | None,
+    typer.Option(help="Work on each node, in units of performance x time."),
+]
 Walltime = Annotated[
     str | None,
     typer.Option(
-        help="Instead of a volume: how long a node of performance 1 works, as in "
-        "4:00:00, 1-12:00:00 or 2h30m; a number of time units if the slots have no "
-        "clock."
+        help="Run time on a node of performance 1, instead of --volume: 4:00:00, "
+        "1-12:00:00 or 2h30m; a number of time units if the slots have no clock."
     ),
 ]
-Budget = Annotated[float, typer.Option(help="Most money in total.")]
+Budget = Annotated[float, typer.Option(help="Maximum total cost of the window.")]
 Shape = Annotated[
     str,
     typer.Option(
         autocompletion=complete_from(SHAPES),
-        help="square: all parts finish together; or ragged.",
+        help="square: all parts end together; ragged: each part ends when its work "
+        "is done.",
     ),
 ]
 Method = Annotated[
     str,
     typer.Option(
         autocompletion=complete_from(METHODS),
-        help="exact; lite: the n cheapest of each step; published, published-lite: "
-        "the papers' algorithms.",
+        help="exact: the optimum; lite: only the n cheapest slots of each step; "
+        "published, published-lite: the algorithms as printed in the papers.",
     ),
 ]
-LeastPerformance = Annotated[float, typer.Option(help="Least performance of a node.")]
+LeastPerformance = Annotated[float, typer.Option(help="Minimum performance of a node.")]
 Earliest = Annotated[
     str,
     typer.Option(
-        help="No start before this time: a number, or a date where the slots have a "
-        "clock."
+        help="Earliest start: a number, or a date such as 2026-12-01T08:00 if the "
+        "slots have a clock."
     ),
 ]
-Deadline = Annotated[
-    str, typer.Option(help="No finish after this time: likewise a number or a date.")
-]
-MaxPrice = Annotated[float, typer.Option(help="Most money per time unit of one slot.")]
+Deadline = Annotated[str, typer.Option(help="Latest finish: a number or a date.")]
+MaxPrice = Annotated[float, typer.Option(help="Maximum price of a slot per time unit.")]
 Setup = Annotated[
     str,
     typer.Option(
-        help="Constant part of a part's length, charged like the work: a duration as "
-        "for --walltime."
+        help="Constant time added to the length of each part and charged like work: "
+        "a duration as for --walltime."
     ),
 ]
 Step = Annotated[
-    str, typer.Option(help="Lengths of parts are rounded up to multiples of this.")
+    str,
+    typer.Option(
+        help="Round the length of each part up to a multiple of this duration; 0 for "
+        "no rounding."
+    ),
 ]
-Latest = Annotated[str, typer.Option(help="No start after this time or date.")]
-MaxRuntime = Annotated[str, typer.Option(help="Most time from start to finish.")]
+Latest = Annotated[str, typer.Option(help="Latest start: a number or a date.")]
+MaxRuntime = Annotated[
+    str, typer.Option(help="Maximum time from start to finish: a duration.")
+]
 Where = Annotated[
     str | None,
-    typer.Option(help="Which slots may serve, as in \"memory >= 64 and site == 'a'\"."),
+    typer.Option(
+        help="Filter of the slots, such as \"memory >= 64 and site == 'a'\"; by "
+        "default all slots are used."
+    ),
 ]
 Limits = Annotated[
     list[str] | None,
     typer.Option(
         "--limit",
-        help='A limit on a sum over the parts, as in "sum(storage) >= 500" or '
-        '"sum(power * length) <= 12"; may be given several times.',
+        help='Bound on a sum over the parts, such as "sum(storage) >= 500" or '
+        '"sum(power * length) <= 12"; repeat for several bounds.',
     ),
 ]
 Placement = Annotated[
     str,
     typer.Option(
         autocompletion=complete_from(("slot-start", "any")),
-        help="slot-start, or any: for sums of values, any start.",
+        help="Starts considered for a sum of values. slot-start: starts of slots; "
+        "any: every time.",
     ),
 ]
 Span = Annotated[
     str,
     typer.Option(
         autocompletion=complete_from(("window", "group")),
-        help="window, or group: the papers' looser square windows.",
+        help="Length of a square window. window: that of its slowest node; group: it "
+        "may be that of any slower slot available at its start, as in the papers.",
     ),
 ]
 Gap = Annotated[
-    float, typer.Option(help="For sums of values: a relative distance that will do.")
+    float,
+    typer.Option(
+        help="Relative distance from the optimum at which a search for a sum of values "
+        "may stop; 0 for the proven optimum."
+    ),
 ]
 MaxWork = Annotated[
     int | None,
-    typer.Option(help="For sums of values, under limits: the most units of work."),
+    typer.Option(
+        help="Maximum units of counted work of a search for a sum of values or under "
+        "limits; by default 50,000,000, about a second."
+    ),
 ]
-Seed = Annotated[int, typer.Option(help="For methods that draw at random.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw it: .png, .svg or .pdf.")]
+Seed = Annotated[
+    int, typer.Option(help="Seed of the published methods that draw windows at random.")
+]
+Plot = Annotated[
+    Path | None, typer.Option(help="Write a picture of the result: .png, .svg or .pdf.")
+]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object (see docs/json.md).")
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object instead of tables (see docs/json.md)."
+    ),
 ]
-#: The criteria of a front that need no column.
+#: Criteria of a front that need no column of the slots.
 FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 CRITERION_HELP = (
     f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
@@ -175,7 +207,14 @@ def build_request(
     where: Where = None,
     limits: Limits = None,
 ) -> sk.Request:
-    """The request that a command's options make, times as numbers or in words."""
+    """Build the request from a command's options; times stay numbers or texts.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of --volume and --walltime is given, or a text is neither a
+        date nor a duration, whichever its option takes.
+    """
     if (volume is None) == (walltime is None):
         raise ValueError("one of --volume and --walltime is needed, and only one")
     date_columns = {"earliest": earliest, "latest": latest, "deadline": deadline}
@@ -183,10 +222,10 @@ def build_request(
     times: dict[str, Any] = {
         name: number_or_text(text) for name, text in (date_columns | lengths).items()
     }
-    for name, said in times.items():
-        if isinstance(said, str):
-            meaning: Any = duration_of if name in lengths else moment_of
-            meaning(said, f"--{name.replace('_', '-')}")
+    for name, value in times.items():
+        if isinstance(value, str):
+            check: Any = duration_of if name in lengths else moment_of
+            check(value, f"--{name.replace('_', '-')}")
     return sk.Request(
         nodes,
         volume,
@@ -201,9 +240,9 @@ def build_request(
 
 
 def refuse_bare_durations(path: Path, given: dict[str, Any]) -> None:
-    """Refuse a number as a duration if the slots in a file have a clock.
+    """Raise ValueError for a duration without a unit if the slots have a clock.
 
-    Its unit would be a guess: hours for whoever knows the clock, minutes for Slurm.
+    The unit would be a guess: the clock's own unit, or minutes as in Slurm.
     """
     if not has_clock(path):
         return
@@ -213,20 +252,24 @@ def refuse_bare_durations(path: Path, given: dict[str, Any]) -> None:
 
 
 def with_request(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of a request in place of its argument `request`."""
-    asked = inspect.signature(build_request, eval_str=True)
+    """Replace the parameter `request` of a command by the options of a request.
+
+    The options are those of `build_request`; they follow the command's first parameter,
+    the file.
+    """
+    request_options = inspect.signature(build_request, eval_str=True)
     own = inspect.signature(command, eval_str=True)
 
     @functools.wraps(command)
     def run(**options: Any) -> None:
-        about = {name: options.pop(name) for name in asked.parameters}
-        request = build_request(**about)
-        refuse_bare_durations(options["slots"], about)
+        given = {name: options.pop(name) for name in request_options.parameters}
+        request = build_request(**given)
+        refuse_bare_durations(options["slots"], given)
         command(request=request, **options)
 
     options = [p for p in own.parameters.values() if p.name != "request"]
-    options[1:1] = asked.parameters.values()  # behind the file
-    # One without a default behind one with: typer calls by name.
+    options[1:1] = request_options.parameters.values()  # after the file
+    # A parameter without a default may follow one with a default: typer passes names.
     named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in options]
     run.__signature__ = own.replace(parameters=named)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in named}
@@ -241,7 +284,7 @@ def find(
         str,
         typer.Option(
             autocompletion=complete_from(known_criteria()),
-            help=f"What is best: {CRITERION_HELP}",
+            help=f"Objective to optimize: {CRITERION_HELP}",
         ),
     ] = "finish",
     shape: Shape = "square",
@@ -256,24 +299,39 @@ def find(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write the result: .csv, .json or .parquet; with --book also "
-            "the pool, .npz, in place of POOL."
+            help="File of the result: .csv, .json or .parquet. With --book also .npz: "
+            "write the pool there and leave SLOTS unchanged."
         ),
     ] = None,
     as_json: AsJson = False,
     book: Annotated[
         bool,
-        typer.Option("--book", help="Book the window, and save the pool in its place."),
+        typer.Option(
+            "--book",
+            help="Book the window and save the pool to its file; needs --owner.",
+        ),
     ] = False,
     owner: Annotated[
-        str | None, typer.Option(help="With --book: for whom it is booked.")
+        str | None, typer.Option(help="Owner of the booking, with --book.")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the booking, with --book: listed by `slotkern bookings`, "
+            "selected by `slotkern release --name`; by default no name."
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Find the best window for a job among free slots.
+    """Find the best window of a job, and book it with --book.
 
-    Exits with 1 and the explanation when there is no window.
+    Prints the parts of the window: node, start, end and cost of each. Exits
+    with 1 and an explanation if no window exists.
     """
+    if name is not None:
+        if not book:
+            raise ValueError(f"--name {name!r} names a booking: give --book as well")
+        request = request.replace(name=name)
     target = _pool_to_book(slots, owner, output) if book else None
     if target is not None and target == output:
         output = None
@@ -306,11 +364,13 @@ def find(
     elif window is not None:
         show(tables.window_table(table, window), tables.totals(window))
         if not window.proven:
-            show(f"not proven to be the best; no value is better than {window.bound}")
+            show(
+                f"not proven optimal; no window has a better value than {window.bound}"
+            )
         if window.proven_over != "all starts":
-            show(f"compared: the {window.proven_over} (see --placement)")
+            show(f"optimal over the {window.proven_over} only (see --placement)")
         if target is not None:
-            show(f"{target}: booked for {owner}")
+            show(f"{target}: booked for {owner}" + (f", name {name}" if name else ""))
     else:
         show(str(why))
     if window is None:
@@ -325,15 +385,16 @@ def front(
         str,
         typer.Option(
             autocompletion=complete_from(FRONT_CRITERIA),
-            help=f"Two criteria, as in cost,finish: {', '.join(FRONT_CRITERIA)}, the "
-            "name of a numeric column, whose sum is maximized, or minimize(column).",
+            help=f"Two criteria, such as cost,finish: {', '.join(FRONT_CRITERIA)}, "
+            "the name of a numeric column (its sum is maximized), or minimize(column).",
         ),
     ] = "cost,finish",
     shape: Shape = "square",
     most: Annotated[
         int | None,
         typer.Option(
-            help="No more windows than this, at least 2, spread over the front."
+            help="Maximum number of windows, at least 2, spread over the front; by "
+            "default all."
         ),
     ] = None,
     gap: Gap = 0.0,
@@ -342,10 +403,11 @@ def front(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the Pareto front of a job: all windows that no other window dominates.
+    """Find the Pareto front of a job: all trade-offs between two criteria.
 
-    A window dominates another if it is as good by both criteria and better by one.
-    Exits with 1 and the explanation when there is no window.
+    A window is on the front if no other window is at least as good by both
+    criteria and better by one. Exits with 1 and an explanation if no window
+    exists.
     """
     check_results(slots, plot, output)
     free, table = read_free(slots)
@@ -382,18 +444,18 @@ def front(
 
 
 def _describe_completeness(found: sk.Front) -> str:
-    """Whether these are all windows of the front, in one line."""
+    """Describe in one line whether the front is complete."""
     by = " and ".join(found.by)
     if found.complete:
-        return f"the whole front by {by}: no window of the job dominates one of these"
+        return f"complete front by {by}: no window of the job dominates one of these"
     if not found.proven.all():
-        return f"not proven: --max-work ended a search of the front by {by}"
+        return f"front by {by} not proven: a search reached --max-work; increase it"
     gaps = int((~np.isnan(found.between).all(axis=1)).sum())
     return f"{gaps} of {len(found) - 1} gaps of the front by {by} may hold more windows"
 
 
 def front_columns(found: sk.Front) -> dict[str, Any]:
-    """Return one row for each window of a front, for a file."""
+    """Return the columns of a file with one row per window of a front."""
     columns: dict[str, Any] = {
         name: found.values[:, k]
         for k, name in enumerate(found.by)
@@ -415,21 +477,23 @@ def alternatives(
         str,
         typer.Option(
             autocompletion=complete_from(known_criteria()),
-            help="Which window is cut out next: first (all of them in one sweep), or "
-            f"the best of what is left by {CRITERION_HELP}",
+            help="Window taken next. first: all windows in one sweep; otherwise the "
+            f"best one in the remaining free time by {CRITERION_HELP}",
         ),
     ] = "first",
     shape: Shape = "square",
     method: Method = "exact",
-    most: Annotated[int | None, typer.Option(help="No more windows than this.")] = None,
+    most: Annotated[
+        int | None, typer.Option(help="Maximum number of windows; by default all.")
+    ] = None,
     max_work: MaxWork = None,
     pareto: Annotated[
         str | None,
         typer.Option(
             autocompletion=complete_from(sk.CRITERIA),
-            help="Keep the alternatives that no other one of them dominates by these "
-            "criteria, as in cost,finish. They are disjoint windows, not the job's "
-            "Pareto front: see slotkern front.",
+            help="Return only the alternatives that no other alternative dominates by "
+            "these criteria, such as cost,finish. For the Pareto front of the job, see "
+            "`slotkern front`.",
         ),
     ] = None,
     plot: Plot = None,
@@ -437,9 +501,10 @@ def alternatives(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find all windows for a job that share no slot time.
+    """Find several windows of a job that share no slot time.
 
-    Exits with 1 and the explanation when there is none.
+    Prints one row per window and marks the best value of each column. Exits
+    with 1 and an explanation if no window exists.
     """
     check_results(slots, plot, output, html)
     if most is not None and most < 1:
@@ -478,7 +543,10 @@ def alternatives(
 
 @with_request
 def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> None:
-    """Say why nothing fits a job, or what limits what does; exits with 1 if nothing."""
+    """Explain why a job has no window, or which of its limits are tight.
+
+    Exits with 1 if no window exists.
+    """
     free, _ = read_free(slots)
     why = _explain(free, request, shape)
     show(str(why))
@@ -489,7 +557,7 @@ def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> N
 def check_results(
     slots: Path, plot: Path | None, output: Path | None, html: Path | None = None
 ) -> None:
-    """Refuse a picture or a file that cannot be, before anything is searched."""
+    """Raise ValueError for an output that cannot be written, before the search."""
     check_output(output, [slots])
     check_page(html)
     if plot is not None:
@@ -499,11 +567,14 @@ def check_results(
 
 
 def _pool_to_book(slots: Path, owner: str | None, output: Path | None) -> Path:
-    """Return the file of the pool in which a window is to be booked."""
+    """Return the pool file to write with --book: --output if it ends in .npz."""
     if not is_pool(slots):
-        raise ValueError(f"--book: {slots} is no saved pool, which could be booked")
+        raise ValueError(
+            f"--book needs a saved pool, got {slots}: write one with "
+            "`slotkern free --output pool.npz`"
+        )
     if owner is None:
-        raise ValueError("--book needs --owner: whose the window is")
+        raise ValueError("--book needs --owner: the name that the booking is for")
     if output is not None and output.suffix.lower() == ".npz":
         return output
     return slots
@@ -514,11 +585,22 @@ def _explain(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
 
 
 def _print_json(
-    slots: Path, asked: tuple[str, str, str], request: sk.Request, **answer: Any
+    slots: Path, method: tuple[str, str, str], request: sk.Request, **answer: Any
 ) -> None:
-    """The object that docs/json.md describes."""
+    """Print the JSON object that docs/json.md describes.
+
+    Parameters
+    ----------
+    slots : Path
+        File of the slots, as given.
+    method : tuple of str
+        Criterion, shape and method.
+    request : Request
+    **answer
+        Further members of the object.
+    """
     heading = {"slotkern": sk.__version__, "file": str(slots)}
-    heading |= dict(zip(("criterion", "shape", "method"), asked, strict=True))
+    heading |= dict(zip(("criterion", "shape", "method"), method, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
     fields["limits"] = [limit.text for limit in request.limits]
     if request.walltime is not None:
@@ -528,7 +610,7 @@ def _print_json(
 
 
 def _to_json(value: Any) -> Any:
-    """The same in strict JSON's types; what is not finite becomes null."""
+    """Return a value in the types of strict JSON; NaN and infinities become null."""
     match value:
         case dict():
             return {str(key): _to_json(inner) for key, inner in value.items()}
