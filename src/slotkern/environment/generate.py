@@ -1,17 +1,17 @@
 """Random environments: nodes, their local tasks, and the free slots between them.
 
-One law serves every study of the papers (Toporkov et al., AEP section 3.1, square
+All studies of the papers use one model (Toporkov et al., AEP section 3.1, square
 windows section 4.1). A node has a performance, a price near the market price of that
-performance, and local tasks that keep it busy for a hypergeometrically distributed
-share of the scheduling interval. What the tasks leave free are the slots.
+performance, and local tasks that occupy a hypergeometrically distributed share of the
+scheduling interval. The slots are the free time between the tasks.
 
-Everything is computed for all nodes at once. A cycle draws from its own stream,
-``PCG64(SeedSequence(seed, spawn_key=(cycle,)))``, so that cycle k is the same whoever
-computes it and whatever was computed before it. Only arithmetic that IEEE 754 rounds
-correctly decides a result; powers come from a correctly rounded table, because pow()
-differs by an ulp between machines. (NumPy's normal deviates take log and exp in the
-tail of the ziggurat, about once in 3,700 draws; they can touch the last bit of a price
-there, never a time.)
+All nodes are computed at once with numpy. Each cycle draws from its own random stream,
+``PCG64(SeedSequence(seed, spawn_key=(cycle,)))``, so cycle k does not depend on other
+cycles or on the process that computes it. Results are reproducible on all machines,
+because they use only operations that IEEE 754 rounds correctly; powers are computed in
+decimals and rounded correctly, because pow() differs by an ulp between machines. (About
+once in 3,700 draws, the normal deviates of numpy use log and exp, which may change the
+last bit of a price but never a time.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]
 
 TASK = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 SLOT_NAMES = tuple(SLOT.fields or ())
-#: Some 200 bytes each while they are placed.
+#: The most local tasks; each needs about 200 bytes during placement.
 _MAX_TASKS = 10**7
 _NODE_FIELDS = [("node", "i4"), ("performance", "f8"), ("price", "f8")]
 NODE = np.dtype(_NODE_FIELDS, align=True)
@@ -42,17 +42,18 @@ NODE = np.dtype(_NODE_FIELDS, align=True)
 
 @dataclass(frozen=True, repr=False)
 class Environment(HasPlot):
-    """One random environment; stands wherever its `slots` may.
+    """A random environment; all functions that take slots accept it.
 
     Attributes
     ----------
     nodes : structured array, shape (nodes,)
-        node (int32, 0, 1, ...), performance, price, then the extra columns (float64).
+        The fields node (int32, from 0), performance, price, and the extra columns
+        (float64).
     tasks : structured array
-        node, start, end of every local task, sorted by (node, start).
+        The fields node, start, end of all local tasks, sorted by (node, start).
     slots : structured array
         The free slots: the fields of `SLOT` and the extra columns, sorted by
-        (start, node). With the tasks they tile [0, horizon) of each node.
+        (start, node). Slots and tasks partition [0, horizon) of each node.
     horizon : float
         The end of the scheduling interval.
     """
@@ -63,7 +64,7 @@ class Environment(HasPlot):
     horizon: float
 
     def _shown(self) -> Table:
-        """The free slots."""
+        """Return the free slots as a table."""
         return Table.from_array(repr(self), self.slots)
 
     def __repr__(self) -> str:
@@ -95,8 +96,9 @@ _SQUARE: dict[str, Any] = {
     "extra": {"q": Uniform(0, 10)},
 }
 
-#: The papers' environments by name. The ``-natural`` ones replace the price law that
-#: fits the printed figures best by one with the same mean and a natural job volume.
+#: The environments of the papers by name. Those named ``-natural`` replace the price
+#: distribution that fits the printed figures best by one with the same mean and a
+#: natural job volume.
 PRESETS: dict[str, dict[str, Any]] = {
     "aep": _AEP,
     "aep-natural": _AEP | {"price": Price(1.05, 1.05)},
@@ -123,10 +125,11 @@ def generate_environment(
     price: Price | Mapping[str, Any] | None = None,
     extra: Mapping[str, Uniform | Mapping[str, Any]] | None = None,
 ) -> Environment:
-    """Return the random environment number `cycle` of the stream `seed`.
+    """Generate the random environment of number `cycle` for a seed.
 
-    Parameters left out come from the preset. The times do not depend on the laws of
-    performance, price and extra columns, nor do performances depend on prices.
+    Parameters left out are those of the preset. Times do not depend on the
+    distributions of performance, price and extra columns, and performances do not
+    depend on prices.
 
     Parameters
     ----------
@@ -134,25 +137,25 @@ def generate_environment(
         One of `PRESETS`: "aep" (paper 000), "square" (001), "placement" (003), "vo"
         (002); "aep-natural", "square-natural", "placement-natural".
     nodes : int
-        How many nodes.
+        The number of nodes.
     interval : int
-        Length of the scheduling interval, in whole time units.
+        The length of the scheduling interval, in whole time units.
     seed, cycle : int
-        Both >= 0. Each cycle has a stream of its own.
+        Integers >= 0. Each cycle has an independent random stream.
     load : (low, high) or Load
-        The share of the interval that local tasks take on a node.
+        The share of the interval that local tasks occupy on a node.
     task_length : (shortest, longest)
-        Local tasks have uniform integer lengths. They are drawn until the node's busy
-        time is reached; the last one is cut to what is left.
+        The uniform integer lengths of local tasks. Tasks are drawn until the busy time
+        of the node is reached; the last one is cut to the remaining time.
     whole_tasks : bool
-        Whether the cut task keeps at least the shortest length.
+        If True, the cut task keeps at least the shortest length.
     performance : Uniform
         The performance of each node, in units of work per time unit.
     price : Price
         The price of each node, in money per time unit.
     extra : mapping of name to Uniform
-        Further columns with one value per node, carried by nodes and slots.
-        Mappings with the same keys are accepted for each law.
+        Further columns with one value per node, in nodes and slots. Each distribution
+        may also be a mapping with its fields as keys.
 
     Returns
     -------
@@ -162,13 +165,14 @@ def generate_environment(
     Raises
     ------
     ValueError, TypeError
-        For an impossible value or another type; the message names the parameter.
+        For an invalid value or type; the message contains the parameter.
 
     Notes
     -----
-    Tasks are placed as Toporkov et al. leave open: with free time F and k tasks, k
-    integer cut points uniform on 0..F, with repetition, say how much free time has
-    passed before each task; gaps of length zero vanish. O(nodes * tasks per node).
+    The papers do not specify the placement of tasks. Here, with free time F and k
+    tasks, k integers are drawn uniformly from 0..F with repetition; sorted, they are
+    the free time before each task. Gaps of length zero are no slots.
+    O(nodes * tasks per node).
 
     Examples
     --------
@@ -245,10 +249,11 @@ def _draw_lengths(
     longest: int,
     whole_within: int,
 ) -> NDArray[np.int64]:
-    """Return a row of task lengths per node that fill `busy`, padded with zeros.
+    """Draw the task lengths of each node, one row per node, padded with zeros.
 
-    The last column is all zeros. With `whole_within` > 0 the last task of a node is
-    not cut below `shortest`, as far as the tasks still fit into `whole_within`.
+    The sum of a row is the `busy` time of the node; the last column is zero. With
+    `whole_within` > 0, the last task of a node is not cut below `shortest`, provided
+    that the tasks fit into `whole_within`.
     """
     rows = np.arange(busy.size)
     width = int(busy.max()) * 2 // (shortest + longest) + 2
@@ -272,8 +277,8 @@ def _draw_lengths(
     rest = busy[loaded] - used
     if whole_within:
         rest = np.minimum(np.maximum(rest, shortest), whole_within - used)
-    # A random order of the tasks. All but the cut one are exchangeable already, so
-    # that it is enough to let the cut one change places with a random task.
+    # The order must be random. All tasks except the cut one are exchangeable, so it
+    # suffices to swap the cut task with a random one.
     place = (rng.random(busy.size)[loaded] * (last + 1)).astype(np.int64)
     filled[loaded, last] = filled[loaded, place]
     filled[loaded, place] = rest
@@ -283,11 +288,11 @@ def _draw_lengths(
 def _place(
     rng: np.random.Generator, lengths: NDArray[np.int64], interval: int
 ) -> tuple[NDArray[np.int64], ...]:
-    """Place each row's tasks in [0, interval).
+    """Place the tasks of each row in [0, interval).
 
-    Returns node, start, end of the tasks sorted by (node, start), then the same of
-    the slots sorted by (start, node). A padded task has no length and stands at the
-    very end, so that the last gap of a row needs no special case.
+    Returns node, start, end of the tasks sorted by (node, start), then node, start, end
+    of the slots sorted by (start, node). Padding tasks have length 0 and are placed at
+    the end of the interval, so the last gap of a row needs no special case.
     """
     done = lengths.cumsum(axis=1)
     free = interval - done[:, -1:]
@@ -297,14 +302,14 @@ def _place(
     cuts.sort(axis=1)
     end = cuts + done
     start = end - lengths
-    gap = np.zeros_like(end)  # where the gap before each task begins
+    gap = np.zeros_like(end)  # the begin of the gap before each task
     gap[:, 1:] = end[:, :-1]
     is_slot = start > gap
     rows = np.arange(len(lengths))
     task_node = rows.repeat(is_task.sum(axis=1))
     slot_node = rows.repeat(is_slot.sum(axis=1))
     slot_start = gap[is_slot]
-    # NumPy sorts integers of 16 bits by radix, which is twice as fast here.
+    # numpy sorts 16-bit integers by radix, which is twice as fast here.
     short = slot_start.astype(np.uint16) if interval < 2**16 else slot_start
     order = short.argsort(kind="stable")
     return (
@@ -319,13 +324,13 @@ def _place(
 
 @lru_cache(maxsize=64)
 def _slot_dtype(columns: tuple[str, ...]) -> np.dtype[Any]:
-    """Return the dtype of slots that carry these further float64 columns."""
+    """Return the dtype of slots with further float64 columns."""
     plain = [(name, SLOT[name]) for name in SLOT_NAMES]
     return np.dtype([*plain, *((name, "f8") for name in columns)], align=True)
 
 
 def _columns(extra: Any) -> dict[str, Uniform]:
-    """Return the laws of the extra columns by name."""
+    """Check the distributions of the extra columns, and return them by name."""
     if not isinstance(extra, Mapping):
         raise TypeError(f"extra must map names to uniform laws, not {extra!r}")
     columns: dict[str, Uniform] = {}
@@ -340,7 +345,7 @@ def _columns(extra: Any) -> dict[str, Uniform]:
 def _check_size(
     nodes: int, interval: int, load: Load, lengths: tuple[int, int]
 ) -> None:
-    """Raise ValueError before the memory of this machine runs out, not after."""
+    """Raise ValueError for environments that would need too much memory."""
     for name, value in (("interval", interval), ("task_length", lengths[1])):
         if value > 2**53:
             raise ValueError(f"{name}: {value} exceeds 2**53")

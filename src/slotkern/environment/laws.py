@@ -1,7 +1,6 @@
-"""The laws of random environments: uniform values, market prices, and loads.
+"""Distributions of random environments: uniform values, market prices, and loads.
 
-A power comes from a correctly rounded table, because pow() differs by an ulp between
-machines.
+Powers are correctly rounded here, because pow() differs by an ulp between machines.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from slotkern.checks import integer, number, one_of
 
 __all__ = ["Load", "Price", "Uniform", "law_of"]
 
-#: A market price that leaves room for its deviation.
+#: The upper bound of market prices, such that prices with a deviation do not overflow.
 _MAX_PRICE = 1e300
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """A uniform law on [low, high]: integers, or (the default) real numbers."""
+    """A uniform distribution on [low, high], of integers or (default) real numbers."""
 
     low: float
     high: float
     integer: bool = False
 
     def check(self, name: str, *, positive: bool) -> None:
-        """Raise ValueError, naming the parameter, for bounds that make no sense."""
+        """Raise ValueError or TypeError with the parameter for invalid bounds."""
         if not isinstance(self.integer, bool):
             raise TypeError(f"{name}: integer must be true or false, not {self!r}")
         for end, bound in (("low", self.low), ("high", self.high)):
@@ -45,7 +44,7 @@ class Uniform:
             raise ValueError(f"{name} must be positive, but its low is {self.low}")
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return ``size`` independent values."""
+        """Draw `size` independent values."""
         if self.integer:
             drawn = rng.integers(int(self.low), int(self.high), size, endpoint=True)
             return drawn.astype(np.float64)
@@ -54,11 +53,11 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Price:
-    """A price law: level * performance**exponent * (1 + deviation * N(0, 1)).
+    """A price distribution: level * performance**exponent * (1 + deviation * N(0, 1)).
 
-    Prices at or below 0.02 * level * performance are drawn again, or at or below half
-    of level * performance**exponent where that is less (with the papers' deviation of
-    0.2 and an exponent of 1 that is less than one in a million).
+    A price is drawn again if it is not above the least of 0.02 * level * performance
+    and 0.5 * level * performance**exponent. With the deviation 0.2 and exponent 1 of
+    the papers this happens less than once in a million draws.
     """
 
     level: float = 1.0
@@ -66,7 +65,7 @@ class Price:
     deviation: float = 0.2
 
     def check(self, name: str) -> None:
-        """Raise ValueError, naming the parameter, for values that make no sense."""
+        """Raise ValueError with the parameter for invalid values."""
         for field in fields(self):
             number(f"{name}: {field.name}", getattr(self, field.name))
         if self.level <= 0:
@@ -79,7 +78,7 @@ class Price:
     def draw(
         self, rng: np.random.Generator, performance: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return one price for each node, given the performances."""
+        """Draw a price for each node, given the performances."""
         with np.errstate(over="ignore", under="ignore"):
             market = self.level * _power(performance, self.exponent)
         wrong = np.flatnonzero(~((market > 0) & (market < _MAX_PRICE)))
@@ -98,10 +97,10 @@ class Price:
 
 @dataclass(frozen=True)
 class Load:
-    """The share of the interval that local tasks take on a node, within [low, high].
+    """The share of the interval that local tasks occupy on a node, in [low, high].
 
-    ``"hypergeometric"``: low + (high - low) * H / max H, where H counts the good ones
-    among ``draws`` drawn of ``population``, of which ``good`` are good.
+    ``"hypergeometric"``: low + (high - low) * H / max H, with the hypergeometric number
+    H of good items in ``draws`` draws from ``population`` items, ``good`` of them good.
     ``"uniform"``: a real uniform share; the other fields are not used.
     """
 
@@ -113,7 +112,7 @@ class Load:
     draws: int = 3
 
     def check(self, name: str) -> None:
-        """Raise ValueError, naming the parameter, for values that make no sense."""
+        """Raise ValueError with the parameter for invalid values."""
         for end, bound in (("low", self.low), ("high", self.high)):
             number(f"{name}: {end}", bound)
             if not 0 <= bound <= 1:
@@ -132,7 +131,7 @@ class Load:
     def draw(
         self, rng: np.random.Generator, nodes: int, interval: int
     ) -> NDArray[np.int64]:
-        """Return the busy time of each node, in whole time units."""
+        """Draw the busy time of each node, in whole time units."""
         if self.law == "uniform":
             share = rng.random(nodes)
         else:
@@ -147,7 +146,7 @@ _L = TypeVar("_L", Uniform, Price, Load)
 
 
 def law_of(kind: type[_L], name: str, value: Any) -> _L:
-    """Return `value` as a law: itself, made from a mapping, or (Load) from a pair."""
+    """Convert a mapping, or a pair for `Load`, to a distribution; return one as is."""
     if isinstance(value, kind):
         return value
     known = [field.name for field in fields(kind)]

@@ -1,4 +1,7 @@
-"""Workload traces in and out: the Standard and the Grid Workload Format."""
+"""Reading and writing of workload traces: Standard and Grid Workload Format.
+
+Files are read in pieces by a compiled parser, in one pass and O(bytes).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from slotkern.machine.clock import Clock
 __all__ = ["GWF", "SWF", "Trace", "read_trace", "write_trace"]
 
 #: The fields of the Standard Workload Format, in its order. Times are in seconds, sizes
-#: in kilobytes; -1 is "unknown".
+#: in kilobytes; -1 means unknown.
 SWF = np.dtype(
     [
         ("job", "i8"),
@@ -49,8 +52,8 @@ SWF = np.dtype(
     ]
 )
 
-#: The fields of the Grid Workload Format, in its order; the first 16 mean what they do
-#: in the Standard Workload Format. Those in `WORDS` are codes of the trace's words.
+#: The fields of the Grid Workload Format, in its order; the first 16 are those of
+#: the Standard Workload Format. Those in `WORDS` contain dictionary codes of words.
 GWF = np.dtype(
     [(name, SWF[name].str) for name in (SWF.names or ())[:16]]
     + [
@@ -76,36 +79,36 @@ project
 """
 WORDS = frozenset(_WORDS.split())
 
-#: The most bytes that a trace may have when unpacked, unless told otherwise.
+#: The default limit for the size of a decompressed trace, in bytes.
 MAX_BYTES = 2**30
 _CHUNK = 2**18
 
 
 @dataclass(frozen=True, repr=False)
 class Trace(HasPlot):
-    """The jobs of a workload trace, and what its header says of them.
+    """The jobs of a workload trace, and its header.
 
     Attributes
     ----------
     jobs : structured array of dtype `SWF` or `GWF`
-        In the file's order, unless cleaned. Times in seconds from the trace's
-        beginning, memory in kilobytes; -1 is unknown.
+        The jobs in the order of the file, unless cleaned. Times are in seconds since
+        the begin of the trace, memory is in kilobytes; -1 means unknown.
     header : mapping of str to str
-        The lines ``; Name: text`` of the header; a name that occurs more than once has
-        all its texts, one a line.
+        The lines ``; Name: text`` of the header; the texts of a name that
+        occurs more than once are joined by line breaks.
     comments : str
-        All lines of comment, as they stand.
+        All comment lines, unchanged.
     words : mapping of str to tuple of str
-        Of a Grid Workload Format, the words that the codes of a field stand for:
+        For the Grid Workload Format, the words of the dictionary codes of each field:
         ``trace.words["user"][trace.jobs["user"][0]]``.
     source : str
         The file.
     skipped : int
-        How many lines were left out, with ``errors="skip"``.
+        The number of malformed lines that ``errors="skip"`` left out.
     remarks : tuple of str
-        What is wrong with the first few of them.
+        The errors of the first of these lines.
     repairs : mapping of str to int
-        How many jobs each repair of ``clean=`` has changed or left out.
+        The number of jobs that each repair of ``clean=`` has changed or left out.
     """
 
     jobs: NDArray[Any]
@@ -119,16 +122,16 @@ class Trace(HasPlot):
 
     @property
     def processors(self) -> int | None:
-        """The size of the machine, ``MaxProcs`` of the header, if it is known."""
+        """The processors of the machine (``MaxProcs`` of the header), or None."""
         text = self.header.get("MaxProcs", "").partition("\n")[0]
         found = re.match(r"[0-9]{1,18}\b", text)
         return int(found[0]) if found and int(found[0]) > 0 else None
 
     @property
     def clock(self) -> Clock | None:
-        """When the trace begins: ``UnixStartTime`` of the header, if it is known.
+        """The clock of the trace, whose origin is ``UnixStartTime``; None if unknown.
 
-        In the zone of ``TimeZoneString``, where that is the name of a zone.
+        Its zone is ``TimeZoneString`` of the header, if that names a zone.
         """
         start = self.header.get("UnixStartTime", "").partition("\n")[0]
         found = re.match(r"[0-9]{1,10}\b", start)
@@ -138,14 +141,14 @@ class Trace(HasPlot):
         zone = self.header.get("TimeZoneString", "").partition("\n")[0].strip()
         try:
             return Clock(origin, zone=zone or None)
-        except ValueError:  # words that are no name of a zone
+        except ValueError:  # the text names no zone
             return Clock(origin)
 
     def __len__(self) -> int:
         return len(self.jobs)
 
     def _shown(self) -> Table:
-        """One row a job."""
+        """Return a table with one row per job."""
         return Table.from_array(
             repr(self),
             self.jobs,
@@ -164,7 +167,7 @@ class Trace(HasPlot):
         return f"Trace({self.source!r}, {', '.join(facts)})"
 
     def with_jobs(self, jobs: NDArray[Any], repairs: Mapping[str, int]) -> Trace:
-        """The same trace with other jobs."""
+        """Return a copy of the trace with other jobs and further repairs."""
         return replace(self, jobs=jobs, repairs={**self.repairs, **repairs})
 
 
@@ -182,40 +185,40 @@ def read_trace(
     ----------
     path : path
         ``.swf`` (Standard Workload Format) or ``.gwf`` (Grid Workload Format), or
-        either packed: ``.swf.gz``, ``.gwf.gz``. Lines of comment begin with ``;``, in
-        a Grid Workload Format with ``#``.
+        either compressed: ``.swf.gz``, ``.gwf.gz``. Comment lines begin with ``;``, in
+        the Grid Workload Format with ``#``.
     clean : str or sequence of str
         Repairs, in this order: ``"partial"``, ``"cancelled"``, ``"unknown"``,
         ``"zero-run"``, ``"too-wide"`` leave out jobs, ``"overrun"`` cuts run times,
         ``"order"`` sorts; see `clean_trace`.
     errors : {"raise", "skip"}
-        Whether a malformed line is an error, or skipped and counted.
+        The treatment of a malformed line: an error, or skipped and counted.
     max_bytes : int
-        The most bytes that the file may have when unpacked.
+        The largest allowed size of the decompressed file, in bytes.
 
     Returns
     -------
     Trace
-        ``.jobs``, one row a job, and the header. Lines of a Standard Workload Format
-        may have up to 64 further fields that the header names, by comments such as
-        ``; 18: used_GPUs`` or by a first line of names. They become columns behind the
-        18 of the format: of numbers, or of codes of ``.words``.
+        The jobs, one per row of ``.jobs``, and the header. Lines of the Standard
+        Workload Format may have up to 64 further fields that the header names, by
+        comments such as ``; 18: used_GPUs`` or by a first line of names. They become
+        columns after the 18 of the format: numbers, or dictionary codes of ``.words``.
 
     Raises
     ------
     ValueError
-        Naming the file, the line and the field: a line of fewer than 18 (29) numbers,
-        or of another number of fields than the first, a number beyond 2**53, a fraction
-        where an integer belongs, a job submitted before the trace begins; a file that
-        is empty, not sound gzip, or larger than `max_bytes`, or of which
-        ``errors="skip"`` would leave no job.
+        For a line of fewer than 18 (29) numbers or of a different number of fields than
+        the first, a number beyond 2**53, a fraction in an integer field, a job
+        submitted before the begin of the trace; for a file that is empty, invalid gzip
+        or larger than `max_bytes`, or in which ``errors="skip"`` leaves no job. The
+        message contains the file, the line and the field.
     OSError
-        When the file cannot be opened.
+        If the file cannot be opened.
 
     Notes
     -----
-    One pass, O(bytes); a file is read in pieces and never held as a whole. Memory: 152
-    bytes a job (240 in the Grid Workload Format), twice for a moment, and the comments.
+    One pass, O(bytes); the file is read in pieces. Memory: 152 bytes per job (240 in
+    the Grid Workload Format), twice that during a copy, and the comments.
 
     References
     ----------
@@ -292,30 +295,30 @@ def write_trace(
     *,
     header: Mapping[str, str] | None = None,
 ) -> None:
-    """Write jobs in the Standard Workload Format, whole or not at all.
+    """Write jobs in the Standard Workload Format, atomically.
 
     Parameters
     ----------
     path : path
-        ``.swf``, or ``.swf.gz`` to pack it; a file that is there is replaced.
+        ``.swf``, or ``.swf.gz`` to compress it; an existing file is replaced.
     jobs : Trace or structured array
-        With fields of `SWF`; what is missing is unknown, further fields are left out.
-        Words become their codes.
+        Jobs with fields of `SWF`; missing fields are unknown, further fields are left
+        out. Words are written as their codes.
     header : mapping of str to str, optional
-        What the header says; by default what the trace's says.
+        The lines of the header; by default those of the trace.
 
     Raises
     ------
     ValueError
-        For another suffix, and for values that the format cannot hold.
+        For another suffix, and for values that the format cannot represent.
     TypeError
-        For what is not a structured array.
+        If the jobs are no structured array.
     OSError
-        When the file cannot be written; nothing is left behind.
+        If the file cannot be written; an existing file is unchanged.
 
     Notes
     -----
-    Reading it back gives the same numbers, bit by bit. O(n).
+    Reading the file restores the same numbers, bit by bit. O(n).
 
     Examples
     --------
@@ -339,7 +342,7 @@ def write_trace(
 
 
 def trace_text(jobs: NDArray[Any], header: Mapping[str, str]) -> bytes:
-    """Return the text of a Standard Workload Format file."""
+    """Format jobs and a header as the text of a Standard Workload Format file."""
     if not isinstance(jobs, np.ndarray) or jobs.dtype.names is None:
         raise TypeError(f"jobs must be a structured array, got {type(jobs).__name__}")
     rows = np.full(len(jobs), -1, SWF)
@@ -364,7 +367,7 @@ def trace_text(jobs: NDArray[Any], header: Mapping[str, str]) -> bytes:
 
 
 def _kind(path: str) -> tuple[bool, bool]:
-    """Whether it is a Grid Workload Format, and whether it is packed."""
+    """Return whether a file is in the Grid Workload Format, and if it is compressed."""
     name = Path(path).name.lower()
     packed = name.endswith(".gz")
     suffix = Path(name.removesuffix(".gz")).suffix
@@ -389,8 +392,9 @@ def _with_further(
 ) -> tuple[NDArray[Any], dict[str, tuple[str, ...]]]:
     """Return the jobs with the fields beyond the format, and their words.
 
-    A field of numbers is a column of float64, any other one of codes of words. A name
-    that is no identifier, or taken, becomes ``field_19`` (the field's number from 1).
+    A field of numbers becomes a column of float64, any other a column of dictionary
+    codes. A name that is a duplicate or no identifier is replaced by ``field_19`` (the
+    number of the field from 1).
     """
     further = parser.further()
     if not further:
@@ -398,11 +402,11 @@ def _with_further(
     lines = re.findall(
         r"^[;#\s]*(\d{1,3})[ \t]*:[ \t]*(\w{1,60})", parser.comments, re.M
     )
-    told = {int(number): name for number, name in lines}
-    told |= dict(enumerate(parser.names))
+    titles = {int(number): name for number, name in lines}
+    titles |= dict(enumerate(parser.names))
     taken, columns, words = set(jobs.dtype.names or ()), {}, {}
     for k, (codes, texts) in enumerate(further, len(taken)):
-        name = told.get(k, "")
+        name = titles.get(k, "")
         if not name.isidentifier() or name in taken:
             name = f"field_{k + 1}"
         taken.add(name)
@@ -424,7 +428,10 @@ def _with_further(
 def _without_early(
     jobs: NDArray[Any], parser: TraceParser, skip: bool
 ) -> tuple[NDArray[Any], int]:
-    """Refuse or leave out jobs submitted before the trace begins; -1 is unknown."""
+    """Refuse, or leave out, jobs submitted before the begin of the trace.
+
+    A submission of -1 is unknown and kept. Returns the jobs and the number left out.
+    """
     early = (jobs["submit"] < 0) & (jobs["submit"] != -1)
     if not early.any():
         return jobs, 0
