@@ -10,6 +10,8 @@ from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, lasting, shape_of
 from slotkern._windows cimport CWindowTable, WindowTable, gathered
 
+from slotkern.checks import visible
+
 cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
@@ -180,7 +182,7 @@ cdef class Alternatives(WindowTable):
         return lengths
 
     def __repr__(self):
-        return (
+        return visible(
             f"Alternatives({len(self)} {self.shape} windows of {self.n} nodes by "
             f"{self.criterion})"
         )

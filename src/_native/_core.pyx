@@ -18,6 +18,7 @@ from slotkern._kernels cimport (
 )
 from slotkern._request cimport Request, copy_of, numbers_of, search_error
 
+from slotkern.checks import meant, visible
 from slotkern.errors import slot_error
 from slotkern.display import HasPlot
 
@@ -38,6 +39,7 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
     except KeyError:
         raise ValueError(
             f"slots have no field {name!r}; they have {', '.join(dtype.names)}"
+            f"{meant(name, dtype.names)}"
         ) from None
     if field[0] != wanted or not field[0].isnative:
         raise TypeError(f"field {name!r} of slots must be native {wanted}, got {field[0].str!r}")
@@ -175,7 +177,8 @@ cdef class PreparedSlots:
 
     def __repr__(self):
         when = "" if self.clock is None else f", {self.clock}"
-        return f"{type(self).__name__}({len(self)} slots of {len(self.nodes)} nodes{when})"
+        return visible(
+            f"{type(self).__name__}({len(self)} slots of {len(self.nodes)} nodes{when})")
 
     def __reduce__(self):
         return restored_slots, (self.table, self.terms)

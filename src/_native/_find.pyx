@@ -14,7 +14,7 @@ from slotkern._kernels cimport (
 from slotkern._request cimport Request, lasting, search_error, shape_of
 from slotkern._windows cimport Window, WindowTable, wrap
 
-from slotkern.checks import integer
+from slotkern.checks import hide_unknown, integer, unknown_keyword
 from slotkern.errors import NoWindowError, UndecidedError
 
 cnp.import_array()
@@ -28,7 +28,7 @@ cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
                 str method="exact", str placement="slot-start", str span="window", gap=0.0,
-                max_work=None, seed=0, bint required=False):
+                max_work=None, seed=0, bint required=False, **unknown):
     """The best window for a request, or None.
 
     Parameters
@@ -102,6 +102,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     >>> sk.find_window(slots, sk.Request(2, 9), "finish")
     Window(square finish: start=4, finish=8.5, runtime=4.5, cost=36, nodes=[1, 2])
     """
+    if unknown:
+        raise unknown_keyword("find_window", next(iter(unknown)), KEYWORDS)
     asked = request
     request = in_numbers(slots, request)
     cdef Window window = find_by_method(slots, request, criterion, shape, method, placement, span,
@@ -113,6 +115,9 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         from slotkern.explanation import explain
         raise NoWindowError(explain(slots, asked, shape=shape), method)
     return window
+
+
+cdef tuple KEYWORDS = hide_unknown(find_window)
 
 
 cdef Window find_by_method(slots, Request request, criterion, str shape, str method,

@@ -18,7 +18,7 @@ from slotkern._windows cimport Window
 
 from slotkern._find import CRITERIA
 from slotkern._spans import SPAN
-from slotkern.checks import integer, number
+from slotkern.checks import integer, meant, number
 from slotkern.display_table import Table
 
 cnp.import_array()
@@ -785,7 +785,8 @@ cdef class SlotPool(ChangingSlots):
         cdef ShapeKind form = shape_of(shape)
         if type(criterion) is not str or criterion not in INDEX:
             raise ValueError(
-                f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}")
+                f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
+                f"{meant(criterion, CRITERIA)}")
         cdef vector[Query] queries
         cdef Request each
         masked = []

@@ -9,7 +9,7 @@ from slotkern._base cimport Status, error_of, is_plain, number
 from slotkern._kernels cimport Query, ShapeKind, kMaxSumConstraints
 from slotkern._moments cimport Scale, is_said, meaning_of
 
-from slotkern.checks import integer
+from slotkern.checks import integer, meant, unknown_keyword, visible
 
 cnp.import_array()
 
@@ -18,6 +18,9 @@ cdef extern from "<limits>" nogil:
 
 inf = float("inf")  # the name that the signature of Request shows
 cdef object MOST_NODES = 0x7FFFFFFF
+cdef tuple KEYWORDS = (
+    "nodes", "volume", "budget", "min_performance", "earliest", "deadline", "max_price", "setup",
+    "step", "latest", "max_runtime", "where", "limits", "walltime", "reference", "name")
 
 
 cdef object checked_where(object where):
@@ -116,7 +119,9 @@ cdef class Request:
     def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
                  deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
                  max_runtime=inf, where=None, limits=(), walltime=None, reference=1.0,
-                 name=None):
+                 name=None, **unknown):
+        if unknown:
+            raise unknown_keyword("Request", next(iter(unknown)), KEYWORDS)
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
@@ -332,7 +337,7 @@ cdef class Request:
                 isinstance(value, float) and value == default
             ):
                 shown.append(f"{name}={value!r}")
-        return f"Request({', '.join(shown)})"
+        return visible(f"Request({', '.join(shown)})")
 
     def __eq__(self, other):
         if not isinstance(other, Request):
@@ -428,7 +433,8 @@ cdef ShapeKind shape_of(str shape) except *:
         return ShapeKind.square
     if shape == "ragged":
         return ShapeKind.ragged
-    raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}")
+    raise ValueError(f"shape must be 'square' or 'ragged', got {shape!r}"
+                     f"{meant(shape, ('square', 'ragged'))}")
 
 
 cdef object search_error(Status status, Query query):

@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 from slotkern._base cimport number, place_in
 from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
 from slotkern._request cimport Request, shape_of
-from slotkern.checks import integer, one_of
+from slotkern.checks import integer, one_of, visible
 
 from slotkern.display import HasPlot
 
@@ -220,18 +220,18 @@ cdef class Window:
     def __repr__(self):
         if self.machine is not None:
             from slotkern.hostlists import fold
-            return (
+            return visible(
                 f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
                 f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
                 f"nodes={fold(self.names)})"
             )
         if self.clock is not None:
-            return (
+            return visible(
                 f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
                 f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
                 f"nodes={list(self.nodes)})"
             )
-        return (
+        return visible(
             f"Window({self.shape} {self.criterion}: start={time_text(self.start)}, "
             f"finish={time_text(self.finish)}, runtime={self.runtime:g}, cost={self.cost:g}, "
             f"nodes={list(self.nodes)})"
@@ -568,8 +568,8 @@ cdef class WindowTable:
         return {"name": np.array([name or "" for name in self.names], np.str_)}
 
     def __repr__(self):
-        return (f"{type(self).__name__}({len(self)} {self.shape} {self.things()} by "
-                f"{self.criterion})")
+        return visible(f"{type(self).__name__}({len(self)} {self.shape} {self.things()} by "
+                       f"{self.criterion})")
 
     def __eq__(self, other):
         """Equal windows in equal order, also of a list."""

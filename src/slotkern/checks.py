@@ -7,6 +7,7 @@ accepted as a number.
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import unicodedata
@@ -17,6 +18,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 __all__ = [
     "Source",
     "column_label",
+    "hide_unknown",
     "hint_keywords",
     "integer",
     "meant",
@@ -195,6 +197,18 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     return TypeError(
         f"{function}() got an unexpected keyword argument {name!r}{meant(name, known)}"
     )
+
+
+def hide_unknown(function: Any) -> tuple[str, ...]:
+    """Hide the ``**unknown`` of a compiled function, and return its other parameters.
+
+    The function raises `unknown_keyword` for what it finds there; its signature shows
+    what it takes.
+    """
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=shown)
+    return tuple(p.name for p in shown)
 
 
 def hint_keywords(

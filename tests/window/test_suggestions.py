@@ -19,6 +19,10 @@ MACHINE = sk.Machine.homogeneous(2)
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
+        (lambda: sk.Request(1, 3, budgt=5), "budget"),
+        (lambda: JOB.replace(dedline=5), "deadline"),
+        (lambda: sk.find_window(SLOTS, JOB, shpe="ragged"), "shape"),
+        (lambda: sk.SlotPool(SLOTS).find(JOB, placment="any"), "placement"),
         (lambda: sk.free_slots(MACHINE, start=0, ende=5), "end"),
         (lambda: sk.replay({}, 4, load_=2), "load"),
         (lambda: sk.explain(SLOTS, JOB, shap="ragged"), "shape"),
@@ -35,7 +39,9 @@ def test_an_unknown_keyword(call: Any, meant: str) -> None:
     ("call", "meant"),
     [
         (lambda: sk.find_window(SLOTS, JOB, "finsh"), "finish"),
+        (lambda: sk.find_window(SLOTS, JOB, shape="raged"), "ragged"),
         (lambda: sk.find_window(SLOTS, JOB, "pric"), "price"),
+        (lambda: sk.SlotPool(SLOTS).schedule([JOB], "finsh"), "finish"),
         (lambda: sk.find_window(SLOTS, JOB.replace(where="prize < 2")), "price"),
         (lambda: sk.find_window(SLOTS, JOB.replace(where="prize == cheap")), "price"),
         (lambda: sk.find_window(SLOTS, JOB.replace(limits="sum(prize) <= 9")), "price"),
@@ -69,7 +75,7 @@ def test_other_type_errors_stay_as_they_are() -> None:
         sk.free_slots(3, start=0, end=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("function", [sk.replay, sk.explain])
+@pytest.mark.parametrize("function", [sk.find_window, sk.replay, sk.explain])
 def test_functions_keep_their_signature_and_are_pickled_by_name(function: Any) -> None:
     kinds = [p.kind for p in inspect.signature(function).parameters.values()]
     assert inspect.Parameter.VAR_KEYWORD not in kinds

@@ -14,6 +14,7 @@
 #include <functional>
 #include <vector>
 
+#include "slotkern/base/merge_sort.hpp"
 #include "slotkern/value/incumbent.hpp"
 
 namespace slotkern {
@@ -91,9 +92,7 @@ class NewestSweep {
     if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
     bool within_limit = true;
     if (num_hopeful > kMaxOneByOne) {
-      std::stable_sort(added.begin(), added.begin() + static_cast<std::ptrdiff_t>(num_hopeful),
-                       heavier);
-      w_.merge(added.data(), num_hopeful);
+      insert_sorted(0, num_hopeful);
       solve_all(shape, plan, t);
       within_limit = update_cutoff(plan, cutoff);
     } else {
@@ -134,28 +133,45 @@ class NewestSweep {
     // weight sum of the n heaviest; weight of the n-th
     double sum = plan.lambda * plan.budget, last = 0;
     if (all >= n) {
-      order_.clear();
-      for (const Joining& one : added) order_.push_back(one.weight);
-      const std::size_t num_added = std::min(n, order_.size());
-      std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(num_added),
-                        order_.end(), std::greater<>());
+      std::vector<double>& heaviest = w_.heaviest;
+      heaviest.clear();
+      for (const Joining& one : added) heaviest.push_back(one.weight);
+      const std::size_t some = std::min(n, heaviest.size());
+      std::partial_sort(heaviest.begin(), heaviest.begin() + static_cast<std::ptrdiff_t>(some),
+                        heaviest.end(), std::greater<>());
       for (std::size_t k = 0, a = 0, b = 0; k < n; ++k) {
-        const bool old = b == num_added || (a < w_.row.size() && w_.weight[a] >= order_[b]);
-        last = old ? w_.weight[a++] : order_[b++];
+        const bool old = b == some || (a < w_.row.size() && w_.weight[a] >= heaviest[b]);
+        last = old ? w_.weight[a++] : heaviest[b++];
         sum += last;
       }
     }
     const auto can_win = [&](const Joining& one) {
       return all >= n && sum - last + std::max(last, one.weight) > cutoff;
     };
-    const auto rest = std::stable_partition(added.begin(), added.end(), can_win);
-    std::stable_sort(rest, added.end(), heavier);
-    const auto num_hopeful = static_cast<std::size_t>(rest - added.begin());
-    w_.merge(added.data() + num_hopeful, added.size() - num_hopeful);
-    return num_hopeful;
+    std::vector<Joining>& others = w_.joining_scratch;
+    others.clear();
+    std::size_t hopeful = 0;
+    for (const Joining& one : added) {
+      if (can_win(one))
+        added[hopeful++] = one;
+      else
+        others.push_back(one);
+    }
+    std::copy(others.begin(), others.end(), added.begin() + static_cast<std::ptrdiff_t>(hopeful));
+    insert_sorted(hopeful, added.size());
+    return hopeful;
   }
 
-  static bool heavier(const Joining& a, const Joining& b) { return a.weight > b.weight; }
+  // Merges the slots [first, last) of w_.joining into the live slots, by falling weight; slots of
+  // equal weight keep their order.
+  void insert_sorted(std::size_t first, std::size_t last) {
+    const std::size_t count = last - first;
+    Joining* from = w_.joining.data() + first;
+    if (w_.joining_scratch.size() < count) w_.joining_scratch.resize(count);
+    merge_sort(from, count, w_.joining_scratch.data(),
+               [](const Joining& a, const Joining& b) { return a.weight > b.weight; });
+    w_.merge(from, count);
+  }
 
   // Finds the best set of all live slots.
   void solve_all(const Shape& shape, const Plan& plan, double t) {
@@ -214,7 +230,6 @@ class NewestSweep {
   Knapsack& knapsack_;
   const int n_;
   double next_expiry_ = kInfinity;  // no live slot expires before
-  std::vector<double> order_;  // weights
 };
 
 }  // namespace slotkern
