@@ -111,7 +111,7 @@ struct StepValue {
 struct ValueWorkspace : LiveSlots {
   std::vector<Joining> joining;  // slots of one start
   std::vector<Joining> joining_scratch;  // for sorting them
-  std::vector<double> heaviest;  // their weights, the largest first
+  std::vector<double> joining_weights;  // the largest first
   Workspace base;
   Knapsack knapsack;
   std::vector<StepValue> steps;  // filled by record()

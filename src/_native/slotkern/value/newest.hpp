@@ -133,7 +133,7 @@ class NewestSweep {
     // weight sum of the n heaviest; weight of the n-th
     double sum = plan.lambda * plan.budget, last = 0;
     if (all >= n) {
-      std::vector<double>& heaviest = w_.heaviest;
+      std::vector<double>& heaviest = w_.joining_weights;
       heaviest.clear();
       for (const Joining& one : added) heaviest.push_back(one.weight);
       const std::size_t some = std::min(n, heaviest.size());
