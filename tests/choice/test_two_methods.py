@@ -132,7 +132,7 @@ def test_the_search_reserves_the_work_of_the_table(problem):
     ),
     st.integers(1, 9),
     st.integers(0, 60),
-    st.sampled_from([1, 10**7, 10**11, 10**14]),
+    st.sampled_from([1, 10**7, 10**11, 6 * 10**13]),  # sums stay below 2**53
 )
 def test_all_methods_find_the_same_integer_optimum(rows, n, budget, size):
     cost = [a for a, _, _ in rows]

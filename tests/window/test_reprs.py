@@ -40,7 +40,6 @@ def results(pool: sk.SlotPool) -> list[Any]:
         evil,
         sk.minimize(EVIL),
         sk.find_windows(pool, [request], EVIL),
-        sk.Limit(EVIL, "<=", 1),
         sk.find_alternatives(pool, request, limit=2).best(EVIL),
         sk.pareto(pool, request, ("cost", EVIL)),
         sk.view(pool, title=EVIL),
