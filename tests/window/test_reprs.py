@@ -43,7 +43,7 @@ def results(pool: sk.SlotPool) -> list[Any]:
         sk.find_alternatives(pool, request, limit=2).best(EVIL),
         sk.pareto(pool, request, ("cost", EVIL)),
         sk.view(pool, title=EVIL),
-        sk.explain(pool, request.replace(where=f"name == 'x{EVIL[2:5]}'")),
+        sk.explain(pool, request.replace(where="name == 'x'")),
         pool.schedule([request], "cost"),
         sk.run_cycles(pool, [request], [0], length=60),
         sk.Trace(np.full(1, -1, sk.SWF), source=EVIL),
