@@ -1,4 +1,4 @@
-# `make demo` and `make test` each do all their set-up: own .venv, build, install.
+# `make demo` and `make test` do all their set-up themselves: .venv, build, installation.
 SHELL   := /bin/bash
 PYTHON  ?= python3
 CXX     ?= c++
@@ -8,7 +8,7 @@ SAN     := .venv-san
 CLANG   ?= clang++
 FUZZ    := build/fuzz
 BEGIN   := $(shell date +%s)
-# A worker without tests takes some of another's.
+# With worksteal, an idle worker takes tests from the queue of another.
 PARALLEL := -n auto --dist worksteal
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
@@ -26,15 +26,15 @@ help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
 	@echo "make programs  compile the C and C++ programs that tests run"
-	@echo "make fresh     the tests of random cases, with cases that were never tried before"
+	@echo "make fresh     set up, then run the hypothesis tests with new random cases"
 	@echo "make docs      set up, then build the site into build/site and test its pages"
-	@echo "make bench     set up, then run the benchmarks; tables and pictures of the pages anew"
-	@echo "make fuzz      all fuzzers: EXECUTIONS=100000 inputs a reader, FUZZ_RUNS=1000000 a kernel"
-	@echo "make sdist     the source distribution, compiled and tried in an environment of its own"
-	@echo "make lint      ruff, codespell, mypy --strict, stubs against the compiled modules"
-	@echo "make sanitize  the whole test suite, built by clang++ with AddressSanitizer and UBSan"
-	@echo "make clang     the whole test suite on a build by clang++ as it would be released"
-	@echo "make mutants   change the kernels one place at a time: which tests notice? COUNT=100"
+	@echo "make bench     set up, then run the benchmarks and rewrite the tables and pictures of the pages"
+	@echo "make fuzz      run all fuzzers: EXECUTIONS=100000 inputs per reader, FUZZ_RUNS=1000000 per kernel"
+	@echo "make sdist     build the source distribution, install it in a new environment and use it"
+	@echo "make lint      run ruff, codespell and mypy --strict, compare stubs with the compiled modules"
+	@echo "make sanitize  run the test suite on a clang++ build with AddressSanitizer and UBSan"
+	@echo "make clang     run the test suite on a release build by clang++"
+	@echo "make mutants   mutation tests of the kernels: COUNT=100 mutants, one change each"
 	@echo "make viewer    build the script of the viewer's pages from viewer/source (needs node)"
 	@echo "make clean     remove everything that make built"
 
@@ -43,36 +43,36 @@ toolchain:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make: the venv module is missing (Debian: python3-venv)" >&2; exit 1; }
 	@$(PYTHON) -c 'import sysconfig, pathlib, sys; sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' || { echo "make: Python.h is missing (Debian: python3-dev)" >&2; exit 1; }
-	@command -v $(CXX) >/dev/null || { echo "make: no C++ compiler: install one that knows C++20 (Debian: g++)" >&2; exit 1; }
+	@command -v $(CXX) >/dev/null || { echo "make: no C++ compiler: install one that supports C++20 (Debian: g++)" >&2; exit 1; }
 	@echo 'int main(){}' | $(CXX) -std=c++20 -x c++ - -o /dev/null 2>/dev/null || { echo "make: $(CXX) does not compile C++20 (Debian: g++ >= 10)" >&2; exit 1; }
 
-# The build tools live in the environment, so that an editable rebuild takes seconds.
+# The build tools are installed in the environment, so an editable rebuild takes seconds.
 $(VENV)/.tools: pyproject.toml | toolchain
 	@echo "make: setting up the environment $(VENV) with the build tools (cmake, ninja, cython, numpy)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILD_TOOLS)
 	@touch $@
 
-# What `slotkern demo` runs, and no more.
+# An installation with only the extras that `slotkern demo` needs.
 $(VENV)/.runnable: $(SOURCES) $(VENV)/.tools
 	@echo "make: compiling and installing slotkern: two minutes the first time"
 	$(call install,cli$(,)plot)
 	@touch $@
 
-# All that the tests need.
+# An installation with everything that the tests need.
 $(VENV)/.installed: $(SOURCES) $(VENV)/.tools
-	@echo "make: installing slotkern and what its tests need, and compiling it: some minutes the first time"
+	@echo "make: compiling slotkern and installing it with the packages of its tests: some minutes the first time"
 	$(call install,dev)
 	@touch $@ $(VENV)/.runnable
 
 demo: $(VENV)/.runnable
 	@echo "make: finding windows and drawing them: slotkern demo"
 	@$(BIN)/slotkern demo
-	@echo "make: from make to the picture it took $$(($$(date +%s) - $(BEGIN))) s"
+	@echo "make: setting up and drawing took $$(($$(date +%s) - $(BEGIN))) s"
 	@echo "make: slotkern is installed in $(VENV): source $(BIN)/activate, then slotkern --help"
 
-# The C and C++ programs that tests run, against the package in an environment. Ninja decides what
-# to build again.
+# Builds the C and C++ programs that tests run, with the headers of the package in an environment.
+# Ninja rebuilds only what has changed.
 define build_programs
 	@echo "make: compiling the programs that tests run: some minutes the first time"
 	@export PATH="$(CURDIR)/$(1)/bin:$$PATH" && \
@@ -86,14 +86,14 @@ programs: $(VENV)/.installed
 test: $(VENV)/.installed programs
 	SLOTKERN_PROGRAMS=$(PROGRAMS) $(BIN)/python -m pytest -q $(PARALLEL)
 
-# New random cases every time; SEED=... tries the same again.
+# Every run uses new random cases; SEED=... repeats an earlier run.
 fresh: SEED ?= $(shell date +%s)
 fresh: $(VENV)/.installed
 	@echo "SEED=$(SEED)"
 	HYPOTHESIS_PROFILE=fresh $(BIN)/python -m pytest -q $(PARALLEL) -m hypothesis --hypothesis-seed=$(SEED)
 
-# Every example runs, and every warning is an error. A browser, where there is one, looks at
-# the pages (Debian: chromium). No step needs a network.
+# Every example runs, and every warning is an error. If chromium is installed, the tests open the
+# pages in it (Debian: chromium). No step needs a network.
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[docs]"
 	@touch $@
@@ -111,11 +111,11 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/loop.py --quick --keep
 	$(BIN)/python ci/measured.py
 
-# Every benchmark once, for its assertions. Growth is left out, because it compares times.
+# Runs every benchmark once, for its assertions. test_growth.py is excluded, because it compares times.
 bench-briefly: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-disable --ignore=benchmarks/test_growth.py
 
-# How many inputs each target of fuzz/readers.py gets.
+# The number of inputs for each target of fuzz/readers.py.
 EXECUTIONS ?= 100000
 
 fuzz-readers: $(VENV)/.installed
@@ -130,11 +130,11 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --ignore-disjoint-bases --allowlist ci/stubtest.txt $(BINDINGS)
 
-# The same tests against kernels and doors that another compiler built, with ASan, UBSan and
-# bounds checks. Python itself is not instrumented: the runtime is preloaded, and its leaks are
-# not ours. What a sanitizer reports goes to stderr before it ends the process: not captured.
-# Folders whose tests build programs, or call kernels only as other tests do, are left out. Hypothesis
-# tries a third of the cases, because the fuzzers try far more of them under the same sanitizers.
+# Runs the tests on kernels and bindings built by clang++ with ASan, UBSan and bounds checks. Python
+# itself is not instrumented, so the runtime is preloaded and leaks are not reported. A sanitizer
+# writes its report to stderr before it ends the process, so stderr is not captured. Excluded are
+# folders whose tests build programs or call the kernels in the same way as other tests. Hypothesis
+# runs a third of the cases, because the fuzzers run far more under the same sanitizers.
 UNSANITIZED := architecture browser docs native notebooks studies
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
@@ -149,7 +149,7 @@ sanitize: $(SAN)/.installed
 	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 PYTHONMALLOC=malloc SLOTKERN_SANITIZED=1 HYPOTHESIS_PROFILE=brief \
 	$(SAN)/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider --capture=sys $(UNSANITIZED:%=--ignore=tests/%)
 
-# The same tests on the package as another compiler builds it.
+# Runs the tests on a release build by clang++.
 clang: | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv-clang
@@ -160,9 +160,10 @@ clang: | toolchain
 	CXX=$(CLANG) SLOTKERN_PROGRAMS=build/programs-clang \
 	.venv-clang/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider
 
-# Kernels against exhaustive search, under ASan and UBSan: small pools that are searched as large
-# ones are, or (target-small) as what they are. Briefly: so many runs from one seed, the same at
-# every time, without the last kind; long: from what was found before.
+# Fuzzers that compare kernels with exhaustive search under ASan and UBSan. Macros make small pools
+# use the code paths of large ones; targets named *-small are built without them. fuzz-briefly makes
+# a fixed number of reproducible runs from one seed, without the *-small targets; fuzz-kernels
+# continues from the corpus of earlier runs.
 define fuzzer
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	@mkdir -p $(FUZZ)
@@ -177,7 +178,7 @@ $(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
 $(FUZZ)/%-small: tests/native/fuzz/%.cpp $(KERNELS)
 	$(call fuzzer,)
 
-# A run is a target of its own: as many at a time as make is told to.
+# Each run is a target of its own, so make -j runs several at a time.
 BRIEFLY := $(patsubst %,briefly-%,$(filter-out %-small,$(TARGETS)))
 .PHONY: $(BRIEFLY)
 fuzz-briefly: $(BRIEFLY)
@@ -190,8 +191,8 @@ fuzz-kernels: $(TARGETS:%=$(FUZZ)/%)
 	    -max_len=256 -len_control=0 -entropic=0 -verbosity=0 -print_funcs=0 -print_final_stats=1 \
 	    -artifact_prefix=$$target- $$target.corpus || exit 1; done
 
-# The source distribution, compiled and used in an environment of its own. It is compiled without
-# optimization, because `make test` has compiled the same sources with it.
+# Builds the source distribution, and installs and uses it in a new environment. It is compiled
+# without optimization, because `make test` has already compiled the same sources with it.
 define FOUND_THERE
 import slotkern as sk
 
@@ -208,14 +209,14 @@ sdist: $(VENV)/.installed
 	"$$work/venv/bin/python" -m pip install --quiet -C cmake.build-type=None "$$work"/slotkern-*.tar.gz; \
 	cd "$$work"; venv/bin/python -c "$$FOUND_THERE"
 
-# What is known to change no answer, with the reason: docs/develop/mutants.md.
+# docs/develop/mutants.md lists the mutants that change no result, with reasons.
 COUNT ?= 100
 mutants: SEED ?= $(shell date +%s)
 mutants: $(VENV)/.installed
 	@echo "SEED=$(SEED)"
 	$(BIN)/python ci/mutants.py --count $(COUNT) --seed $(SEED) --python
 
-# The script and the style of the pages that sk.view makes: what is built is committed.
+# Builds the script and the style of the pages that sk.view creates; the built files are committed.
 viewer:
 	cd viewer && npm ci --no-audit --no-fund && npm run check && npm run build
 

@@ -8,8 +8,8 @@ scheduler's address:
     python examples/cluster.py tcp://SCHEDULER:8786
 
 Without an address, a cluster of two worker processes on this machine is started. The
-results are those of `workers=1`, bit for bit. The workers send them back, so that only
-this process needs to see the folder.
+results equal those of `workers=1` bit for bit. The workers send them back, so only
+this process needs access to the output folder.
 """
 
 import sys
@@ -20,6 +20,7 @@ from slotkern import studies
 
 
 def main() -> None:
+    """Run 1,000 cycles of the study aep and print the mean costs."""
     study = studies.load_study("aep")
     if len(sys.argv) > 1:
         campaign = studies.run(

@@ -13,8 +13,8 @@ def place(pool, volumes, nodes):
     starts = np.full(len(volumes), np.nan)
     window = sn.window(nodes)
     for i in range(len(volumes)):
-        asked = sn.request(nodes, volumes[i])
-        found = sn.find(pool, asked, window, sn.START, sn.RAGGED) == 0
+        request = sn.request(nodes, volumes[i])
+        found = sn.find(pool, request, window, sn.START, sn.RAGGED) == 0
         if found and sn.book(pool, window) == 0:
             starts[i] = window.totals[0]
     return starts

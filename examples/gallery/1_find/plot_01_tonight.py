@@ -3,7 +3,7 @@ Where do 16 nodes fit tonight?
 ==============================
 
 An administrator has a list of nodes, a list of what is busy, and a job of 16 nodes for
-four hours that may cost 30 EUR. Everything is said in names and dates.
+four hours that may cost 30 EUR. Nodes are given by name and times as dates.
 """
 
 import slotkern as sk
@@ -29,8 +29,8 @@ free = sk.free_slots(
 )
 
 # %%
-# The earliest window, and the picture of the night. The clocks are put back at three,
-# so that the night has an hour more: the axis has it, too.
+# The earliest window, and a picture of the night. Daylight saving time ends at three,
+# so the night is one hour longer; the axis shows the repeated hour.
 
 pool = sk.SlotPool(free)
 job = sk.Request(16, walltime="4:00:00", budget=30, name="weather")

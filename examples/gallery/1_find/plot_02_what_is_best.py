@@ -2,8 +2,8 @@
 Early, short or cheap?
 ======================
 
-"The best window" needs a word for what is best. The same job, by three criteria, in a
-random environment of a hundred nodes whose faster ones cost more.
+A criterion defines which window is best. The same job is searched by four criteria in a
+random environment of a hundred nodes, in which faster nodes cost more.
 """
 
 import slotkern as sk
@@ -21,8 +21,8 @@ for name, window in best.items():
     )
 
 # %%
-# Along a row stands what the best by one criterion costs in terms of the others. Only
-# the nodes that a window uses are drawn.
+# Each printed row shows the best window by one criterion and its values by the others.
+# The picture contains only the nodes that a window uses.
 
 sk.plot_gantt(
     environment,

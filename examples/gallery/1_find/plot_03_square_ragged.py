@@ -2,9 +2,9 @@
 Must all parts end together?
 ============================
 
-A *square* window holds all its nodes as long as the slowest of them needs: right for
-tightly coupled programs. In a *ragged* window each part ends when it is done: right for
-parts that do not wait for each other, and cheaper.
+A *square* window occupies all its nodes until the slowest one is done, as tightly
+coupled programs need. In a *ragged* window each part ends when its own work is done,
+which is cheaper and suffices for parts that do not wait for each other.
 """
 
 import slotkern as sk
@@ -25,7 +25,7 @@ for shape, window in windows.items():
     print(f"{shape}: ends {window.finish:g}, costs {window.cost:g}")
 
 # %%
-# Both windows begin at the same time on the same nodes: the picture shares the rows
-# out between them.
+# Both windows start at the same time on the same nodes, so the picture splits these
+# rows between them.
 
 sk.plot_gantt(slots, windows, title="One job, two shapes")

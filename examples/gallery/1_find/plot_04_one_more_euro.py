@@ -2,8 +2,9 @@
 What would one more euro buy?
 =============================
 
-The earliest finish under every budget from the cheapest window up. Each step of the
-curve is a window that becomes affordable; between two steps money buys nothing.
+The earliest finish for every budget from the cost of the cheapest window up. At each
+step of the curve a better window becomes affordable; between two steps more money has
+no effect.
 """
 
 import numpy as np
@@ -15,12 +16,12 @@ environment = sk.generate_environment("aep", seed=5)
 pool = sk.SlotPool(environment.slots)
 job = sk.Request(nodes=5, volume=310)
 cheapest = pool.find(job, "cost", shape="ragged").cost
-dearest = pool.find(job, "finish", shape="ragged").cost
+earliest = pool.find(job, "finish", shape="ragged").cost
 
 # %%
-# Four hundred searches, each of some microseconds.
+# Four hundred searches of a few microseconds each.
 
-budgets = np.linspace(cheapest, dearest, 400)
+budgets = np.linspace(cheapest, earliest, 400)
 jobs = [job.replace(budget=float(budget)) for budget in budgets]
 finish = sk.find_windows(pool, jobs, "finish", shape="ragged").finish
 

@@ -2,9 +2,10 @@
 What can I trade for an earlier finish?
 =======================================
 
-The Pareto front of a job: all windows that no other window dominates, which would be
-as good by both cost and finish and better by one. Alternatives are something else:
-disjoint windows, found one after the other, of which the front dominates most.
+The Pareto front of a job consists of all windows that no other window dominates: no
+window is as good in both cost and finish and better in one of them. Alternatives are
+different: disjoint windows, found one after the other; the front dominates most of
+them.
 """
 
 import slotkern as sk
@@ -15,7 +16,7 @@ front = sk.pareto(environment, job, ("cost", "finish"), shape="ragged")
 print(front)
 
 # %%
-# The same job's alternatives beside it.
+# The alternatives of the same job in the same picture.
 
 found = sk.find_alternatives(environment, job, shape="ragged")
 figure = front.plot(title="Windows of one job by cost and finish")

@@ -2,8 +2,8 @@
 Why is there no window?
 =======================
 
-Nothing fits. `explain` says where the nodes are lost, and the smallest change of each
-limit that would help. Every figure of it is the answer of an exact search.
+No window fits. `explain` reports which limit excludes how many nodes, and the smallest
+change of each limit that would help. Every number is the result of an exact search.
 """
 
 from matplotlib.figure import Figure
@@ -16,7 +16,8 @@ why = sk.explain(environment, job, shape="ragged")
 print(why)
 
 # %%
-# How many nodes are left after each limit, and how many ever are free together.
+# The number of nodes left after each limit, and the most that are free at the same
+# time.
 
 left = {
     "have slots": why.nodes_total,
@@ -33,7 +34,7 @@ ax.axvline(job.nodes, color="#D55E00", label=f"{job.nodes} asked for")
 ax.invert_yaxis()
 ax.margins(x=0.08)
 ax.set(xlabel="nodes")
-ax.set_title("Where the nodes are lost", loc="left")
+ax.set_title("Nodes left after each limit", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower right")
 figure

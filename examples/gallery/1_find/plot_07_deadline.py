@@ -2,8 +2,8 @@
 What does a deadline cost?
 ==========================
 
-The cheapest window under every deadline, for jobs of three sizes: those who can wait
-pay less, and wide jobs have to wait longer for a good price.
+The cheapest window for every deadline, for jobs of three sizes. Jobs with later
+deadlines pay less, and wide jobs have to wait longer for a good price.
 """
 
 import numpy as np
@@ -29,6 +29,6 @@ for nodes, colour in ((3, "#009E73"), (6, "#0072B2"), (12, "#D55E00")):
         color=colour,
     )
 ax.set(xlabel="deadline (time)", ylabel="least cost per node (money)")
-ax.set_title("Those who can wait pay less", loc="left")
+ax.set_title("A later deadline costs less", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure

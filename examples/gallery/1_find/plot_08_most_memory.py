@@ -2,8 +2,8 @@
 The most memory for the money?
 ==============================
 
-Any column of the slots can be what is best. Choosing n slots whose sum is largest
-within the budget is a knapsack at every step of the search, and is solved exactly.
+Any column of the slots can be the criterion. The search then solves a knapsack exactly
+at every step: n slots with the largest sum within the budget.
 """
 
 import slotkern as sk
@@ -17,7 +17,7 @@ print(f"{window.value:.0f} GB from {window.start:.0f} on, for {window.cost:.1f}"
 print("proven:", window.proven, "- no window has more than", round(window.bound, 1))
 
 # %%
-# The best window of each step, and the best of them.
+# The best window of each step, and the best of all steps.
 
 figure = sk.plot_steps(environment, job, "memory")
 ax = figure.axes[0]

@@ -2,8 +2,8 @@
 The least energy?
 =================
 
-A criterion of your own is a function of a slot and of the length of the part. It is
-compiled once, and the search calls it without any Python in between.
+You can define a criterion as a function of a slot and the length of its part. It is
+compiled once, and the search calls the compiled function without Python.
 """
 
 import slotkern as sk
@@ -11,7 +11,7 @@ import slotkern as sk
 
 @sk.criterion
 def energy(slot, length):
-    """Watt-minutes: a faster node draws more, but for a shorter time."""
+    """Return watt-minutes: a faster node draws more power for a shorter time."""
     idle, per_performance = 50.0, 4.0
     return (idle + per_performance * slot.performance**2) * length
 

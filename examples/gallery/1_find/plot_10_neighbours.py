@@ -2,9 +2,9 @@
 Far from the neighbours' tasks, or close to them?
 =================================================
 
-Estimates of run times are often wrong. A *dependable* window keeps away from the tasks
-before and after it on its nodes; a *coordinated* one fills gaps closely and leaves the
-large ones to others.
+Estimates of run times are often wrong. A *dependable* window leaves much time to the
+tasks before and after it on its nodes. A *coordinated* window fills small gaps closely
+and leaves the large ones to other jobs.
 """
 
 import slotkern as sk

@@ -2,8 +2,8 @@
 What does it cost to be choosy?
 ===============================
 
-A filter is an expression over the columns of the slots. Each wish takes nodes away; the
-cheapest window shows what it costs.
+A filter is an expression over the columns of the slots. Each filter excludes nodes; the
+cost of the cheapest window shows the price of the filter.
 """
 
 import numpy as np

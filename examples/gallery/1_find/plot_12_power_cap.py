@@ -2,9 +2,9 @@
 Which nodes fit under a power cap?
 ==================================
 
-The knapsack behind the searches stands by itself: exactly n items, the largest value,
-a budget, and limits on further sums. Twelve of forty nodes, under tighter and tighter
-caps on their power.
+`choose` solves the knapsack of the searches by itself: exactly n items of the largest
+value within a budget and limits on further sums. Here it chooses twelve of forty nodes
+for a range of caps on their total power.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ chosen = [
 worth = [np.nan if choice is None else choice.value for choice in chosen]
 
 # %%
-# Below some cap no twelve nodes will do.
+# Below some cap no choice of twelve nodes exists.
 
 figure = Figure(figsize=(8, 3.4), layout="constrained")
 ax = figure.add_subplot()

@@ -2,8 +2,8 @@
 How many jobs fit, and when do they start?
 ==========================================
 
-A stream of three hundred jobs is placed one after another, each as early as its budget
-allows, in one call without the GIL.
+One call without the GIL places three hundred jobs one after another, each as early as
+its budget allows.
 """
 
 import numpy as np
@@ -21,7 +21,8 @@ done = pool.schedule(jobs, shape="ragged")
 print(int(done.booked.sum()), "booked;", "utilization", round(pool.utilization(), 3))
 
 # %%
-# Who asks late starts late. Crosses above are jobs that fit nowhere, by their reason.
+# Jobs later in the stream start later. Crosses at the top are jobs without a window, by
+# reason.
 
 figure = Figure(figsize=(8, 3.6), layout="constrained")
 ax = figure.add_subplot()
@@ -37,7 +38,7 @@ for reason, colour, level in (("budget", "#D55E00", 660), ("time", "#20262E", 63
         color=colour,
         label=f"no window: {reason}",
     )
-ax.set(xlabel="job, in the order of asking", ylabel="start (time)")
+ax.set(xlabel="job, in the order of the stream", ylabel="start (time)")
 ax.set_title("When each job starts; larger dots are wider jobs", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="upper left")

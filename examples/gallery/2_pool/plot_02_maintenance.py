@@ -2,8 +2,8 @@
 When can maintenance be done?
 =============================
 
-Eight nodes of one rack must be free for six hours. Where is that possible, and what
-does the machine look like afterwards?
+Eight nodes of one rack must be free for six hours. The search finds the earliest time,
+and the picture shows the machine after the reservation.
 """
 
 import slotkern as sk
@@ -33,8 +33,7 @@ free = sk.free_slots(
 pool = sk.SlotPool(free)
 
 # %%
-# The earliest six hours of all eight nodes of rack 2; they are reserved in the name of
-# their owner.
+# The earliest six hours of all eight nodes of rack 2, reserved with an owner.
 
 work = sk.Request(8, walltime="6h", where="rack == 2", name="maintenance")
 window = pool.find(work, "start")

@@ -2,7 +2,8 @@
 What if four nodes fail tonight?
 ================================
 
-A copy of the pool costs microseconds: try it there, and leave the real one as it is.
+A copy of the pool takes microseconds. Changes are tried on the copy, and the pool
+itself stays unchanged.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ jobs = [
 
 
 def starts(failed):
-    """When the jobs start if these nodes fail."""
+    """Return when the jobs start if these nodes fail."""
     copy = pool.copy()
     for node in failed:
         copy.remove_node(node)
@@ -29,7 +30,7 @@ def starts(failed):
 whole, without = starts([]), starts([3, 11, 22, 37])
 
 # %%
-# Dots above the line start later than they would.
+# Dots above the line are jobs that start later because of the failure.
 
 figure = Figure(figsize=(5.5, 4.5), layout="constrained")
 ax = figure.add_subplot()

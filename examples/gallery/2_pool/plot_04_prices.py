@@ -2,7 +2,7 @@
 When is it cheap?
 =================
 
-Prices that change with the hour: the night costs half. How much later does the cheapest
+Prices depend on the hour; at night they are half. How much later does the cheapest
 window of a job start than the earliest one?
 """
 

@@ -2,8 +2,8 @@
 Which policy for tonight's queue?
 =================================
 
-The same twenty jobs on the same nodes: backfilling starts them early, slicing the
-batch and choosing among alternatives uses the nodes better.
+The same twenty jobs on the same nodes by five policies. Backfilling starts them early;
+slicing the batch and choosing among alternatives uses less processor time.
 """
 
 import numpy as np
@@ -31,14 +31,15 @@ for seed in range(10):
         figures[name].append((means["start"], means["processor_time"]))
 
 # %%
-# Means over ten environments: to the left starts early, below uses little.
+# Means over ten environments. Points to the left start early, points below use little
+# processor time.
 
 figure = Figure(figsize=(8, 3.8), layout="constrained")
 ax = figure.add_subplot()
 for name, points in figures.items():
     start, used = np.mean(points, axis=0)
     ax.scatter(start, used, s=60)
-    above = -12 if "conservative" in name else 4  # those two are close together
+    above = -12 if "conservative" in name else 4  # the two labels would overlap
     ax.annotate(name, (start, used), xytext=(8, above), textcoords="offset points")
 ax.set(xlabel="mean start (time)", ylabel="processor time per job (time)")
 ax.set_title("Start early, or use little", loc="left")

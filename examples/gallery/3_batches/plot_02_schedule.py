@@ -2,8 +2,8 @@
 Which alternatives did the jobs get?
 ====================================
 
-Every job of a batch brings its alternatives; the schedule takes one of each, so that
-the sum of the times is least within a limit on money.
+Every job of a batch has several alternatives. The schedule selects one per job so that
+the sum of the times is least within a limit on the total cost.
 """
 
 import slotkern as sk
@@ -20,6 +20,6 @@ schedule = sk.schedule_batch(slots, jobs, minimize="time", under="cost", most=6)
 print(schedule, schedule.totals()["processor_time"], "of at least", schedule.bound)
 
 # %%
-# Outlined: all alternatives. Filled: those that were chosen.
+# All alternatives are outlined; the chosen ones are filled.
 
 plot_schedule(schedule)

@@ -2,8 +2,8 @@
 How much time does money save?
 ==============================
 
-The whole trade-off between two measures of a batch: for every limit on money the least
-time that one alternative of each job can give.
+The complete trade-off between two measures of a batch: for every limit on the total
+cost, the least total time of a selection of one alternative per job.
 """
 
 import slotkern as sk

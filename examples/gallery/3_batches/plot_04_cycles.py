@@ -1,9 +1,9 @@
 """
-How does a flow of jobs come through?
-=====================================
+How does a flow of jobs get scheduled?
+======================================
 
-Jobs arrive all the time and are scheduled once a cycle. What does not fit returns to
-the next batch.
+Jobs arrive all the time and are scheduled once per cycle. Jobs that do not fit return
+in the next batch.
 """
 
 import numpy as np

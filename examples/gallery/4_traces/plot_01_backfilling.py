@@ -2,9 +2,9 @@
 EASY or conservative?
 =====================
 
-The question of every batch system: who may overtake whom? Twenty thousand jobs under
-three policies, each replayed in some hundredths of a second. With a trace of your own
-machine only one line differs: ``trace = sk.read_trace("mine.swf.gz")``.
+Backfilling policies differ in which jobs may start before earlier ones. Twenty thousand
+jobs are replayed by three policies, each in some hundredths of a second. For a trace of
+your own machine change one line: ``trace = sk.read_trace("mine.swf.gz")``.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ jobs["allocated"] = 2 ** rng.integers(0, 6, count)
 trace = sk.Trace(jobs, header={"MaxProcs": "256"})
 
 # %%
-# The replays, and what their users felt.
+# The replays and their means over all jobs.
 
 done = {
     name: sk.replay(trace, policy=name) for name in ("fcfs", "easy", "conservative")

@@ -2,7 +2,7 @@
 How many processors would halve the wait?
 =========================================
 
-The same jobs on machines of different sizes: what a purchase would bring before it is
+The same jobs on machines of different sizes show the effect of a purchase before it is
 made.
 """
 
@@ -35,7 +35,7 @@ ax = figure.add_subplot()
 for (policy, wait), colour in zip(waits.items(), ("#0072B2", "#D55E00"), strict=True):
     ax.plot(192 + more, np.array(wait) / 60, "o-", color=colour, label=policy)
 ax.set(xlabel="processors", ylabel="mean wait (min)", ylim=(0, None))
-ax.set_title("What more processors would bring", loc="left")
+ax.set_title("Mean wait on larger machines", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 figure

@@ -1,9 +1,9 @@
 """
-Does fair share help those who ask for little?
-==============================================
+Does fair share help users with few jobs?
+=========================================
 
-One user hands in half of all jobs. Priorities that fall with what a user has had lately
-let the others pass.
+One user submits half of all jobs. With fair share the priority of a job falls with the
+recent usage of its user, so jobs of the other users start first.
 """
 
 import numpy as np
@@ -38,11 +38,11 @@ for name, policy in policies.items():
 figure = Figure(figsize=(8, 3.2), layout="constrained")
 ax = figure.add_subplot()
 for k, (name, values) in enumerate(slowdown.items()):
-    place = np.arange(len(values)) + 0.4 * k - 0.2
-    ax.bar(place, values, 0.38, label=name, color=("#B4B9C0", "#0072B2")[k])
+    position = np.arange(len(values)) + 0.4 * k - 0.2
+    ax.bar(position, values, 0.38, label=name, color=("#B4B9C0", "#0072B2")[k])
 ax.set_xticks(range(6), ["user 0:\nhalf of all", *(f"user {k}" for k in range(1, 6))])
 ax.set(ylabel="mean bounded slowdown (ratio)")
-ax.set_title("Who waits how long", loc="left")
+ax.set_title("Slowdown of each user", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 figure

@@ -2,8 +2,8 @@
 How sure is the mean wait?
 ==========================
 
-A trace is one sample. Drawing its weeks anew, with replacement, shows how far the mean
-would move if other weeks had come.
+A trace is one sample. Drawing its weeks again with replacement (bootstrap) shows how
+much the mean would vary with other weeks.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ for seed in range(60):
         found.append(sk.replay(weeks, policy=policy).metrics()["wait_mean"] / 60)
 
 # %%
-# Sixty draws each: the box holds half of them.
+# Sixty draws each; the box contains half of them.
 
 figure = Figure(figsize=(8, 2.6), layout="constrained")
 ax = figure.add_subplot()

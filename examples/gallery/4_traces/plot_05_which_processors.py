@@ -2,8 +2,8 @@
 Which processors ran what?
 ==========================
 
-A replay places every job on processors of its own. One morning of a small machine,
-processor by processor; each user has a colour.
+A replay assigns processors to every job. The picture shows one morning of a small
+machine, processor by processor, with one colour per user.
 """
 
 import numpy as np

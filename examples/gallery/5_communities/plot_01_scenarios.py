@@ -1,9 +1,10 @@
 """
-A centre, or neighbours that ask each other?
-============================================
+A central scheduler, or neighbours that ask each other?
+=======================================================
 
-Twenty-six nodes of different systems. Alone a node can run only what is made for it;
-a centre sees everything; in a community (CASA) each node asks some others.
+Twenty-six nodes of different systems. An independent node runs only the jobs submitted
+to it that it supports; a central scheduler sees all nodes; in a community (CASA) each
+node asks some others for offers.
 """
 
 import slotkern as sk

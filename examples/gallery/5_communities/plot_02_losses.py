@@ -2,8 +2,8 @@
 What if messages get lost?
 ==========================
 
-A promise that gets lost is made again, and no job is ever lost or run twice. What does
-it cost?
+Lost messages are sent again, and no job is ever lost or run twice. How many jobs
+complete, and with how many messages?
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ for loss in losses:
     messages.append(np.mean([each["messages"] for each in found]))
 
 # %%
-# Means over five seeds. There are not more messages: a question that is lost is not
-# answered.
+# Means over five seeds. The number of messages does not grow, because a lost request
+# gets no reply.
 
 figure = Figure(figsize=(8, 3.2), layout="constrained")
 left, right = figure.subplots(1, 2)

@@ -2,8 +2,8 @@
 How many neighbours should a node ask?
 ======================================
 
-Asking everybody finds the best place and floods the network; asking one other node
-finds little.
+Asking all nodes finds the best node and floods the network; asking one node finds few
+offers.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 import slotkern as sk
 
-asked = [1, 2, 3, 4, 6, 8, 12, 16, 25]
+sizes = [1, 2, 3, 4, 6, 8, 12, 16, 25]
 completion, messages = [], []
-for neighbours in asked:
+for neighbours in sizes:
     found = [
         sk.simulate_community(
             *sk.generate_community(jobs=1000, seed=seed),
@@ -26,15 +26,15 @@ for neighbours in asked:
     messages.append(np.mean([each["messages"] for each in found]))
 
 # %%
-# Means over five seeds; the number beside each dot is that of the nodes asked.
+# Means over five seeds; each dot is labelled with the number of neighbours asked.
 
 figure = Figure(figsize=(8, 3.6), layout="constrained")
 ax = figure.add_subplot()
 ax.plot(messages, 100 * np.array(completion), "o-", color="#0072B2")
-for number, x, y in zip(asked, messages, completion, strict=True):
+for number, x, y in zip(sizes, messages, completion, strict=True):
     ax.annotate(f"{number}", (x, 100 * y), xytext=(5, -11), textcoords="offset points")
 ax.set(xlabel="messages per job", ylabel="jobs that complete (%)")
 ax.margins(y=0.12)
-ax.set_title("What asking more neighbours brings", loc="left")
+ax.set_title("Effect of asking more neighbours", loc="left")
 ax.spines[["top", "right"]].set_visible(False)
 figure
