@@ -111,7 +111,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/loop.py --quick --keep
 	$(BIN)/python ci/measured.py
 
-# Runs every benchmark once, for its assertions. test_growth.py is excluded, because it compares times.
+# Runs every benchmark once, for its assertions, except test_growth.py, which compares times.
 bench-briefly: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-disable --ignore=benchmarks/test_growth.py
 

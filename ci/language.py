@@ -4,8 +4,8 @@
 file and line, and exits with 1 if there is one. ``--count`` prints how often each
 pattern occurs in each part of the tree; ``--root PATH`` reads another checkout.
 
-The list of patterns is ``BANNED``. Each entry says in which kinds of text it holds and
-how to write instead; ``docs/develop/glossary.md`` lists the terms. The check reads
+The list of patterns is ``BANNED``. Each entry contains the kinds of text it applies to
+and what to write instead; ``docs/develop/glossary.md`` lists the terms. The check reads
 Python (``ast`` and ``tokenize``), Cython, C++ and JavaScript comments, Markdown and
 reStructuredText outside code blocks, and ``help=`` texts of commands.
 """

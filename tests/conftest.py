@@ -1,10 +1,12 @@
-"""How many cases hypothesis tries, and which.
+"""Hypothesis profiles, selected by the environment variable HYPOTHESIS_PROFILE.
 
-By default the same ones every time; HYPOTHESIS_PROFILE=fresh for as many new ones
-(`make fresh` prints their seed), HYPOTHESIS_PROFILE=many for a long run of new ones,
-HYPOTHESIS_PROFILE=brief for a third of the same ones, where each takes long;
-HYPOTHESIS_PROFILE=unshrunk for those, where it counts only whether one fails.
-A test that wants more or fewer takes a share of the profile's number.
+- default: the same cases in every run
+- fresh: the same number of new cases (`make fresh` prints the seed)
+- many: a long run of new cases
+- brief: a third of the default cases, for slow builds
+- unshrunk: brief without shrinking, for runs in which only a failure counts
+
+A test that needs more or fewer cases uses a fraction of the profile's number.
 """
 
 import os

@@ -45,7 +45,7 @@ def test_the_core_does_what_its_twin_does(
 def test_no_job_is_lost_or_run_twice(script: list[int], rules: dict[str, Any]) -> None:
     world = World(Agent, rules)
     world.play(script)
-    world.settle()
+    world.deliver_all()
     for node in world.nodes:
         node.expire(float("inf"))
         if rules["promise_life"] < float("inf"):
@@ -57,7 +57,7 @@ def test_no_job_is_lost_or_run_twice(script: list[int], rules: dict[str, Any]) -
 def test_promises_are_revoked_where_nothing_is_lost(script: list[int]) -> None:
     world = World(Agent, {})
     world.play([step for step in script if step % 16 != 8])
-    world.settle()
+    world.deliver_all()
     suspended = sum(world.suspended.values())
     assert sum(node.negotiations for node in world.nodes) == suspended
     assert all(node.promises == 0 and node.shadow_load == 0 for node in world.nodes)

@@ -1,4 +1,4 @@
-"""The examples of the docstrings and of the README run as they stand."""
+"""Tests that the examples of docstrings, README and pages run and print as shown."""
 
 import doctest
 import re
@@ -18,7 +18,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def documented():
-    """Every public name whose docstring has an example, methods included."""
+    """Yield name and docstring of every public callable and of its methods."""
     for name in sk.__all__:
         thing = getattr(sk, name)
         if not callable(thing):
@@ -32,20 +32,20 @@ def documented():
 EXAMPLES = {name: text for name, text in documented() if text and ">>>" in text}
 
 
-def test_what_people_use_first_has_an_example():
+def test_main_functions_have_examples():
     for name in ("find_window", "Request", "SlotPool", "make_slots", "explain"):
         assert name in EXAMPLES
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name, tmp_path, monkeypatch):
+def test_docstring_example(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"np": np, "sk": sk}
     test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, name, 0)
-    said = []
-    results = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append)
+    output = []
+    results = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=output.append)
     assert results.attempted
-    assert not results.failed, "".join(said)
+    assert not results.failed, "".join(output)
 
 
 def test_every_public_callable_is_documented():
@@ -57,12 +57,12 @@ def test_readme_example(capsys):
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
-    promised = re.search(r"print\(window\)\n# (.*)", code)[1]
-    assert printed.splitlines()[0] == promised
+    expected = re.search(r"print\(window\)\n# (.*)", code)[1]
+    assert printed.splitlines()[0] == expected
 
 
 def python_of(page):
-    """The Python blocks of a page, one after another."""
+    """Return the concatenated Python blocks of a page."""
     text = page.read_text(encoding="utf-8")
     return "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
 
@@ -72,19 +72,19 @@ PAGES = [page for page in sorted(GUIDES) if python_of(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-def test_code_of_the_pages_runs(page, tmp_path, monkeypatch, capsys):
+def test_code_of_pages_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "page.py"  # numba caches functions of files only
     code = python_of(page).replace("5000", "5")
     path.write_text(code, encoding="utf-8")
     runpy.run_path(str(path))
     printed = {line.rstrip() for line in capsys.readouterr().out.splitlines()}
-    promised = set(re.findall(r"^# (.*)", code, re.M))  # comments below what prints
-    assert promised <= printed
+    expected = set(re.findall(r"^# (.*)", code, re.M))  # comments that show the output
+    assert expected <= printed
 
 
 def commands_of(page):
-    """The commands of a page that run when the site is built."""
+    """Return the commands of a page that run when the site is built."""
     text = page.read_text(encoding="utf-8")
     return "".join(re.findall(r"```\{run\}\n(.*?)```", text, re.S))
 
@@ -93,7 +93,7 @@ WITH_COMMANDS = [page for page in sorted(GUIDES) if commands_of(page)]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=[p.stem for p in WITH_COMMANDS])
-def test_commands_of_the_pages_run(page, tmp_path):
+def test_commands_of_pages_run(page, tmp_path):
     pytest.importorskip("typer")
     pytest.importorskip("matplotlib")
     shell = shutil.which("bash")
@@ -111,7 +111,7 @@ def test_commands_of_the_pages_run(page, tmp_path):
     assert len(done.stdout.splitlines()) > 5
 
 
-def test_the_five_commands_of_the_first_page(tmp_path):
+def test_commands_of_start_page(tmp_path):
     pytest.importorskip("typer")
     pytest.importorskip("pyarrow")
     shell = shutil.which("bash")

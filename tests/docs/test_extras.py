@@ -1,4 +1,4 @@
-"""What is not installed is named, with the command that installs it."""
+"""Tests of errors that name a missing module and the command that installs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slotkern.extras import EXTRAS, extra
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(sk.__file__).parent
 
-#: What a newcomer calls first, and the module that it cannot do without.
+#: Modules, and calls that need them.
 CALLS = [
     ("matplotlib", "sk.plot_gantt(slots)"),
     ("matplotlib", "sk.plot_steps(slots, job, 'processor_time')"),
@@ -67,17 +67,17 @@ except ModuleNotFoundError as error:
 
 
 @pytest.mark.parametrize(("module", "call"), CALLS)
-def test_what_is_missing_is_named(module: str, call: str, tmp_path: Path) -> None:
+def test_missing_module_is_named(module: str, call: str, tmp_path: Path) -> None:
     code = f"MODULE, CALL = {module!r}, {call!r}\n{PRELUDE}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    cure = f"pip install 'slotkern[{EXTRAS[module]}]'"
-    assert done.stdout == f"{module}|this needs {module}: {cure}\n"
+    command = f"pip install 'slotkern[{EXTRAS[module]}]'"
+    assert done.stdout == f"{module}|this needs {module}: {command}\n"
 
 
-def test_every_extra_is_one_of_the_package_and_in_all() -> None:
+def test_extras_are_declared_and_in_all() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
     whole = extras["all"][0].partition("[")[2].rstrip("]").split(",")
@@ -88,7 +88,7 @@ def test_every_extra_is_one_of_the_package_and_in_all() -> None:
     assert set(whole) == set(EXTRAS.values())
 
 
-def test_no_optional_module_is_imported_outside_of_extra() -> None:
+def test_optional_modules_are_imported_inside_extra() -> None:
     bare = []
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def test_no_optional_module_is_imported_outside_of_extra() -> None:
     assert not bare
 
 
-def test_other_errors_pass_extra() -> None:
+def test_extra_passes_other_errors() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such"), extra():
         import no_such_module  # type: ignore[import-not-found]  # noqa: F401
     with pytest.raises(ZeroDivisionError), extra():

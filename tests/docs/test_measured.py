@@ -1,4 +1,4 @@
-"""The figures on the pages are those of benchmarks/measured.json."""
+"""Tests that the figures on the pages are those of benchmarks/measured.json."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_pages_and_pictures_are_up_to_date() -> None:
         assert path.read_text(encoding="utf-8") == text, "run python ci/measured.py"
 
 
-def test_the_readme_contains_the_figures() -> None:
+def test_readme_contains_measured_figures() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     joined = " ".join(text.split())
     row = measured.shown(FIGURES)[0]

@@ -1,4 +1,4 @@
-"""What a release says of itself is the same everywhere."""
+"""Tests that version, authors and dependencies of a release agree in all files."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_one_version_everywhere() -> None:
-    said = {
+def test_version_is_equal_in_all_files() -> None:
+    versions = {
         "changelog": re.search(r"^## (\S+)", text_of("CHANGELOG.md"), re.M),
         "citation": re.search(r"^version: (\S+)$", text_of("CITATION.cff"), re.M),
         "recipe": re.search(
             r'^  version: "(\S+)"$', text_of("packaging/recipe.yaml"), re.M
         ),
     }
-    assert {name: found and found[1] for name, found in said.items()} == dict.fromkeys(
-        said, sk.__version__
-    )
-    kept = json.loads(text_of("benchmarks/measured.json"))
-    assert {part["machine"]["slotkern"] for part in kept.values()} == {sk.__version__}
+    found = {name: match and match[1] for name, match in versions.items()}
+    assert found == dict.fromkeys(versions, sk.__version__)
+    figures = json.loads(text_of("benchmarks/measured.json")).values()
+    assert {part["machine"]["slotkern"] for part in figures} == {sk.__version__}
 
 
-def test_the_citation_agrees_with_the_project() -> None:
+def test_citation_agrees_with_project() -> None:
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
     citation = text_of("CITATION.cff")
     assert f"license: {project['license']}" in citation
@@ -42,7 +41,7 @@ def test_the_citation_agrees_with_the_project() -> None:
         assert f"  - name: {author['name']}" in citation
 
 
-def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
+def test_recipe_has_dependencies_of_project() -> None:
     whole = tomllib.loads(text_of("pyproject.toml"))
     recipe = text_of("packaging/recipe.yaml")
     needs = whole["build-system"]["requires"] + whole["project"]["dependencies"]
@@ -52,22 +51,24 @@ def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
     assert "slotkern = slotkern.__main__:main" in recipe
 
 
-def test_classifiers_name_the_versions_that_are_built() -> None:
+def test_classifiers_list_built_versions() -> None:
     whole = tomllib.loads(text_of("pyproject.toml"))
-    said = re.findall(r":: (3\.\d+)$", "\n".join(whole["project"]["classifiers"]), re.M)
+    listed = re.findall(
+        r":: (3\.\d+)$", "\n".join(whole["project"]["classifiers"]), re.M
+    )
     built = re.findall(r"cp3(\d+)-", whole["tool"]["cibuildwheel"]["build"])
-    assert said == [f"3.{minor}" for minor in built]
-    assert whole["project"]["requires-python"] == f">={said[0]}"
+    assert listed == [f"3.{minor}" for minor in built]
+    assert whole["project"]["requires-python"] == f">={listed[0]}"
 
 
-def test_everything_that_a_source_distribution_needs_is_there() -> None:
+def test_files_of_source_distribution_exist() -> None:
     whole = tomllib.loads(text_of("pyproject.toml"))
     for name in whole["tool"]["scikit-build"]["sdist"]["include"]:
         assert (ROOT / name).exists(), name
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=str)
-def test_workflows_are_yaml_and_publish_without_a_token(path: Path) -> None:
+def test_workflows_pin_actions_and_need_no_token(path: Path) -> None:
     yaml = pytest.importorskip("yaml")
     whole = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert isinstance(whole, dict)

@@ -1,7 +1,7 @@
-"""The site: what its pages name, the gallery, and the built pages in a real browser.
+"""Tests of the site: reference, gallery, and the built pages in a real browser.
 
 `make docs` builds the pages; without them, or without a browser, the tests that need
-them are skipped and say so.
+them are skipped with a reason.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 built = pytest.mark.skipif(not SITE.exists(), reason="no pages: make docs builds them")
 
 
-# --- what is written
+# --- sources
 
 
-def test_every_public_name_is_on_a_page() -> None:
+def test_reference_lists_all_public_names() -> None:
     pages = (ROOT / "docs" / "reference").glob("*.rst")
     listed = [
         name
@@ -46,7 +46,7 @@ def test_every_public_name_is_on_a_page() -> None:
     assert sorted(listed) == sorted(sk.__all__)
 
 
-def test_the_gallery_asks_questions() -> None:
+def test_gallery_titles_are_questions() -> None:
     assert len(GALLERY) >= 20
     titles = [ast.get_docstring(ast.parse(path.read_text())) for path in GALLERY]
     assert all(title and title.splitlines()[0].endswith("?") for title in titles)
@@ -54,7 +54,7 @@ def test_the_gallery_asks_questions() -> None:
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=[path.stem for path in GALLERY])
-def test_an_example_ends_with_its_picture(path: Path) -> None:
+def test_gallery_example_ends_with_figure(path: Path) -> None:
     figure = pytest.importorskip("matplotlib.figure")
     pytest.importorskip("numba")
     *body, last = ast.parse(path.read_text(encoding="utf-8")).body
@@ -64,16 +64,16 @@ def test_an_example_ends_with_its_picture(path: Path) -> None:
     shown = eval(compile(ast.Expression(last.value), str(path), "eval"), names)
     assert isinstance(shown, figure.Figure)
     assert any(axes.has_data() for axes in shown.axes)
-    shown.canvas.draw()  # a text that does not fit is a warning, and so an error
+    shown.canvas.draw()  # text that does not fit causes a warning, which is an error
     titles = [axes.get_title(loc=place) for axes in shown.axes for place in PLACES]
     assert any(titles) or shown.get_suptitle()
 
 
-# --- what was built
+# --- built pages
 
 
 class Links(HTMLParser):
-    """What a page points to, and what can be pointed to in it."""
+    """The link targets of a page, and the anchors that it defines."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -82,14 +82,14 @@ class Links(HTMLParser):
         self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, Any]]) -> None:
-        """Note both."""
+        """Collect targets and anchors of a tag."""
         found = dict(attributes)
         self.names |= {found[key] for key in ("id", "name") if found.get(key)}
         self.targets += [found[key] for key in ("href", "src") if found.get(key)]
 
 
 @built
-def test_no_link_inside_the_site_is_dead() -> None:
+def test_internal_links_are_valid() -> None:
     found = [
         page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts
     ]
@@ -103,8 +103,8 @@ def test_no_link_inside_the_site_is_dead() -> None:
                 continue
             target = (page.parent / unquote(path.split("?")[0])).resolve()
             target = target if path else page
-            known = pages.get(target)
-            if not target.exists() or (name and known and name not in known.names):
+            linked = pages.get(target)
+            if not target.exists() or (name and linked and name not in linked.names):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert not dead
 
@@ -123,17 +123,17 @@ def browser() -> Iterator[Any]:
 
 
 def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
-    """A new page, and what it asks of the network."""
-    page, asked = browser.new_page(color_scheme=scheme), []
+    """Return a new page, and the list of its network requests."""
+    page, requests = browser.new_page(color_scheme=scheme), []
     page.on(
         "request",
         lambda request: (
             None
             if request.url.startswith(("file:", "data:", "blob:"))
-            else asked.append(request.url)
+            else requests.append(request.url)
         ),
     )
-    return page, asked
+    return page, requests
 
 
 @built
@@ -149,14 +149,14 @@ def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
     ],
 )
 def test_search_finds(browser: Any, words: str, page: str) -> None:
-    shown, asked = opened(browser)
+    shown, requests = opened(browser)
     shown.goto(f"{(SITE / 'search.html').as_uri()}?q={words}")
     shown.wait_for_selector(f"#search-results a[href*='{page}']", timeout=20_000)
-    assert asked == []
+    assert requests == []
     shown.close()
 
 
-LOOKED_AT = [
+PAGES = [
     "index",
     "start",
     "guides",
@@ -173,24 +173,24 @@ LOOKED_AT = [
 
 @built
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", LOOKED_AT)
-def test_a_page_is_for_everybody(browser: Any, name: str, scheme: str) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_page_meets_wcag(browser: Any, name: str, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    shown, asked = opened(browser, scheme)
+    shown, requests = opened(browser, scheme)
     shown.goto((SITE / f"{name}.html").as_uri())
     assert shown.locator("html").get_attribute("data-theme") == scheme
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
     found = axe.Axe().run(shown, options=rules).response["violations"]
-    told = [
+    violations = [
         (each["id"], each["impact"], each["nodes"][0]["html"][:200]) for each in found
     ]
-    assert told == []
-    assert asked == []
+    assert violations == []
+    assert requests == []
     shown.close()
 
 
 @built
-def test_a_page_fits_a_phone(browser: Any) -> None:
+def test_pages_fit_a_phone_screen(browser: Any) -> None:
     shown, _ = opened(browser)
     shown.set_viewport_size({"width": 360, "height": 740})
     for name in ("index", "start", "howto", "criteria", "gallery/index", "science"):

@@ -1,4 +1,4 @@
-"""A type checker finds misspelled words and takes everything that works."""
+"""Tests that mypy accepts valid calls and rejects misspelled values."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ BAD = [
 ]
 
 
-def test_the_words_are_those_that_the_searches_know() -> None:
+def test_literal_types_equal_accepted_values() -> None:
     assert set(get_args(words.BuiltIn)) == set(sk.CRITERIA)
     slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)
     job = sk.Request(1, 1)
     for name in ("shape", "method", "placement", "span"):
-        known = get_args(getattr(words, name.capitalize()))
+        allowed = get_args(getattr(words, name.capitalize()))
         with pytest.raises(ValueError, match="must be") as refused:
             sk.find_window(slots, job, "processor_time", **{name: "?"})
-        for word in known:
+        for word in allowed:
             assert word in str(refused.value)
     for criterion in get_args(words.BuiltIn):
         assert sk.find_alternatives(slots, job).best(criterion) is not None
 
 
-def test_mypy_finds_what_is_misspelled_and_nothing_else(tmp_path: Path) -> None:
+def test_mypy_reports_exactly_the_misspelled_calls(tmp_path: Path) -> None:
     file = tmp_path / "use.py"
     file.write_text("\n".join([GOOD, *BAD]), encoding="utf-8")
     done = subprocess.run(
@@ -95,6 +95,6 @@ def test_mypy_finds_what_is_misspelled_and_nothing_else(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
     )
-    said = {int(line) for line in re.findall(r":(\d+): error", done.stdout)}
+    errors = {int(line) for line in re.findall(r":(\d+): error", done.stdout)}
     first = len(GOOD.split("\n")) + 1
-    assert said == set(range(first, first + len(BAD))), done.stdout + done.stderr
+    assert errors == set(range(first, first + len(BAD))), done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""The headers alone: no Python, every instruction set gives the same bits."""
+"""Tests of the headers without Python: units, and equal digests on all targets."""
 
 import os
 import re
@@ -21,25 +21,25 @@ SMALL = ("adaptive_cost_search", "kinds", "pool")
 
 @pytest.fixture(scope="module")
 def here() -> str:
-    """The digests of this machine, without any of its own instructions."""
+    """Return the digests of a build for the baseline instruction set."""
     return subprocess.check_output([program("digest")], text=True)
 
 
-def test_every_search_and_every_method_has_a_digest_of_its_own(here: str) -> None:
+def test_digests_are_distinct(here: str) -> None:
     lines = here.splitlines()
-    assert len(lines) >= 28  # as many as there are criteria, values and methods
-    # The default method of choose runs the search first, and may end there every time.
+    assert len(lines) >= 28  # the number of criteria, values and methods
+    # The default method of choose runs the search first, which may solve every case.
     digests = [line.split()[-1] for line in lines if not line.startswith("choose 0 ")]
     assert len(set(digests)) == len(digests)
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "clones"])
-def test_every_instruction_set_gives_the_same_bits(level: str, here: str) -> None:
+def test_digests_are_equal_for_all_instruction_sets(level: str, here: str) -> None:
     there = subprocess.check_output([program(f"digest-{level}")], text=True)
     assert there == here
 
 
-# Other compilers and machines, and the command that runs their programs here.
+# Other compilers and platforms, and the command that runs their programs here.
 ELSEWHERE = {
     "clang": [],
     "clang-clones": [],
@@ -50,7 +50,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_other_compilers_and_machines_give_the_same_bits(
+def test_digests_are_equal_for_other_compilers_and_platforms(
     name: str, here: str, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "WINEPREFIX": str(tmp_path), "WINEDEBUG": "-all"}
@@ -73,13 +73,13 @@ def test_other_compilers_and_machines_give_the_same_bits(
         "ranked-undefined",  # under UndefinedBehaviorSanitizer
     ],
 )
-def test_units_of_the_headers_pass(name: str) -> None:
+def test_native_units_pass(name: str) -> None:
     run = subprocess.run([program(f"units-{name}")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout.split()[0]) > 0
 
 
-def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) -> None:
+def test_new_query_field_breaks_start_bounds_compilation(tmp_path: Path) -> None:
     headers = tmp_path / "slotkern"
     shutil.copytree(ROOT / "src/_native/slotkern", headers)
     source = tmp_path / "all.cpp"
@@ -96,6 +96,6 @@ def test_a_new_limit_of_a_request_is_not_forgotten_by_the_hints(tmp_path: Path) 
     assert re.search(r"only \d+ names provided|\d+ elements", found.stderr)
 
 
-def test_headers_do_not_know_python() -> None:
+def test_headers_do_not_include_python() -> None:
     for header in (ROOT / "src/_native/slotkern").rglob("*.hpp"):
         assert "Python.h" not in header.read_text(), header

@@ -1,4 +1,4 @@
-"""Notebooks show each table and figure once, however they were set up."""
+"""Tests that notebooks display each table and figure exactly once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ window = sk.find_window(slots, sk.Request(2, 4))
 
 
 def shown(cells: list[str], folder: Path) -> list[list[dict[str, Any]]]:
-    """What each cell of a fresh notebook shows, by the types of its data."""
+    """Run cells in a new notebook; return the outputs of each, by MIME type."""
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
     )
@@ -28,6 +28,7 @@ def shown(cells: list[str], folder: Path) -> list[list[dict[str, Any]]]:
 
 
 def run(notebook: Any, folder: Path) -> list[list[dict[str, Any]]]:
+    """Run a notebook; return the outputs of each cell, by MIME type."""
     client = nbclient.NotebookClient(
         notebook,
         timeout=1500,
@@ -42,7 +43,7 @@ def run(notebook: Any, folder: Path) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("magic", ["", "%matplotlib inline\n"], ids=["plain", "inline"])
-def test_a_figure_appears_once_by_itself(magic: str, tmp_path: Path) -> None:
+def test_figure_is_displayed_once(magic: str, tmp_path: Path) -> None:
     cells = [
         magic + MAKE,
         "sk.plot_gantt(slots, window)",
@@ -50,31 +51,33 @@ def test_a_figure_appears_once_by_itself(magic: str, tmp_path: Path) -> None:
         "window.plot(slots)",
         "window",
     ]
-    made, figure, kept, plotted, table = shown(cells, tmp_path)
-    assert made == kept == []
+    setup, figure, assigned, plotted, table = shown(cells, tmp_path)
+    assert setup == assigned == []
     for outputs in (figure, plotted):
         assert len(outputs) == 1
         assert outputs[0]["image/png"].startswith("iVBORw0KGgo")
-        assert outputs[0]["text/plain"].startswith("<Picture size")
+        assert outputs[0]["text/plain"].startswith("<NotebookFigure size")
     assert len(table) == 1
     assert table[0]["text/html"].count("<table") == 1
     assert table[0]["text/plain"].startswith("Window(square finish")
 
 
-def test_the_example_runs_and_shows_what_it_tells(tmp_path: Path) -> None:
+def test_example_notebook_runs(tmp_path: Path) -> None:
     path = Path(__file__).parents[2] / "examples" / "tonight.ipynb"
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs for cell in code)  # what it shows is made here
+    assert not any(
+        cell.outputs for cell in code
+    )  # the notebook is stored without outputs
     shown = [
         outputs
         for cell, outputs in zip(notebook.cells, run(notebook, tmp_path), strict=True)
         if cell.cell_type == "code"
     ]
     assert [len(outputs) for outputs in shown] == [1] * len(shown)
-    told = [outputs[0] for outputs in shown]
-    machine, _, window, figure, compared, bookings, why, listing = told
+    first = [outputs[0] for outputs in shown]
+    machine, _, window, figure, compared, bookings, why, listing = first
     assert "Machine(60 nodes" in machine["text/html"]
     assert "2026-10-24 18:00:00+02:00" in window["text/html"]
     assert "bert-02" in window["text/html"]

@@ -1,4 +1,4 @@
-"""What is found shows itself: HTML, frames, Arrow streams, with dates and names."""
+"""Tests of the display of results: HTML, frames and Arrow, with dates and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pool() -> sk.SlotPool:
 
 
 def things() -> dict[str, Any]:
-    """One of each class that shows itself, most of them with dates and odd names."""
+    """Return an object of each class with a display, most with dates and odd names."""
     slots = pool()
     job = sk.Request(2, walltime="2h", name="<i>$job$")
     window = slots.find(job, "start")
@@ -69,13 +69,13 @@ THINGS = things()
 
 
 class Reader(HTMLParser):
-    """The text of each cell, and whether all tags are closed."""
+    """Parses HTML: collects the text of each cell, and asserts that tags are closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.cells: list[list[str]] = []
-        self.said = ""
+        self.text = ""
         self.feed(text)
         self.close()
         assert not self.open
@@ -100,25 +100,25 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open[-1:] in (["td"], ["th"]):
             self.cells[-1][-1] += data
-        self.said += data
+        self.text += data
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_html_is_sound_short_and_escaped(name: str) -> None:
+def test_html_is_valid_short_and_escaped(name: str) -> None:
     text = THINGS[name]._repr_html_()
     read = Reader(text)
     assert len(read.cells) <= ROWS + 2
     assert len(text) < 12_000
-    assert "mathjax_ignore" in text  # a dollar sign begins no formula
+    assert "mathjax_ignore" in text  # a dollar sign must not begin a formula
     assert not re.search(r"<(i|u)>", text)
     width = {len(row) for row in read.cells if "…" not in row[0]}
     assert len(width) <= 1
 
 
-def test_what_html_says() -> None:
+def test_html_contents() -> None:
     window = Reader(THINGS["window"]._repr_html_())
-    assert "Window of <i>$job$: square start" in window.said
-    assert "runtime 2:00:00" in window.said
+    assert "Window of <i>$job$: square start" in window.text
+    assert "runtime 2:00:00" in window.text
     assert window.cells[0][:4] == ["row", "node", "start", "end"]
     assert window.cells[1][1:4] == [
         "<b>a</b>",
@@ -134,14 +134,14 @@ def test_what_html_says() -> None:
     assert bookings.cells[2][2:5] == ["", "", ""]
     many = Reader(THINGS["alternatives"]._repr_html_())
     assert many.cells[1 + ROWS // 2] == [f"… {len(THINGS['alternatives'])} rows"]
-    assert "owners <u>$me$</u>" in Reader(THINGS["pool"]._repr_html_()).said
+    assert "owners <u>$me$</u>" in Reader(THINGS["pool"]._repr_html_()).text
     why = Reader(THINGS["why"]._repr_html_())
-    assert "No window fits." in why.said
+    assert "No window fits." in why.text
     assert ["budget", "1", "4"] in why.cells
-    assert "Europe/Berlin" in Reader(pool().clock._repr_html_()).said  # type: ignore[union-attr]
+    assert "Europe/Berlin" in Reader(pool().clock._repr_html_()).text  # type: ignore[union-attr]
 
 
-def test_numbers_cells_and_bars() -> None:
+def test_html_numbers_and_bars() -> None:
     columns = {
         "start": np.array([0.0, 1.0, np.nan]),
         "end": np.array([2.0, np.inf, np.nan]),
@@ -161,14 +161,14 @@ def test_numbers_cells_and_bars() -> None:
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_frames_and_streams_say_the_same(name: str) -> None:
+def test_pandas_and_arrow_are_equal(name: str) -> None:
     pandas = pytest.importorskip("pandas")
     pa = pytest.importorskip("pyarrow")
     thing = THINGS[name]
     table = thing.to_arrow()
     frame = thing.to_pandas()
     assert table.column_names == list(frame)
-    read = pa.table(thing)  # by __arrow_c_stream__ alone
+    read = pa.table(thing)  # reads __arrow_c_stream__ only
     assert read.schema == table.schema
     for column in frame:
         ours, theirs = frame[column].tolist(), read[column].to_pylist()
@@ -179,7 +179,7 @@ def test_frames_and_streams_say_the_same(name: str) -> None:
         )
 
 
-def test_dates_are_dates_of_the_zone_and_nodes_have_names() -> None:
+def test_frames_have_zoned_dates_and_node_names() -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     window = THINGS["window"]
@@ -200,7 +200,7 @@ def test_dates_are_dates_of_the_zone_and_nodes_have_names() -> None:
     assert found.to_pandas()["end_time"].isna().all()
 
 
-def test_others_read_the_stream() -> None:
+def test_polars_reads_arrow_stream() -> None:
     polars = pytest.importorskip("polars")
     pytest.importorskip("pyarrow")
     free = pool()
@@ -214,7 +214,7 @@ def test_others_read_the_stream() -> None:
 
 
 @pytest.mark.parametrize("name", THINGS)
-def test_what_has_a_picture_draws_it(name: str) -> None:
+def test_objects_with_plot_draw_figures(name: str) -> None:
     pytest.importorskip("matplotlib")
     thing = THINGS[name]
     if name in ("machine", "why", "choice", "each", "curve"):
@@ -225,7 +225,7 @@ def test_what_has_a_picture_draws_it(name: str) -> None:
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-def test_windows_are_drawn_on_the_slots_given() -> None:
+def test_window_plot_uses_given_slots() -> None:
     pytest.importorskip("matplotlib")
     axes = THINGS["window"].plot(pool(), nodes="used").axes[0]
     labels = {t.get_text() for t in axes.get_yticklabels()}
@@ -234,7 +234,7 @@ def test_windows_are_drawn_on_the_slots_given() -> None:
     assert owned == [r"<u>\$me\$</u>, <i>\$job\$: 10-24 18:00 to 20:00"]
 
 
-def test_required_is_an_error_that_explains() -> None:
+def test_required_raises_with_explanation() -> None:
     slots = pool()
     job = sk.Request(9, walltime="2h", deadline="2026-10-25 00:00")
     assert slots.find(job) is None
@@ -253,7 +253,7 @@ def test_required_is_an_error_that_explains() -> None:
         sk.find_windows(slots, [small], required=True)
 
 
-def test_windows_of_batches_and_cycles_have_names_of_nodes_and_requests() -> None:
+def test_batch_windows_have_node_and_request_names() -> None:
     slots = pool()
     jobs = [sk.Request(2, walltime="1h", name="first"), sk.Request(1, 2)]
     changed = slots.copy()

@@ -1,4 +1,4 @@
-"""Closed nodes: free is what is neither booked, nor closed, nor past."""
+"""Tests of closures: time is free if it is neither booked, nor closed, nor past."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slotkern.files.archive import write_archive
 
 
 def without(spans, cuts):
-    """Spans (start, end) less the cuts."""
+    """Return the spans (start, end) without the cuts."""
     for first, last in cuts:
         pieces = [((a, min(b, first)), (max(a, last), b)) for a, b in spans]
         spans = [(a, b) for pair in pieces for a, b in pair if a < b]
@@ -31,19 +31,19 @@ def without(spans, cuts):
 
 
 class Model:
-    """Slots, bookings and closures, by node; what is free is derived from them."""
+    """Reference model that derives free time from slots, bookings and closures."""
 
     def __init__(self, slots):
-        self.origin, self.now, self.gone = slots, -np.inf, set()
+        self.origin, self.now, self.removed = slots, -np.inf, set()
         self.booked = {}  # (node, start): (end, row)
         self.closures = []  # (node, start, end, owner, disabled)
 
     def spans(self, closed=True):
-        """What is free, or would be without closures: node, start, end, row."""
+        """Return the free spans (node, start, end, row), or those without closures."""
         found = []
         for row, slot in enumerate(self.origin):
             node = int(slot["node"])
-            if node in self.gone:
+            if node in self.removed:
                 continue
             cuts = [(-np.inf, self.now)]
             cuts += [(s, e) for (n, s), (e, r) in self.booked.items() if r == row]
@@ -79,15 +79,17 @@ class Model:
         self.closures = [c for c in self.closures if c[2] > now]
 
 
-class Machine(RuleBasedStateMachine):
+class ClosureMachine(RuleBasedStateMachine):
+    """Applies random operations to a pool and to the model, and compares both."""
+
     @initialize(seed=st.integers(0, 10**6))
     def start(self, seed):
         self.rng = np.random.default_rng(seed)
         slots = random_slots(seed, nodes=int(self.rng.integers(1, 7)), slots=4)
         self.pool, self.model = sk.SlotPool(slots), Model(slots)
         self.windows, self.added = {}, 0
-        # Most instances learn costs: the same search many times.
-        self.asked = random_request(self.rng)
+        # Repeating one request fills the caches of cost bounds.
+        self.request = random_request(self.rng)
 
     def nodes(self):
         ids = self.pool.nodes
@@ -110,7 +112,7 @@ class Machine(RuleBasedStateMachine):
         again=st.booleans(),
     )
     def find_and_book(self, criterion, shape, owner, again):
-        request = self.asked if again else random_request(self.rng)
+        request = self.request if again else random_request(self.rng)
         window = self.pool.find(request, criterion, shape=shape)
         expected = sk.find_window(self.model.slots, request, criterion, shape=shape)
         assert_same_but_rows(window, expected)
@@ -120,11 +122,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(criterion=st.sampled_from(["start", "cost"]), count=st.integers(1, 40))
     def schedule(self, criterion, count):
-        asked = [self.asked] * count
-        done = self.pool.schedule(asked, criterion, shape="ragged", owner="flow")
+        jobs = [self.request] * count
+        done = self.pool.schedule(jobs, criterion, shape="ragged", owner="flow")
         for window in done:
             expected = sk.find_window(
-                self.model.slots, self.asked, criterion, shape="ragged"
+                self.model.slots, self.request, criterion, shape="ragged"
             )
             assert_same_but_rows(window, expected)
             if window is None:
@@ -223,8 +225,8 @@ class Machine(RuleBasedStateMachine):
             slot["performance"] = known.setdefault(
                 int(slot["node"]), slot["performance"]
             )
-        more = more[~np.isin(more["node"], [*self.model.gone])]
-        if self.rng.random() < 0.5 and len(more):  # within what may be closed
+        more = more[~np.isin(more["node"], [*self.model.removed])]
+        if self.rng.random() < 0.5 and len(more):  # starts within closures
             more = more[more["start"] < 1000 * self.added + 20]
         if len(more):
             self.pool.add_slots(more)
@@ -236,7 +238,7 @@ class Machine(RuleBasedStateMachine):
         node = int(self.rng.choice(self.pool.nodes))
         self.pool.remove_node(node)
         model = self.model
-        model.gone.add(node)
+        model.removed.add(node)
         model.booked = {k: v for k, v in model.booked.items() if k[0] != node}
 
     @rule(
@@ -246,7 +248,7 @@ class Machine(RuleBasedStateMachine):
         self.pool = way(self.pool)
 
     @rule()
-    def look_at_bookings(self):
+    def list_bookings(self):
         nodes, (first, last) = self.nodes(), self.span()
         table = (
             self.pool.bookings(nodes=nodes, during=(first, last)) if len(nodes) else []
@@ -260,10 +262,10 @@ class Machine(RuleBasedStateMachine):
             return
         model, pool = self.model, self.pool
         assert pool.slots.tolist() == model.slots.tolist()
-        told = [(*row,) for row in pool.closed.tolist()]
-        assert sorted(told) == sorted(model.closures)
+        closed = [(*row,) for row in pool.closed.tolist()]
+        assert sorted(closed) == sorted(model.closures)
         assert pool.windows() == [*self.windows]
-        # Free and booked is all there is.
+        # Free, booked and closed time together are all time of the slots.
         table = pool.booked
         assert (table["owner"] != "").all()
         everything = np.concatenate([table["node"], pool.slots["node"]])
@@ -272,18 +274,18 @@ class Machine(RuleBasedStateMachine):
         order = np.lexsort((starts, everything))
         for i, j in pairwise(order.tolist()):
             assert everything[i] != everything[j] or ends[i] <= starts[j]
-        left = [s for s in model.origin if int(s["node"]) not in model.gone]
+        left = [s for s in model.origin if int(s["node"]) not in model.removed]
         whole = sum(max(s["end"] - max(s["start"], model.now), 0) for s in left)
         starts = np.maximum(starts, model.now)
         assert (ends - starts).sum() == pytest.approx(whole)
 
 
-Machine.TestCase.settings = settings(
+ClosureMachine.TestCase.settings = settings(
     max_examples=settings.default.max_examples // 10,
     stateful_step_count=20,
     deadline=None,
 )
-TestMachine = Machine.TestCase
+TestClosureMachine = ClosureMachine.TestCase
 
 
 @pytest.fixture
@@ -294,7 +296,7 @@ def pool():
     return pool
 
 
-def test_a_reservation_covers_what_becomes_free_under_it(pool):
+def test_reservation_closes_time_released_later(pool):
     pool.reserve([0, 1, 2], 4, 10, owner="down", partly=True)
     assert pool.closed.tolist() == [
         (0, 4, 6, "down", False),
@@ -309,12 +311,12 @@ def test_a_reservation_covers_what_becomes_free_under_it(pool):
     assert not len(pool.closed)
 
 
-def test_nobody_can_end_a_reservation_without_an_owner(pool):
+def test_reservation_needs_an_owner(pool):
     pool.reserve([0], 4, 10, partly=True)
     assert not len(pool.closed)
 
 
-def test_files_keep_what_is_closed(pool, tmp_path):
+def test_files_contain_closures(pool, tmp_path):
     path = tmp_path / "pool.npz"
     pool.advance(1)
     pool.disable([0, 2], 2, 9, owner="rack")
@@ -345,8 +347,8 @@ def test_files_keep_what_is_closed(pool, tmp_path):
         sk.SlotPool.load(path)
 
 
-def test_costs_that_were_learnt_stay_true(pool):
-    """Many cheapest searches while nodes close and open."""
+def test_cached_cost_bounds_stay_valid(pool):
+    """Search for many cheapest windows while nodes are disabled and enabled."""
     slots = random_slots(7, nodes=60, slots=12)
     pool, job = sk.SlotPool(slots), sk.Request(3, 8)
     rng = np.random.default_rng(7)
@@ -363,7 +365,7 @@ def test_costs_that_were_learnt_stay_true(pool):
         assert_same_but_rows(found, expected)
 
 
-def test_what_cannot_be_closed_is_named(pool):
+def test_invalid_closures_are_rejected(pool):
     for nodes, words in (([7], "node 7 is not in the pool"), ([0, 0], "named twice")):
         with pytest.raises(ValueError, match=words):
             pool.disable(nodes)
@@ -378,7 +380,7 @@ def test_what_cannot_be_closed_is_named(pool):
     assert not len(pool.closed)
 
 
-def test_releases_by_name(pool):
+def test_release_by_owner_name(pool):
     pool.book(pool.find(sk.Request(1, 2, name="y")), owner="ann")
     with pytest.raises(ValueError, match="'ann' has booked nothing for 'z'"):
         pool.release("ann", name="z")

@@ -1,4 +1,4 @@
-"""A fork while another thread makes the first call of a pool, which imports."""
+"""Tests of a fork while another thread's first call of a pool imports a module."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ sys.exit("the child hangs")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_child_does_not_wait_for_an_import_of_another_thread() -> None:
+def test_child_does_not_wait_for_import_lock() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SLOW], capture_output=True, text=True, timeout=1500
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_doors_import_late_is_imported_before_a_fork() -> None:
+def test_late_imports_of_bindings_happen_before_fork() -> None:
     sources = Path(__file__).parents[2] / "src" / "_native"
     if not sources.is_dir():
         pytest.skip("the sources are not here")
@@ -67,7 +67,7 @@ def test_what_doors_import_late_is_imported_before_a_fork() -> None:
     )
 
 
-def test_what_these_import_late_is_known_too() -> None:
+def test_late_imports_of_python_modules_are_listed() -> None:
     package = Path(sk.__file__).parent
     found = set()
     for name in LATE_IMPORTS:

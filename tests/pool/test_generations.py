@@ -1,4 +1,4 @@
-"""Two writers of one pool file: what one saved the other does not lose in silence."""
+"""Tests of two writers of one pool file: no saved change is overwritten silently."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def booked(pool: sk.SlotPool, owner: str) -> sk.SlotPool:
     return pool
 
 
-def test_a_file_that_changed_since_it_was_loaded_is_kept(path: Path) -> None:
+def test_save_rejects_file_changed_since_load(path: Path) -> None:
     one, other = sk.SlotPool.load(path), sk.SlotPool.load(path)
     copies = [other.copy(), pickle.loads(pickle.dumps(other))]
     booked(one, "alice").save(path)
-    booked(one, "alice").save(path)  # its own generation
+    booked(one, "alice").save(path)  # the first save has updated its generation
     saved = path.read_bytes()
     for late in (other, *copies):
-        told = r"pool is of generation 1 \(\w+\), the file has generation 3 \(\w+\)"
-        with pytest.raises(sk.PoolFileChangedError, match=told) as caught:
+        message = r"pool is of generation 1 \(\w+\), the file has generation 3 \(\w+\)"
+        with pytest.raises(sk.PoolFileChangedError, match=message) as caught:
             booked(late, "bob").save(path)
         assert pickle.loads(pickle.dumps(caught.value)).found == caught.value.found
         assert path.read_bytes() == saved
@@ -61,10 +61,10 @@ def test_a_file_that_changed_since_it_was_loaded_is_kept(path: Path) -> None:
     with pytest.raises(sk.PoolFileChangedError, match="generation 4"):
         one.save(path)
     path.unlink()
-    one.save(path)  # nothing is lost
+    one.save(path)  # there is no file to overwrite
 
 
-def test_equal_numbers_are_told_apart_by_what_was_saved(path: Path) -> None:
+def test_equal_generations_differ_by_content(path: Path) -> None:
     first = path.read_bytes()
     one = sk.SlotPool.load(path)
     booked(one, "alice").save(path)
@@ -77,7 +77,7 @@ def test_equal_numbers_are_told_apart_by_what_was_saved(path: Path) -> None:
         one.save(path)
 
 
-def test_files_without_a_generation_are_told_apart_by_their_bytes(path: Path) -> None:
+def test_files_without_generation_differ_by_bytes(path: Path) -> None:
     with np.load(path) as whole:
         older = {name: whole[name] for name in whole if "generation" not in name}
     with open(path, "wb") as file:
@@ -91,9 +91,7 @@ def test_files_without_a_generation_are_told_apart_by_their_bytes(path: Path) ->
 @pytest.mark.parametrize(
     ("name", "value"), [("generation", -1), ("generation digest", 3)]
 )
-def test_a_generation_that_is_none_is_refused(
-    path: Path, name: str, value: object
-) -> None:
+def test_invalid_generation_is_rejected(path: Path, name: str, value: object) -> None:
     with np.load(path) as whole:
         arrays = dict(whole) | {name: np.array(value)}
     with open(path, "wb") as file:
@@ -103,7 +101,7 @@ def test_a_generation_that_is_none_is_refused(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no flock")
-def test_processes_that_hold_the_file_from_load_to_save_lose_nothing(
+def test_processes_with_file_lock_lose_no_bookings(
     path: Path,
 ) -> None:
     words = [sys.executable, "-c", BOOK, str(path)]
@@ -114,7 +112,7 @@ def test_processes_that_hold_the_file_from_load_to_save_lose_nothing(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no flock")
-def test_a_lock_nests_in_a_thread_and_excludes_others(path: Path) -> None:
+def test_file_lock_is_reentrant_and_exclusive(path: Path) -> None:
     waits = threading.Event()
     done: list[str] = []
 
@@ -126,7 +124,9 @@ def test_a_lock_nests_in_a_thread_and_excludes_others(path: Path) -> None:
         other = threading.Thread(target=write)
         other.start()
         assert waits.wait(30)
-        sk.SlotPool.load(path).save(path)  # the other waits for a file that is replaced
+        sk.SlotPool.load(path).save(
+            path
+        )  # the other thread waits although the file is replaced
         done.append("this")
     other.join(30)
     assert done == ["this", "other"]

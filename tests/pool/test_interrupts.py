@@ -1,4 +1,4 @@
-"""Signals in calls that would last for minutes, and forks beside them."""
+"""Tests of signals during calls that would last minutes, and of forks meanwhile."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ import signal, sys
 import numpy as np
 import slotkern as sk
 
-# In the background it is ignored.
+# A process in the background ignores SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def crowd(nodes, end=1e9, performance=1):
@@ -128,7 +128,7 @@ print("and went on" if again.start == 0 else again)
 
 
 def run(*snippets: str):
-    """A process that has said it is ready, and a moment more."""
+    """Start a process, and wait until it is ready and a moment longer."""
     program = "\n".join(map(textwrap.dedent, (SETUP, *snippets)))
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
@@ -140,7 +140,7 @@ def run(*snippets: str):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
 @pytest.mark.parametrize("name", CALLS)
-def test_ctrl_c_ends_a_long_call(name):
+def test_ctrl_c_interrupts_long_call(name):
     process = run(CALLS[name], CAUGHT)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=1500)
@@ -179,7 +179,7 @@ else:
         "choose under limits",
     ],
 )
-def test_a_handler_of_sigterm_ends_a_long_call(name):
+def test_sigterm_handler_interrupts_long_call(name):
     process = run("by_timer = False", CALLS[name], STOPPED)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=1500)
@@ -187,14 +187,14 @@ def test_a_handler_of_sigterm_ends_a_long_call(name):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs timers")
-def test_a_timer_ends_a_long_call():
+def test_timer_signal_interrupts_long_call():
     process = run("by_timer = True", CALLS["search under limits"], STOPPED)
     out, _ = process.communicate(timeout=1500)
     assert out.split() == ["SIGALRM"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs timers")
-def test_a_timer_that_fires_again_and_again_lets_a_call_come_to_its_end():
+def test_repeated_timer_signals_do_not_prevent_completion():
     process = run(
         CALLS["search under limits"],
         """
@@ -213,7 +213,7 @@ def test_a_timer_that_fires_again_and_again_lets_a_call_come_to_its_end():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
+def test_ctrl_c_undoes_booking_of_many_windows():
     process = run(
         """
         pool = sk.SlotPool(crowd(20_000))
@@ -235,7 +235,7 @@ def test_a_booking_of_many_windows_is_undone_by_ctrl_c():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_releasing_an_owner_is_stopped_by_ctrl_c_between_windows():
+def test_ctrl_c_stops_release_of_owner_between_windows():
     process = run(
         """
         pool = sk.SlotPool(crowd(20_000))
@@ -257,7 +257,7 @@ def test_releasing_an_owner_is_stopped_by_ctrl_c_between_windows():
         """
     )
     left, delay = 600, 0.05
-    while left == 600:  # it still looked whether all of them are booked
+    while left == 600:  # interrupted while it checked that all are booked
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         left, delay = int(process.stdout.readline()), 1.3 * delay
@@ -269,7 +269,7 @@ def test_releasing_an_owner_is_stopped_by_ctrl_c_between_windows():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_what_was_booked_before_ctrl_c_comes_back():
+def test_ctrl_c_returns_bookings_made_before():
     process = run(
         CALLS["schedule"],
         """
@@ -291,7 +291,7 @@ def test_what_was_booked_before_ctrl_c_comes_back():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_slots_are_added_whole_or_not_at_all_whenever_ctrl_c_comes():
+def test_ctrl_c_leaves_add_slots_atomic():
     process = run(
         """
         import os, threading, time
@@ -334,7 +334,7 @@ def test_slots_are_added_whole_or_not_at_all_whenever_ctrl_c_comes():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_a_handler_that_returns_lets_the_call_go_on():
+def test_call_continues_after_handler_returns():
     process = run(
         """
         heard = []
@@ -353,7 +353,7 @@ def test_a_handler_that_returns_lets_the_call_go_on():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_a_search_that_goes_on_finds_nothing_twice():
+def test_continued_search_returns_no_duplicates():
     process = run(
         """
         heard = []
@@ -374,7 +374,7 @@ def test_a_search_that_goes_on_finds_nothing_twice():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_can_use_the_pool_that_another_thread_is_booking():
+def test_child_can_use_pool_locked_by_another_thread():
     process = run(
         """
         import os, threading
@@ -403,7 +403,7 @@ def test_a_child_can_use_the_pool_that_another_thread_is_booking():
     assert out.split()[1:] == ["True", "True"]
 
 
-def test_more_threads_than_the_system_gives():
+def test_search_with_too_many_threads():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
     asked = [sk.Request(1, 1 + k % 3) for k in range(100_000)]
     found = sk.find_windows(slots, asked, threads=10**6)
@@ -411,7 +411,7 @@ def test_more_threads_than_the_system_gives():
     assert found[:300] == sk.find_windows(slots, asked[:300])
 
 
-def test_what_would_fill_the_memory_is_refused(monkeypatch):
+def test_excessive_memory_is_rejected(monkeypatch):
     with pytest.raises(ValueError, match="n must be at most 10000000"):
         sk.choose_each([1, 2], [1, 2], 10**9, 5)
     with pytest.raises(ValueError, match=r"nodes: 50000000 nodes .* more than"):
@@ -427,19 +427,19 @@ def test_what_would_fill_the_memory_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("law", "said"),
+    ("law", "message"),
     [
         ({"level": 1e-320, "exponent": -8.0}, "is 0.0 for performance"),
         ({"level": 1e305, "exponent": 8.0}, "is inf for performance"),
     ],
 )
-def test_prices_that_leave_the_floats_are_refused(law, said):
-    with pytest.raises(ValueError, match=rf"price: .* {said}"):
+def test_overflowing_prices_are_rejected(law, message):
+    with pytest.raises(ValueError, match=rf"price: .* {message}"):
         sk.generate_environment("aep", price=law)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_ctrl_c_is_heard_while_another_thread_has_the_pool():
+def test_ctrl_c_interrupts_wait_for_pool_lock():
     process = run(
         CALLS["schedule"],
         """
@@ -447,7 +447,7 @@ def test_ctrl_c_is_heard_while_another_thread_has_the_pool():
         pool.book(pool.find(asked[0]))
         other = threading.Thread(target=call, daemon=True)
         other.start()
-        time.sleep(0.3)  # by now it has the pool
+        time.sleep(0.3)  # now the thread has locked the pool
         ready()
         try:
             pool.schedule(asked, owner="me")
@@ -463,8 +463,8 @@ def test_ctrl_c_is_heard_while_another_thread_has_the_pool():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent by kill")
-def test_whenever_ctrl_c_comes_what_is_booked_has_its_owner():
-    """From a thread that gets the interpreter when it is let go."""
+def test_ctrl_c_leaves_every_booking_with_owner():
+    """The signal comes from a thread that runs whenever the GIL is released."""
     process = run(
         CALLS["schedule"],
         """

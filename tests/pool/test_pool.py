@@ -1,4 +1,4 @@
-"""SlotPool: booking, releasing and everything else that changes it."""
+"""Tests of SlotPool: booking, releasing and all other changes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FIELDS = ["node", "start", "end"]
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_thousands_of_slots_in_many_blocks(shape):
-    """Splits, merges and layouts of blocks, against a fresh pool of the same slots."""
+def test_pool_of_thousands_of_slots(shape):
+    """Blocks split, merge and are rebuilt; the pool equals a new one."""
     rng = np.random.default_rng(2)
     slots = random_slots(11, nodes=60, slots=40)
     pool, held = sk.SlotPool(slots), []
@@ -38,7 +38,7 @@ def test_thousands_of_slots_in_many_blocks(shape):
     assert len(pool.booked) == 0
 
 
-def test_partly_past_windows_give_back_the_rest():
+def test_release_of_partly_past_window_frees_the_rest():
     slots = sk.make_slots(node=[0, 1], start=0, end=20, performance=[1, 2], price=1)
     pool = sk.SlotPool(slots)
     window = pool.find(sk.Request(2, 8), "start", shape="ragged")
@@ -53,7 +53,7 @@ def test_partly_past_windows_give_back_the_rest():
     with pytest.raises(ValueError, match=r"node 0 from 0\.0 to 8\.0 is not free"):
         pool.book(window)
     pool.advance(9)
-    pool.release(window)  # all of it is past
+    pool.release(window)  # the whole window is past
     with pytest.raises(ValueError, match="now must not be before 9"):
         pool.advance(8)
     with pytest.raises(ValueError, match="now must not be NaN"):
@@ -61,11 +61,11 @@ def test_partly_past_windows_give_back_the_rest():
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_a_clock_that_goes_far(shape):
+def test_advance_by_large_steps(shape):
     slots = random_slots(5, nodes=60, slots=40)
     pool = sk.SlotPool(slots)
     last = slots["end"].max()
-    for part in (0.01, 0.3, 0.31, 0.9, 1.0):  # few slots leave, or most
+    for part in (0.01, 0.3, 0.31, 0.9, 1.0):  # removes few slots, or most
         pool.schedule([sk.Request(3, 9)] * 20, shape=shape)
         now = np.floor(part * last)
         before = pool.slots
@@ -84,7 +84,7 @@ def test_a_clock_that_goes_far(shape):
                     assert (found.value, found.cost) == (other.value, other.cost)
 
 
-def test_a_longer_window_does_not_release_a_shorter_one():
+def test_release_needs_equal_lengths():
     pool = sk.SlotPool(sk.make_slots(node=0, start=0, end=9, performance=1, price=1))
     windows = [pool.find(sk.Request(1, volume)) for volume in (4, 6)]
     for booked, other in (windows, windows[::-1]):
@@ -95,8 +95,8 @@ def test_a_longer_window_does_not_release_a_shorter_one():
 
 
 @pytest.mark.parametrize("first", ["release", "advance"])
-def test_what_rounding_adds_to_a_booking_is_given_back_with_it(first):
-    """A rest of an ulp is booked with its part, also past the window's finish."""
+def test_release_frees_rounding_remnants(first):
+    """A remnant of an ulp is booked with its part, also after the window's finish."""
     end = float(np.nextafter(4.0, 9.0))
     slots = sk.make_slots(node=[0], start=0.0, end=end, performance=1, price=1)
     pool = sk.SlotPool(slots)
@@ -113,7 +113,7 @@ def test_what_rounding_adds_to_a_booking_is_given_back_with_it(first):
     assert pool.slots[["start", "end"]].tolist() == [(4.0, end)]
 
 
-def test_half_of_a_window_is_neither_booked_nor_released():
+def test_book_and_release_are_atomic():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=[1, 2])
     pool, both = sk.SlotPool(slots), sk.find_window(slots, sk.Request(2, 4))
     for row in (0, 1):
@@ -128,8 +128,8 @@ def test_half_of_a_window_is_neither_booked_nor_released():
         assert len(pool.booked) == 0
 
 
-def test_a_rest_of_rounding_is_no_time():
-    """0.7 + 0.1 < 0.8, but nothing is left of the slot."""
+def test_rounding_leaves_no_remnant():
+    """0.7 + 0.1 < 0.8 in floats, but the slot must have no remnant."""
     slots = sk.make_slots(node=0, start=0.7, end=0.8, performance=1, price=1)
     pool = sk.SlotPool(slots)
     window = pool.find(sk.Request(1, 0.1))
@@ -141,7 +141,7 @@ def test_a_rest_of_rounding_is_no_time():
     assert pool.slots.tolist() == slots.tolist()
 
 
-def test_touching_slots_stay_apart():
+def test_touching_slots_are_not_merged():
     slots = sk.make_slots(
         node=0, start=[0, 5], end=[5, 10], performance=1, price=[1, 1]
     )
@@ -202,8 +202,8 @@ def test_remove_node_and_add_slots():
         assert (own["node"] == node).all()
 
 
-def test_hints_survive_releases_and_additions():
-    """Bounds learned on a full pool must not hide what comes free."""
+def test_start_bounds_stay_valid_after_release_and_addition():
+    """Start bounds cached while the pool is full must not hide time freed later."""
     slots = sk.make_slots(
         node=np.arange(4), start=0, end=100, performance=[1, 1, 2, 2], price=1
     )

@@ -1,4 +1,4 @@
-"""SlotPool: what save writes and load reads, whole or not."""
+"""Tests of saving and loading pools, also damaged files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_save_and_load(tmp_path):
     windows = [w for w in pool.schedule([sk.Request(2, 9)] * 6) if w is not None]
     pool.advance(4)
     pool.remove_node(6)
-    pool.save(path, overwrite=True)  # the other pool saved there meanwhile
+    pool.save(path, overwrite=True)  # the other pool has saved to the same file
     loaded = sk.SlotPool.load(path)
     for name in ("slots", "origin", "booked", "nodes"):
         assert getattr(loaded, name).tolist() == getattr(pool, name).tolist()
@@ -49,7 +49,7 @@ def test_save_and_load(tmp_path):
     assert os.listdir(tmp_path) == ["pool.npz"]
 
 
-def test_bad_files_give_one_clear_error(tmp_path):
+def test_damaged_files_raise_one_error(tmp_path):
     path = tmp_path / "pool.npz"
     pool = sk.SlotPool(random_slots(9))
     pool.book(pool.find(sk.Request(2, 5)))
@@ -68,7 +68,7 @@ def test_bad_files_give_one_clear_error(tmp_path):
             loaded = sk.SlotPool.load(path)
         except ValueError as error:
             message = str(error)
-        else:  # a byte that says nothing about the pool
+        else:  # a byte without meaning for the pool
             assert loaded.slots.tolist() == pool.slots.tolist()
             continue
         assert "not a whole slotkern pool" in message
@@ -88,13 +88,13 @@ def test_bad_files_give_one_clear_error(tmp_path):
         pool.save(tmp_path)
 
 
-def test_any_flipped_bit_gives_one_error_or_the_same_pool(tmp_path):
+def test_flipped_bits_raise_or_are_harmless(tmp_path):
     path = tmp_path / "pool.npz"
     pool = sk.SlotPool(random_slots(3)[:6])
     pool.book(pool.find(sk.Request(1, 1)))
     pool.save(path)
     whole = path.read_bytes()
-    told = set()
+    errors = set()
     bits = np.random.default_rng(1).permutation(len(whole) * 8)[:3000]
     for bit in bits.tolist():
         bad = bytearray(whole)
@@ -103,20 +103,20 @@ def test_any_flipped_bit_gives_one_error_or_the_same_pool(tmp_path):
         try:
             loaded = sk.SlotPool.load(path)
         except ValueError as error:
-            told.add(str(error))
+            errors.add(str(error))
             continue
         for name in ("slots", "origin", "booked"):
             assert getattr(loaded, name).tolist() == getattr(pool, name).tolist()
         assert loaded.now == pool.now
-    assert len(told) > 20
-    for text in told:
+    assert len(errors) > 20
+    for text in errors:
         assert text.startswith(f"{path}: not a whole slotkern pool: ")
         assert len(text.splitlines()) == 1
 
 
 @pytest.mark.parametrize("packing", [8, 12, 14])  # deflate, bzip2, lzma
-def test_nothing_in_a_pool_is_unpacked(tmp_path, packing):
-    """A few kB that hold gigabytes are refused before any memory is taken."""
+def test_compressed_members_are_rejected(tmp_path, packing):
+    """A few kB that unpack to gigabytes are rejected before memory is allocated."""
     path = tmp_path / "pool.npz"
     sk.SlotPool(random_slots(9)).save(path)
     with zipfile.ZipFile(path) as archive:
@@ -148,7 +148,7 @@ def test_nothing_in_a_pool_is_unpacked(tmp_path, packing):
         ("booked", np.zeros(3, sk.SLOT), "booked has the type"),
     ],
 )
-def test_arrays_that_are_no_pool(tmp_path, name, value, message):
+def test_invalid_arrays_are_rejected(tmp_path, name, value, message):
     path = tmp_path / "pool.npz"
     sk.SlotPool(random_slots(9)).save(path)
     with np.load(path) as archive:
@@ -174,7 +174,7 @@ SPANS = st.lists(
 
 
 @given(SPANS, SPANS)
-def test_spans_of_a_file_that_overlap(tmp_path_factory, free, booked):
+def test_overlapping_spans_are_rejected(tmp_path_factory, free, booked):
     path = tmp_path_factory.mktemp("pool") / "pool.npz"
     slots = sk.make_slots(node=[0, 1], start=0, end=20, performance=1, price=[1.0, 2.0])
     sk.SlotPool(slots).save(path)
@@ -197,7 +197,7 @@ def test_spans_of_a_file_that_overlap(tmp_path_factory, free, booked):
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX modes and links")
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".CSV"])
-def test_a_pool_is_not_saved_as_what_it_is_not(tmp_path, suffix):
+def test_save_rejects_other_suffixes(tmp_path, suffix):
     path = tmp_path / f"p{suffix}"
     pool = sk.SlotPool(sk.make_slots(node=0, start=[0], end=9, performance=1, price=1))
     with pytest.raises(ValueError, match=f"a pool is saved as .npz, not as {suffix}"):
@@ -205,7 +205,7 @@ def test_a_pool_is_not_saved_as_what_it_is_not(tmp_path, suffix):
     assert not path.exists()
 
 
-def test_saved_pools_are_ordinary_files(tmp_path):
+def test_save_preserves_links_and_permissions(tmp_path):
     pool = sk.SlotPool(random_slots(9))
     path, link = tmp_path / ("x" * 250), tmp_path / "link"
     link.symlink_to(path)
@@ -235,7 +235,7 @@ while True:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills a process by signal")
-def test_killed_while_saving(tmp_path):
+def test_kill_while_saving_leaves_a_complete_file(tmp_path):
     path = tmp_path / "pool.npz"
     for delay in (0.0, 0.013, 0.029, 0.051):
         saver = subprocess.Popen(

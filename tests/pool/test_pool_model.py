@@ -1,4 +1,4 @@
-"""Any order of operations, against a pool that is kept by lists and loops."""
+"""Tests of random operations on a pool against a reference model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import slotkern as sk
 
 
 class NaivePool:
-    """The same promises, kept by lists and loops."""
+    """Reference model of a pool, implemented with lists and loops."""
 
     def __init__(self, slots):
         self.origin = slots
@@ -95,7 +95,7 @@ class NaivePool:
 
 
 class PoolMachine(RuleBasedStateMachine):
-    """Any order of operations: the pool and the naive one never differ."""
+    """Applies random operations to a pool and to the model, and compares both."""
 
     @initialize(seed=st.integers(0, 10**6))
     def start(self, seed):
@@ -207,7 +207,7 @@ TestPoolMachine = PoolMachine.TestCase
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=settings.default.max_examples // 10, deadline=None)
-def test_everything_released_is_everything(seed):
+def test_releasing_all_restores_the_pool(seed):
     rng = np.random.default_rng(seed)
     slots = random_slots(seed)
     pool = sk.SlotPool(slots)

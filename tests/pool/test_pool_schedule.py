@@ -1,4 +1,4 @@
-"""Many requests booked one after another: windows, reasons, the container of both."""
+"""Tests of SlotPool.schedule: windows, reasons and the container of both."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_schedule_equals_finding_and_booking(shape, criterion):
         assert rows.tolist() == ([] if window is None else window.slots.tolist())
 
 
-def test_reasons():
+def test_reasons_of_jobs_without_window():
     pool = sk.SlotPool(
         sk.make_slots(
             node=[0, 1, 2], start=0, end=[9, 9, 4], performance=[1, 1, 2], price=2

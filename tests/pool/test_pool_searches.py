@@ -1,4 +1,4 @@
-"""SlotPool: what searches promise on a pool that has changed."""
+"""Tests of searches in pools that have changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slotkern.plotting.steps import step_values
 
 
 def changed_pool(seed, bookings=8):
-    """A pool with bookings, whose slots have a site, a quality and a flag."""
+    """Return a pool with bookings, whose slots have a site, a quality and a flag."""
     slots = random_slots(seed, nodes=16, slots=8)
     rng = np.random.default_rng(seed)
     pool = sk.SlotPool(
@@ -37,7 +37,7 @@ def assert_rows_are_of_the_origin(pool, window):
         assert slot["start"] <= part["start"] < part["end"] <= slot["end"]
 
 
-def test_what_a_changed_pool_runs_on_its_slots():
+def test_all_searches_run_in_changed_pool():
     slots = random_slots(8, nodes=20, slots=8)
     pool = sk.SlotPool(slots)
     request = sk.Request(2, 9, where="tag >= 3")
@@ -111,7 +111,7 @@ WHERE = ["site == 'a'", "fast", "q > 1 and not fast", "start < 80"]
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("where", WHERE)
 def test_filters_after_bookings(where, shape):
-    """A filter sees the free slots as they are, also where they were cut."""
+    """A filter is evaluated on the current free slots, including remnants."""
     pool, found = changed_pool(5), 0
     for k in range(30):
         request = random_request(np.random.default_rng(k)).replace(where=where)
@@ -143,7 +143,7 @@ def test_filters_after_bookings(where, shape):
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("criterion", ["q", "dependable", "coordinated"])
 def test_sums_of_values_until_a_deadline(criterion, shape):
-    """Searched once, a part of what is free gives what all of it gives."""
+    """A single search of a part of the slots equals a search of all slots."""
     found = 0
     for seed in range(6):
         pool = changed_pool(seed)
@@ -168,7 +168,7 @@ def test_sums_of_values_until_a_deadline(criterion, shape):
                     continue
                 found += 1
                 assert ours.value == pytest.approx(other.value, rel=1e-12)
-                assert ours.proven == other.proven  # of equal sums any stands
+                assert ours.proven == other.proven  # windows of equal sums may differ
                 assert_rows_are_of_the_origin(pool, ours)
     assert found > 50
 
@@ -199,7 +199,7 @@ def test_schedule_with_filters(shape):
     assert before.tolist() == pool.slots.tolist()
 
 
-def test_a_filter_sees_slots_that_were_added():
+def test_filters_include_added_slots():
     pool = sk.SlotPool(
         sk.make_slots(node=0, start=0, end=9, performance=1, price=1, tag=1)
     )
@@ -210,7 +210,7 @@ def test_a_filter_sees_slots_that_were_added():
     assert pool.find(request).nodes == (1,)
 
 
-def test_one_value_a_row_is_refused_after_a_change():
+def test_row_arrays_are_rejected_after_change():
     pool = changed_pool(2, bookings=0)
     values, where = np.arange(len(pool.slots)) * 1.0, np.ones(len(pool.slots), bool)
     request, filtered = sk.Request(2, 5), sk.Request(2, 5, where=where)
@@ -239,7 +239,7 @@ def test_one_value_a_row_is_refused_after_a_change():
             search(filtered)
 
 
-def test_a_pool_is_made_once():
+def test_pool_cannot_be_reinitialized():
     pool = changed_pool(4)
     before = pool.slots.tolist()
     with pytest.raises(TypeError, match="a SlotPool is made once"):
@@ -250,7 +250,7 @@ def test_a_pool_is_made_once():
     assert pool.find(sk.Request(1, 2)) is not None
 
 
-def test_a_copy_changes_by_itself():
+def test_copies_are_independent():
     pool = changed_pool(6)
     before = pool.slots.tolist()
     other = copy.copy(pool)
@@ -259,9 +259,9 @@ def test_a_copy_changes_by_itself():
     assert len(other.booked) == len(pool.booked) + 2
 
 
-def test_a_removed_node_serves_no_more():
+def test_removed_nodes_are_not_used():
     pool = changed_pool(1)
-    assert 3 in pool.slots["node"]  # a snapshot that must not be kept
+    assert 3 in pool.slots["node"]  # a snapshot that the removal must invalidate
     pool.remove_node(3)
     assert 3 not in pool.slots["node"]
     left = len(pool.nodes)
@@ -277,8 +277,8 @@ def test_a_removed_node_serves_no_more():
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_remnants_too_short_for_what_was_asked(shape):
-    """They leave the rows when these have doubled, and come back when asked for."""
+def test_short_remnants_are_dropped_and_restored(shape):
+    """Short remnants leave the index when it has doubled, and return when needed."""
     nodes, length = 12, 3000
     slots = sk.make_slots(
         node=np.arange(nodes),
@@ -323,7 +323,7 @@ def test_remnants_too_short_for_what_was_asked(shape):
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 def test_hundreds_of_slots_that_start_together(shape):
-    """More than a block holds, so that many blocks begin at the same time."""
+    """They need several blocks, which all begin at the same time."""
     rng = np.random.default_rng(0)
     slots = sk.make_slots(
         node=rng.permutation(400),
@@ -354,14 +354,14 @@ def test_hundreds_of_slots_that_start_together(shape):
     assert found > 20
 
 
-def test_ends_that_stand_for_never():
-    """Times beside which a volume is nothing matter where a window can start there."""
+def test_huge_end_times():
+    """Times that absorb a volume are errors only if a window can start then."""
     slots = sk.make_slots(
         node=[0, 1], start=[0, 20], end=[10, 1e17], performance=1, price=1
     )
     pool = sk.SlotPool(slots)
     pool.book(pool.find(sk.Request(1, 2)))
-    for _ in range(2):  # the second time it is remembered
+    for _ in range(2):  # the second time the result is cached
         assert pool.find(sk.Request(2, 1), "start") is None
     assert pool.schedule([sk.Request(2, 1)]).reasons == ["time"]
     pool.book(sk.find_window(slots, sk.Request(1, 5e16), "start"))
@@ -373,7 +373,7 @@ def test_ends_that_stand_for_never():
         pool.find(sk.Request(2, 1, earliest=1e17), "start")
 
 
-def test_a_part_that_takes_no_time_is_not_free():
+def test_part_of_zero_length_is_rejected():
     near = sk.make_slots(node=0, start=0, end=10, performance=1, price=1)
     far = sk.make_slots(node=0, start=1e17, end=2e17, performance=1, price=1)
     window = sk.find_window(near, sk.Request(1, 1))
@@ -382,7 +382,7 @@ def test_a_part_that_takes_no_time_is_not_free():
         pool.book(window)
 
 
-def test_a_hint_is_lowered_by_a_slot_that_is_dear_only_beside_others():
+def test_expensive_released_slot_lowers_start_bound():
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=[0.5, 3])
     pool = sk.SlotPool(slots)
     job = sk.Request(2, 10, budget=35)
@@ -393,7 +393,7 @@ def test_a_hint_is_lowered_by_a_slot_that_is_dear_only_beside_others():
     assert pool.find(job, "start").start == 0
 
 
-def test_a_small_volume_is_judged_by_the_slots_that_can_hold_it():
+def test_small_volume_is_checked_against_usable_slots():
     slots = sk.make_slots(node=[0, 1], start=0, end=[9, 100], performance=1, price=1)
     for source in (slots, sk.SlotPool(slots)):
         for earliest in (-np.inf, -1e300, -1e8, 0):
@@ -401,7 +401,7 @@ def test_a_small_volume_is_judged_by_the_slots_that_can_hold_it():
             assert (window.start, window.nodes) == (0, (0,))
         with pytest.raises(ValueError, match="volume 1e-16 is too small"):
             sk.find_window(source, sk.Request(1, 1e-16, earliest=50))
-        # no slot is there so late
+        # no slot ends so late
         late = sk.Request(1, 1e-9, earliest=1e8)
         assert sk.find_window(source, late) is None
     asked = [
@@ -413,7 +413,7 @@ def test_a_small_volume_is_judged_by_the_slots_that_can_hold_it():
     assert done.reasons == ["budget", "nodes", "booked"]
 
 
-def test_random_pools_refuse_what_their_slots_refuse():
+def test_pools_and_slots_reject_the_same_requests():
     rng = np.random.default_rng(5)
     refused = booked = 0
     for _ in range(60):
@@ -452,7 +452,7 @@ def test_random_pools_refuse_what_their_slots_refuse():
 
 
 def rates_of_few_kinds(rng):
-    """Small numbers, any, or some ulps above what a float of 32 bits holds."""
+    """Draw small integers, arbitrary numbers, or some ulps above a float32."""
     rates = rng.choice([1.0, 2.0, rng.random(), rng.random()], rng.integers(1, 4))
     held = np.float32(rates).astype(float)
     return np.where(
@@ -478,8 +478,8 @@ def slots_of_few_kinds(rng, nodes, first=0.0):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", range(40))
-def test_a_pool_of_few_kinds_finds_what_its_slots_do(seed):
-    """Many that cost the same, on more nodes than a probe of the cheapest looks at."""
+def test_pool_of_few_kinds_equals_its_slots(seed):
+    """Many slots have equal cost, on more nodes than a probe examines."""
     rng = np.random.default_rng(seed)
     nodes = int(rng.integers(100, 700))
     pool, booked, found = sk.SlotPool(slots_of_few_kinds(rng, nodes)), [], 0

@@ -1,4 +1,4 @@
-"""A pool in the hands of several threads."""
+"""Tests of a pool that several threads use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def capsule_of(function):
     return new(ctypes.cast(function, ctypes.c_void_p), name, None)
 
 
-def test_threads_that_read_and_write():
+def test_concurrent_searches_and_bookings():
     slots = random_slots(1, nodes=40, slots=20)
     pool, errors = sk.SlotPool(slots), []
 
@@ -44,7 +44,7 @@ def test_threads_that_read_and_write():
                         pool.book(window)
                         held.append(window)
                     except ValueError:
-                        assert window is not None  # another thread was faster
+                        assert window is not None  # another thread has booked the time
                 if len(held) > 3:
                     pool.release(held.pop(0))
                 if rng.random() < 0.05:
@@ -67,7 +67,7 @@ def test_threads_that_read_and_write():
     assert pool.slots.tolist() == slots.tolist()
 
 
-def test_owners_are_told_while_others_book():
+def test_owners_can_be_listed_during_bookings():
     pool, job, done = sk.SlotPool(random_slots(3, nodes=60, slots=30)), [], []
     for window in sk.find_alternatives(pool, sk.Request(1, 2.0), limit=300):
         pool.book(window, owner="first")
@@ -94,7 +94,7 @@ def test_owners_are_told_while_others_book():
     assert {*pool.booked["owner"]} == {"first", "second"}
 
 
-def test_a_search_by_value_while_the_pool_first_changes():
+def test_pool_changes_during_search_by_value():
     slots = random_slots(2, nodes=40, slots=20)
     pool, request = sk.SlotPool(slots), sk.Request(3, 2.0)
     best = sk.find_window(slots, request, sk.minimize(capsule_of(taken)))
@@ -104,7 +104,7 @@ def test_a_search_by_value_while_the_pool_first_changes():
     def books(slot, length, value):
         asked.append(length)
         if len(asked) == 1:
-            pool.book(window)  # as another thread may
+            pool.book(window)  # as another thread could
         return taken(slot, length, value)
 
     found = pool.find(request, sk.minimize(capsule_of(books)))
@@ -113,8 +113,8 @@ def test_a_search_by_value_while_the_pool_first_changes():
     assert asked
 
 
-def test_slots_added_while_others_book():
-    """Nothing that was booked meanwhile is lost."""
+def test_add_slots_during_bookings():
+    """Bookings made during the addition are preserved."""
     pool = sk.SlotPool(
         sk.make_slots(node=np.arange(9), start=0, end=4000, performance=1, price=1)
     )
@@ -138,7 +138,7 @@ def test_slots_added_while_others_book():
         while any(thread.is_alive() for thread in threads):
             window = pool.find(sk.Request(1, 2), "start")
             if window is None:
-                break  # full
+                break  # the pool is full
             pool.book(window)
             booked.append((window.nodes[0], window.start))
     finally:

@@ -1,8 +1,8 @@
-"""Backfilling and execution from their definitions, slowly.
+"""Reference model of backfilling and execution, written from the definitions.
 
-Nothing is kept but who is where. At every event the free slots are made anew: all of
-them, cut at now, less what every job holds. A window is the earliest that `find_window`
-gives on that array.
+The only state is the placement of each job. At every event the free slots are rebuilt:
+all slots from the current time on, without the time of every placed job. A window is
+the earliest that `find_window` finds in that array.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import slotkern as sk
 
 
 def free_slots(slots, busy, now):
-    """The slots without the busy spans (node, start, end), from `now` on."""
+    """Return the slots from `now` on without the busy spans (node, start, end)."""
     pieces = []
     for slot in slots:
         spans = sorted((s, e) for node, s, e in busy if node == slot["node"] and e > s)
@@ -36,6 +36,7 @@ def free_slots(slots, busy, now):
 
 
 def earliest(slots, busy, now, request, shape):
+    """Return start and parts of the earliest window from `now` on, or None."""
     if max(request.earliest, now) > request.deadline:
         return None
     free = free_slots(slots, busy, now)
@@ -54,12 +55,13 @@ def earliest(slots, busy, now, request, shape):
 
 
 def reserved(place):
+    """Return the busy spans (node, start, end) of a placement."""
     start, parts = place
     return [(node, start, start + length) for node, length in parts]
 
 
 class Run:
-    """Jobs that wait, hold a reservation, or have started."""
+    """The state of a run: jobs with a reservation in `plan`, and the started ones."""
 
     def __init__(self, slots, requests, shape, shares, plan, movable):
         self.slots, self.requests, self.shape = slots, requests, shape
@@ -67,7 +69,7 @@ class Run:
         self.started = set()
 
     def ends(self):
-        """When the parts of the started jobs really end."""
+        """Return the actual ends of the parts of all started jobs."""
         return [
             self.plan[j][0] + length * self.shares[j]
             for j in self.started
@@ -75,7 +77,7 @@ class Run:
         ]
 
     def busy(self, now, without=None):
-        """What the jobs hold, as far as it is known now."""
+        """Return the spans of all jobs; parts that ended early have their real end."""
         spans = []
         for j, (start, parts) in self.plan.items():
             for node, length in parts if j != without else ():
@@ -87,12 +89,13 @@ class Run:
         return spans
 
     def find(self, job, now, without=None):
+        """Return the earliest placement of a job; ignore the job `without`."""
         busy = self.busy(now, without)
         return earliest(self.slots, busy, now, self.requests[job], self.shape)
 
 
 def conservative(slots, requests, shape, shares, plan, movable):
-    """Where each job ran; None: nowhere."""
+    """Return the placement of each job by conservative backfilling, or None."""
     run = Run(slots, requests, shape, shares, plan, movable)
     past = -math.inf
     while True:
@@ -114,14 +117,14 @@ def conservative(slots, requests, shape, shares, plan, movable):
 
 
 def easy(slots, requests, shape, shares, plan, movable):
-    """Where each job ran, and the first reservation of each head of the queue."""
+    """Return each job's placement by EASY, and the first reservation of each head."""
     run = Run(slots, requests, shape, shares, plan, movable)
     run.started = set(run.plan)
     waiting = [j for j in range(len(requests)) if j not in run.plan and movable[j]]
     heads = {}
     times = {*slots["start"].tolist(), *(request.earliest for request in requests)}
     now = float(slots["start"].min())
-    first = None  # the head of the queue stays it until it starts
+    first = None  # the head of the queue, until it starts
     while waiting:
         head = None
         ahead = [first] if first in waiting else []
@@ -148,6 +151,6 @@ def easy(slots, requests, shape, shares, plan, movable):
 
 
 def beside(run, job, now, head):
-    """The earliest window that leaves the head's reservation alone."""
+    """Return the earliest window that does not overlap the head's reservation."""
     busy = run.busy(now) + reserved(head)
     return earliest(run.slots, busy, now, run.requests[job], run.shape)

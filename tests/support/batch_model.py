@@ -1,7 +1,8 @@
-"""Scheduling of a batch from its definition, slowly: for a few jobs on a few slots.
+"""Reference model of batch scheduling, for a few jobs on a few slots.
 
-Free time is a list of slots that every part cuts in two; windows are the best of all
-there are (`oracle`), the choice looks at every combination of alternatives.
+Free time is a list of slots, and each part is cut out of its slot. Windows are found
+by exhaustive search (`oracle`), and the choice enumerates all combinations of
+alternatives.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ OPTIONS = (
 
 
 class Placed(NamedTuple):
-    """A window: when, and on each of its rows' nodes for how long and how much."""
+    """A window, with node and length of each part."""
 
     start: float
     runtime: float
     cost: float
     parts: tuple[tuple[int, float], ...]  # node, length
-    rows: tuple[int, ...]  # of the slots as they were given, in the order of `parts`
+    rows: tuple[int, ...]  # rows of the original slots, in the order of `parts`
 
 
 MEASURES = {
@@ -40,7 +41,7 @@ MEASURES = {
 
 
 class Free:
-    """Free time, as an array like the slots and the row that each piece is of."""
+    """Free time: an array like the slots, and the original row of each piece."""
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Free:
         self.rows = list(range(len(slots))) if rows is None else rows
 
     def find(self, request: Any, criterion: str, shape: str) -> Placed | None:
+        """Return the best window by exhaustive search."""
         options = {name: getattr(request, name) for name in OPTIONS}
         if len(self.slots) == 0:
             return None
@@ -73,6 +75,7 @@ class Free:
         )
 
     def without(self, window: Placed) -> Free:
+        """Return the free time that is left after a window is cut out."""
         pieces, rows = [], []
         lengths = dict(window.parts)
         for slot, row in zip(self.slots, self.rows, strict=True):
@@ -93,7 +96,7 @@ class Free:
         return Free(out, [rows[i] for i in order], self.whole)
 
     def reason(self, request: Any, shape: str) -> str:
-        """Why there is no window."""
+        """Return why there is no window: nodes, time or budget."""
         fast = self.whole["performance"] >= request.min_performance
         if len(set(self.whole["node"][fast].tolist())) < request.nodes:
             return "nodes"
@@ -104,7 +107,7 @@ class Free:
 def cut(
     free: Free, requests: list[Any], criteria: list[str], shape: str, most: float
 ) -> tuple[list[list[Placed]], list[str]]:
-    """All alternatives of some jobs, none overlapping; and why a job has none."""
+    """Return disjoint alternatives of all jobs, and the reason of jobs without one."""
     found: list[list[Placed]] = [[] for _ in requests]
     reasons = ["scheduled"] * len(requests)
     alive = list(range(len(requests)))
@@ -124,7 +127,7 @@ def cut(
 
 
 def usual(expenses: list[list[float]]) -> float:
-    """Eq. 5: the sum of the mean expenses, each rounded up."""
+    """Return the limit of eq. 5: the sum of the mean expenses, each rounded up."""
     return oracle.exact(
         max(math.ceil(oracle.add(own) / len(own)), min(own)) for own in expenses
     )
@@ -133,7 +136,7 @@ def usual(expenses: list[list[float]]) -> float:
 def best_choice(
     values: list[list[float]], expenses: list[list[float]], limit: float, sign: int
 ) -> float | None:
-    """The least (or with sign -1 the largest) sum of one value each, within a limit."""
+    """Return the least (sign -1: largest) sum of one value per job within a limit."""
     sums = [
         oracle.add(values[j][k] for j, k in enumerate(choice))
         for choice in itertools.product(*(range(len(own)) for own in values))
@@ -143,12 +146,12 @@ def best_choice(
 
 
 def share_of(left: float, fraction: float) -> float:
-    """A sub-batch's share of a limit; a negative rest is not divided."""
+    """Return a sub-batch's share of a limit; a negative rest is not divided."""
     return left if left < 0 else left * fraction
 
 
 def fitting(expenses: list[list[float]], limit: float) -> list[bool]:
-    """Which jobs fit a limit beside those before them, by their least expenses.
+    """Return which jobs fit a limit together with earlier ones, by least expenses.
 
     Jobs with negative expenses may meet a negative limit together.
     """

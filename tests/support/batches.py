@@ -1,4 +1,4 @@
-"""Small batches on small slots, and what every schedule of them keeps."""
+"""Strategies for small batches, and the invariants of every schedule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICIES = [
 
 @st.composite
 def small_slots(draw, most=5):
-    """Slots of a few nodes; times and lengths that add up exactly."""
+    """Draw slots of a few nodes with times and lengths that add up exactly."""
     rows = []
     for node in range(draw(st.integers(1, most))):
         time, performance = 0, draw(st.sampled_from([1, 2, 4]))
@@ -57,7 +57,7 @@ shapes = st.sampled_from(["ragged", "ragged", "square"])
 
 
 def check_disjoint(slots, parts):
-    """No part overlaps another or lies outside the slots."""
+    """Assert that no part overlaps another or lies outside the slots."""
     for node in np.unique(parts["node"]):
         mine = np.sort(parts[parts["node"] == node], order="start")
         assert (mine["end"][:-1] <= mine["start"][1:]).all()
@@ -68,6 +68,7 @@ def check_disjoint(slots, parts):
 
 
 def check_schedule(slots, requests, schedule):
+    """Assert that all windows are valid and disjoint and that the totals agree."""
     table = schedule.windows.table
     check_disjoint(slots, schedule.windows.parts)
     for j, (request, window) in enumerate(zip(requests, schedule, strict=True)):
@@ -79,7 +80,7 @@ def check_schedule(slots, requests, schedule):
         assert met(window.cost, request.budget)
         assert request.earliest <= window.start
         assert window.finish <= request.deadline
-    # exact numbers: what the jobs pay is what the nodes earn, to the last digit
+    # All numbers are exact, so the costs of the jobs equal the profits of the nodes.
     nodes, totals = schedule.nodes(), schedule.totals()
     assert nodes["profit"].sum() == totals["cost"] == np.nansum(table["cost"])
     assert nodes["used"].sum() == totals["processor_time"]

@@ -1,4 +1,4 @@
-"""Commands run, and what each must say."""
+"""Helpers that run commands and check their output."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ JOB = ["--nodes", "5", "--volume", "310"]
 
 
 def run(*arguments: Any) -> Any:
-    """What a command says and how it exits, within this process."""
+    """Run a command in this process; return its output and its exit code."""
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def python(*arguments: Any, **options: Any) -> Any:
-    """A process of this interpreter."""
-    words = [sys.executable, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, **options)
+    """Run this Python interpreter in a new process."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def strict(text: str) -> Any:
-    """JSON without what JSON does not know."""
+    """Parse JSON; fail on NaN and infinities, which are not JSON."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
@@ -35,7 +35,7 @@ def strict(text: str) -> Any:
 
 
 def refused(result: Any, *words: Any) -> None:
-    """Exit code 2 and one line on stderr with these words, nothing on stdout."""
+    """Assert exit code 2, one line on stderr with these words, and no output."""
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1

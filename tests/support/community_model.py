@@ -1,7 +1,7 @@
-"""A slow community, event by event: the plain twin's nodes, one heap, no shortcuts.
+"""Reference model of a community: the plain Python nodes, events in one heap.
 
-Nothing here is shared with the kernel. Jobs are (submit, run, estimate, processors,
-home, label), sorted by submission; nodes (processors, speed, label); changes (time,
+It shares no code with the kernel. Jobs are (submit, run, estimate, processors, home,
+label), sorted by submission; nodes are (processors, speed, label); changes are (time,
 node, joins).
 """
 
@@ -24,11 +24,12 @@ ON_ARRIVAL = ("assign_request", "assign_inform", "receipt", "revoke")
 
 
 def whole(seconds: float) -> float:
+    """Round down to multiples of 2**-20 s."""
     return floor(seconds * 2**20) / 2**20
 
 
 class Model:
-    """A run; `start` and `ran_on` tell what became of the jobs."""
+    """A run of a community; `start` and `ran_on` contain the results of the jobs."""
 
     def __init__(
         self,
@@ -75,14 +76,16 @@ class Model:
         self.ran_on: dict[int, int] = {}
         self.sent: dict[str, int] = {}
         self.end: dict[int, float] = {}
-        self.marked: dict[int, None] = {}  # nodes that look when the time is over
+        self.marked: dict[int, None] = {}  # nodes to schedule after all events of now
 
     def at(self, time: float, kind: str, node: int, what: Any = None) -> None:
+        """Add an event; events of one time are ordered by class, then by addition."""
         self.serial += 1
         order = CLASSES.index(kind)
         heapq.heappush(self.heap, (time, order, self.serial, kind, node, what))
 
     def tick(self, node: int, time: float) -> float:
+        """Return the first scheduling cycle of a node at or after a time."""
         cycle, k = self.s["cycle"], 0
         if not cycle:
             return time
@@ -92,8 +95,9 @@ class Model:
             k -= 1
         return self.phase[node] + k * cycle
 
-    def do(self, k: int, asked: Sequence[Any]) -> None:
-        for what, *rest in asked:
+    def do(self, k: int, actions: Sequence[Any]) -> None:
+        """Perform the actions that node k requests."""
+        for what, *rest in actions:
             if what == "send":
                 self.send(rest[0])
             elif what == "discover":
@@ -116,6 +120,7 @@ class Model:
                 self.live += 1
 
     def send(self, message: Any) -> None:
+        """Count a message and schedule its arrival, unless the network loses it."""
         self.sent[message.kind] = self.sent.get(message.kind, 0) + 1
         time = self.now
         if message.sender != message.receiver:
@@ -127,6 +132,7 @@ class Model:
         self.at(time, "message", message.receiver, message)
 
     def begin(self, k: int, job: int) -> None:
+        """Start a job on node k now."""
         node, (_, run, _, width, _, _) = self.nodes[k], self.jobs[job]
         entered = next(each[2] for each in node.waiting if each[0] == job)
         node.start(job)
@@ -138,7 +144,7 @@ class Model:
         heapq.heappush(self.heap, (end, 0, job, "end", k, (job, entered)))
 
     def shadow(self, k: int, head: int) -> tuple[float, int]:
-        """When the head can start, and how many processors are left beside it then."""
+        """Return the head's shadow time and the processors that are extra then."""
         speed, free = self.profiles[k][1], self.free[k]
         ends = sorted(
             (self.start[j] + self.jobs[j][2] / speed, j) for j in self.running[k]
@@ -151,7 +157,7 @@ class Model:
         raise AssertionError(head)
 
     def look(self, k: int) -> None:
-        """Begin what the local policy lets begin, from scratch."""
+        """Start all jobs of node k that its local policy allows to start now."""
         if not self.nodes[k].present:
             return
         queue = [each[0] for each in self.nodes[k].waiting]
@@ -175,6 +181,7 @@ class Model:
             self.begin(k, job)
 
     def run(self) -> None:
+        """Process all events."""
         while self.heap or self.marked:
             if self.marked and not (self.heap and self.heap[0][0] == self.now):
                 looking, self.marked = self.marked, {}
@@ -219,9 +226,9 @@ class Model:
 
 
 class Direct:
-    """The scenarios without a protocol: `how` is "home", or a centre's fallback.
+    """A scenario without a protocol: `how` is "home", or the fallback of a centre.
 
-    `placed` tells where and when jobs started, `failed` why others did not.
+    `placed` contains start and node of started jobs, `failed` the reasons of others.
     """
 
     def __init__(
@@ -242,7 +249,7 @@ class Direct:
         self.queues: list[list[int]] = [[] for _ in nodes]
         self.centre: list[int] = []
         self.placed: dict[int, tuple[float, int]] = {}
-        self.came: set[int] = set()  # to any queue
+        self.came: set[int] = set()  # jobs that entered a queue
         self.failed: dict[int, str] = {}
         self.heap: list[tuple[Any, ...]] = []
         for job, row in enumerate(jobs):
@@ -250,7 +257,7 @@ class Direct:
         for k, change in enumerate(changes):
             self.heap.append((change[0], 1, k))
         heapq.heapify(self.heap)
-        self.marked: dict[int, None] = {}  # nodes that look when the time is over
+        self.marked: dict[int, None] = {}  # nodes to schedule after all events of now
         while self.heap or self.marked:
             if self.marked and not (self.heap and self.heap[0][0] == self.now):
                 looking, self.marked = self.marked, {}
@@ -276,26 +283,30 @@ class Direct:
                 self.failed[job] = "stranded" if job in self.came else "no node"
 
     def could(self, k: int, job: int) -> bool:
+        """Return True if node k is large enough for a job and has its label."""
         width, label = self.jobs[job][3], self.jobs[job][5]
         return bool(width <= self.nodes[k][0] and label in (-1, self.nodes[k][2]))
 
     def load(self, k: int) -> float:
+        """Return the estimated seconds of the queued work of node k."""
         total = add(self.jobs[j][2] * self.jobs[j][3] for j in self.queues[k])
         return float(total / (self.nodes[k][0] * self.nodes[k][1]))
 
     def enqueue(self, k: int, job: int) -> None:
+        """Add a job to the queue of node k."""
         self.came.add(job)
         self.queues[k].append(job)
         self.look(k)
 
     def look(self, k: int) -> None:
-        """At home a node looks once at a time; a centre decides at once."""
+        """Schedule node k: at once by a centre, else after all events of this time."""
         if self.how == "home":
             self.marked[k] = None
         else:
             self.look_now(k)
 
     def look_now(self, k: int) -> None:
+        """Start jobs from the head of the queue while enough processors are free."""
         queue = self.queues[k]
         while self.here[k] and queue and self.jobs[queue[0]][3] <= self.free[k]:
             job = queue.pop(0)
@@ -306,9 +317,11 @@ class Direct:
             heapq.heappush(self.heap, (end, 0, job))
 
     def able(self, job: int) -> list[int]:
+        """Return the present nodes that can run a job."""
         return [k for k, here in enumerate(self.here) if here and self.could(k, job)]
 
     def best_fit(self, job: int) -> Any:
+        """Return the idle-queue node with the fewest free processors that fits."""
         width = self.jobs[job][3]
         fits = [
             (self.free[k] - width, k)
@@ -318,7 +331,7 @@ class Direct:
         return min(fits)[1] if fits else None
 
     def decide(self, job: int) -> None:
-        """Place a job, after those that came before it if that takes time."""
+        """Place a job; if decisions take time, after those of all earlier jobs."""
         if self.decision == 0:
             return self.place(job)
         self.undecided.append(job)
@@ -327,10 +340,12 @@ class Direct:
         return None
 
     def decide_next(self) -> None:
+        """Schedule the end of the next decision."""
         ready = self.now + self.decision
         heapq.heappush(self.heap, (ready, 2, self.undecided[0]))
 
     def place(self, job: int) -> None:
+        """Assign a job to a queue by the rule of the scenario."""
         home = self.jobs[job][4]
         if self.how == "home":
             if self.could(home, job):
@@ -349,6 +364,7 @@ class Direct:
             self.enqueue(k, job)
 
     def drain(self) -> None:
+        """Move jobs from the central queue to nodes that fit."""
         for job in list(self.centre):
             k = self.best_fit(job)
             if k is not None:
@@ -358,7 +374,7 @@ class Direct:
                 return
 
     def end(self, job: int) -> None:
-        """Everything that ends now, then a look at each node where something has."""
+        """End all jobs that end now, then schedule each of their nodes."""
         ended = [job]
         while self.heap and self.heap[0][:2] == (self.now, 0):
             ended.append(heapq.heappop(self.heap)[2])
@@ -370,6 +386,7 @@ class Direct:
             self.drain()
 
     def change(self, k: int, joins: bool) -> None:
+        """Let node k join or leave; place the jobs of its queue again."""
         if self.here[k] == joins:
             return
         self.here[k] = joins

@@ -1,7 +1,7 @@
-"""A few nodes of a community, and a network that does whatever a script says.
+"""A few nodes of a community, and a network whose behaviour a script determines.
 
-Messages lie in a bag: any of them may be delivered next, twice, or never; timers fire
-in any order. The world counts who holds each job, whatever the nodes believe.
+Messages are in a bag: each of them may be delivered next, twice, or never; timers fire
+in any order. The world counts independently of the nodes which of them holds each job.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class World:
             for job, (size, estimate, label) in enumerate(JOBS):
                 node.describe(job, size, estimate, label)
 
-    def do(self, k: int, asked: Sequence[Any]) -> None:
-        """Note what node k asks for."""
-        for what, *rest in asked:
+    def do(self, k: int, actions: Sequence[Any]) -> None:
+        """Record the actions that node k requests."""
+        for what, *rest in actions:
             if what == "send":
                 message = rest[0]
                 self.bag.append(message)
@@ -53,10 +53,12 @@ class World:
                 self.suspended[rest[0]] -= 1
 
     def deliver(self, message: Any) -> None:
+        """Deliver a message to its receiver."""
         k = message.receiver
         self.do(k, self.nodes[k].receive(message, self.now))
 
     def fire(self, timer: tuple[str, int, Any], choice: int = 0) -> None:
+        """Fire a timer; `choice` selects the number of neighbours of a discovery."""
         what, k, ticket = timer
         node = self.nodes[k]
         match what:
@@ -71,7 +73,7 @@ class World:
                 self.do(k, node.retry(ticket))
 
     def start(self, k: int) -> None:
-        """The head of a queue starts, and ends at once."""
+        """Start the head of the queue of node k, and end it at once."""
         if self.nodes[k].waiting:
             job, _, entered = self.nodes[k].waiting[0]
             assert self.nodes[k].start(job)
@@ -79,7 +81,7 @@ class World:
             self.nodes[k].ended(self.now - entered)
 
     def play(self, script: Sequence[int]) -> None:
-        """Every number is a step; `check` after each."""
+        """Perform one step per number of the script, and check after each."""
         for step in script:
             kind, choice = step % 16, step // 16
             k = choice % len(NODES)
@@ -90,7 +92,9 @@ class World:
             elif kind < 7 and self.bag:
                 self.deliver(self.bag.pop(choice % len(self.bag)))
             elif kind == 7 and self.bag:
-                self.deliver(self.bag[choice % len(self.bag)])  # and once more later
+                self.deliver(
+                    self.bag[choice % len(self.bag)]
+                )  # stays in the bag: a duplicate
             elif kind == 8 and self.bag:
                 self.bag.pop(choice % len(self.bag))
             elif kind == 11 and self.timers:
@@ -109,13 +113,13 @@ class World:
             self.check()
 
     def check(self) -> None:
-        """No job is in two places, and none has run twice."""
+        """Assert that no job is in two queues, or queued and started, or run twice."""
         places = Counter(job for node in self.nodes for job, _, _ in node.waiting)
         for job in self.handed_in:
             assert places[job] + self.started[job] <= 1, job
 
-    def settle(self) -> None:
-        """From here on everything arrives; what is not answered is sent again."""
+    def deliver_all(self) -> None:
+        """Deliver all messages and fire all timers, then check where each job is."""
         for _ in range(200):
             while self.bag:
                 self.deliver(self.bag.pop(0))
@@ -126,7 +130,7 @@ class World:
                 break
             for timer in timers:
                 if timer[0] == "decide":
-                    while self.bag:  # the window covers every answer
+                    while self.bag:  # all offers arrive before the decision
                         self.deliver(self.bag.pop(0))
                 self.fire(timer)
         assert not self.bag

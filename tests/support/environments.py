@@ -1,4 +1,4 @@
-"""Random environments by the law of the papers' studies, for tests that need many."""
+"""Random environments with the distributions of the papers, for tests."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def random_environment(
     real_performance: bool = False,
     load: tuple[float, float] = (0.1, 0.5),
 ) -> np.ndarray:
-    """Free slots of `nodes` nodes in [0, interval), sorted by (start, node)."""
+    """Return free slots of `nodes` nodes in [0, interval), sorted by (start, node)."""
     random = np.random.default_rng(seed)
     rows = []
     for node in range(nodes):

@@ -1,8 +1,8 @@
-"""Hard instances of choices by value, and judges that look at every choice there is.
+"""Hard instances of choices by value, and checks against exhaustive search.
 
-Values that equal the costs, budgets an ulp off a sum, one huge item, magnitudes of
-1e150 beside 1e-150, zeros, subnormals, values that cancel. Each instance comes from one
-`Picker`, so that hypothesis and `benchmarks/extremes.py` draw from the same kinds.
+The kinds include values equal to the costs, budgets one ulp from a sum, one huge item,
+magnitudes of 1e150 and 1e-150 together, zeros, subnormals and values that cancel. Each
+instance is drawn by one `Picker`, which hypothesis and `benchmarks/extremes.py` share.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ VALUES = COSTS | {
     "wide signs": (1e150, -1e150, 1e-150, -1e-150, 1.0, -0.1),
 }
 HUGE = (2.0**53, 2.0**52, 1e18, 1e150, 1e290)
-FAR = 1e300  # sums beyond are refused
+FAR = 1e300  # larger sums are rejected
 
 
 class Items(NamedTuple):
+    """The arguments of `choose`."""
+
     cost: list[float]
     value: list[float]
     n: int
@@ -47,23 +49,24 @@ class Items(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The best value of all choices, and the sum of its absolute values."""
+    """The best value of all choices, and the sum of its absolute item values."""
 
     value: float
     size: float
 
 
 def drawn(random: Any) -> Picker:
-    """A picker with digits from `random.Random`, for runs without hypothesis."""
+    """Return a picker with digits from `random.Random`, for runs without hypothesis."""
     return Picker(random.getrandbits(400))
 
 
 def above(number: float) -> float:
+    """Return the next larger float."""
     return float(np.nextafter(number, INF))
 
 
 def near(pick: Picker, amount: float) -> float:
-    """The amount, an ulp beside it, or an ulp below the next integer."""
+    """Pick the amount, a number one ulp from it, one below an integer, or a larger."""
     return pick(
         (
             amount,
@@ -76,7 +79,7 @@ def near(pick: Picker, amount: float) -> float:
 
 
 def items(pick: Picker, most: int = 8) -> Items:
-    """Costs, values, how many, and a budget."""
+    """Draw costs, values, n and a budget."""
     m = pick(range(1, most + 1))
     costs = COSTS[pick(tuple(COSTS))]
     cost = [pick(costs) for _ in range(m)]
@@ -86,7 +89,7 @@ def items(pick: Picker, most: int = 8) -> Items:
         value = [scale * c for c in cost]
     else:
         value = [pick(VALUES[kind]) for _ in range(m)]
-    if pick(range(3)) == 2:  # one huge item, which the budget may allow or not
+    if pick(range(3)) == 2:  # one huge item, which the budget may exclude
         row = pick(range(m))
         cost[row] = pick((*HUGE, cost[row]))
         value[row] = pick((*HUGE, value[row]))
@@ -99,7 +102,7 @@ def items(pick: Picker, most: int = 8) -> Items:
 
 
 def best_items(case: Items) -> Judged | None:
-    """Every choice of n items; values are summed in ascending (cost, row) order."""
+    """Enumerate all choices of n items; sum the values in order of (cost, row)."""
     order = sorted(range(len(case.cost)), key=lambda row: (case.cost[row], row))
     cost = [case.cost[row] for row in order]
     value = [case.value[row] for row in order]
@@ -113,14 +116,14 @@ def best_items(case: Items) -> Judged | None:
 
 
 def allowance(value: float, sizes: float, n: int, gap: float = 0.0) -> float:
-    """How much better than a proven answer another may be."""
+    """Return by how much another choice may exceed a proven answer."""
     return max(gap, 1e-12) * abs(value) + n * 2**-52 * sizes
 
 
 def judge_items(
     case: Items, choice: Any, best: Judged | None, gap: float = 0.0
 ) -> None:
-    """Fail unless the choice is what the documentation says."""
+    """Fail unless the choice is feasible and as good as documented."""
     if best is None:
         assert choice is None
         return
@@ -138,7 +141,7 @@ def judge_items(
 
 
 def check_items(case: Items, **options: Any) -> bool:
-    """Judge the answer to `case`; whether there is one."""
+    """Check the answer to `case`; return True if there is one."""
     best = best_items(case)
     choice = sk.choose(*case, **options)
     judge_items(case, choice, best, options.get("gap", 0.0))
@@ -148,7 +151,7 @@ def check_items(case: Items, **options: Any) -> bool:
 
 
 def check_each(case: Items, **options: Any) -> int:
-    """Judge every entry of `choose_each`; how many there are."""
+    """Check every entry of `choose_each`; return their number."""
     each = sk.choose_each(*case, **options)
     assert len(each) == case.n
     for n, choice in enumerate(each, 1):
@@ -173,18 +176,21 @@ def own_moving(slot, start, length):
 
 
 def by_column(s: Any, row: int, t: float, d: float) -> float:
+    """Return the column q of a slot."""
     return float(s["q"][row])
 
 
 def nearest(s: Any, row: int, t: float, d: float) -> float:
+    """Return the smaller gap before and after a part in its slot."""
     return min(t - float(s["start"][row]), float(s["end"][row]) - t - d)
 
 
 def farthest(s: Any, row: int, t: float, d: float) -> float:
+    """Return the larger gap before and after a part in its slot."""
     return max(t - float(s["start"][row]), float(s["end"][row]) - t - d)
 
 
-#: Criterion, worth of a slot, direction, whether it is a mean, whether it moves.
+#: Criterion, value of a slot, direction, True for means, True if it depends on start.
 SOURCES = (
     ("q", by_column, 1, False, False),
     (sk.minimize("q"), by_column, -1, False, False),
@@ -214,12 +220,14 @@ PERFORMANCES = ((1.0,), (1.0, 2.0, 4.0), (0.1, 1 / 3, 7.3), (1.0, 3.0, 3.0 + 1e-
 
 
 class Search(NamedTuple):
+    """Slots and the keyword arguments of a request."""
+
     slots: np.ndarray
     request: dict[str, Any]
 
 
 def searches(pick: Picker, more: Picker) -> Search:
-    """A few slots with prices and values of the kinds above, and a request."""
+    """Draw a few slots with prices and values of the kinds above, and a request."""
     prices = COSTS[pick(tuple(COSTS))]
     kind = pick(("costs", *VALUES))
     performances = pick(PERFORMANCES)
@@ -269,7 +277,7 @@ def searches(pick: Picker, more: Picker) -> Search:
 
 
 def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) -> Judged:
-    """The criterion's value of a window, summed in the order of cost."""
+    """Return the criterion's value of a window, summed in the order of cost."""
     _, function, _, mean, _ = source
     node = dict(zip(window.rows, window.nodes, strict=True))
     cost = {
@@ -291,7 +299,7 @@ def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) ->
 
 
 def check_search(case: Search, **options: Any) -> int:
-    """Judge the windows by every source in both shapes; how many were found."""
+    """Check the windows by every source in both shapes; return how many exist."""
     slots, asked = case
     request = dict(asked)
     where = request.pop("proper", None)

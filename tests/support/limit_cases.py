@@ -1,4 +1,4 @@
-"""Limits on sums that some windows of a case just keep, or miss by one bit."""
+"""Limits on sums that some windows of a case meet exactly or miss by one bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHTS = (
 
 
 def some_limit(pick: Picker, case: Case) -> Limit:
-    """A limit that some n slots meet exactly, or miss by one bit."""
+    """Draw a limit that some n slots meet exactly or miss by one bit."""
     slots, request = case
     kind, by_length = pick(WEIGHTS), pick((False, False, True))
     weights = [pick(kind) for _ in slots]
@@ -38,6 +38,7 @@ def some_limit(pick: Picker, case: Case) -> Limit:
 
 @st.composite
 def limited_cases(draw, of):
+    """Draw a case from `of` and one to three limits."""
     case = draw(of)
     if not len(case.slots):
         return case, []
@@ -47,7 +48,7 @@ def limited_cases(draw, of):
 
 
 def with_columns(slots, limits):
-    """The slots with one more column a limit, and the limits in words."""
+    """Return the slots with a column per limit, and the limits as expressions."""
     fields = [(f"w{k}", "f8") for k in range(len(limits))]
     table = np.zeros(len(slots), np.dtype(slots.dtype.descr + fields, align=True))
     for name in slots.dtype.names:

@@ -1,9 +1,9 @@
-"""The best window within limits on sums over its parts, by looking at every window.
+"""Exhaustive search for the best window within limits on sums over its parts.
 
-Plain Python, written from the rules alone: a sum is the exact one, rounded once, and
-meets its amount by the rule of `oracle.met`; of
-windows of one value and start (square: and runtime) the one of least cost stands, and
-of equal costs the one whose slots come first in cost order; then node ids decide.
+Plain Python, written from the definition. A sum is computed exactly, rounded once, and
+compared by `oracle.met`. Among windows of equal value and start (square: and runtime)
+the cheapest wins, then the one whose slots come first in cost order; then node ids
+decide.
 """
 
 from __future__ import annotations
@@ -30,19 +30,22 @@ from oracle import (
 
 
 class Limit(NamedTuple):
-    weights: list[float]  # one a row
+    """A limit on a sum over the parts; `by_length`: weights are per unit of time."""
+
+    weights: list[float]  # one per slot
     by_length: bool
     side: str
     amount: float
 
 
 def use_of(limit: Limit, row: int, length: float) -> float:
+    """Return the contribution of a part to the sum of a limit."""
     weight = limit.weights[row]
     return weight * length if limit.by_length else weight
 
 
-def keeps(window: Window, slots, shape: str, limits, *terms: float) -> bool:
-    """Whether a window is within all limits."""
+def meets_limits(window: Window, slots, shape: str, limits, *terms: float) -> bool:
+    """Return True if a window meets all limits."""
     for limit in limits:
         uses = [
             use_of(
@@ -63,7 +66,7 @@ def keeps(window: Window, slots, shape: str, limits, *terms: float) -> bool:
 
 
 def in_cost_order(window: Window, slots, shape: str, *terms: float) -> tuple:
-    """What decides between windows of equal cost, one start and one runtime."""
+    """Return the tie-break key of windows of equal cost, start and runtime."""
     return tuple(
         sorted(
             (price_of(slot, shape, *terms), slot.node)
@@ -74,26 +77,26 @@ def in_cost_order(window: Window, slots, shape: str, *terms: float) -> tuple:
 
 
 def best_within(slots: np.ndarray, shape: str, limits, **request) -> dict:
-    """The best window, or None, for first, start, finish, runtime and cost."""
+    """Return the best window, or None, by first, start, finish, runtime and cost."""
     terms = terms_of(request)
     windows = [
         window
         for window in all_windows(slots, shape, **request)
-        if keeps(window, slots, shape, limits, *terms)
+        if meets_limits(window, slots, shape, limits, *terms)
     ]
     found = {"first": first_within(slots, shape, limits, **request)}
     for criterion, value in VALUE.items():
-        stands: dict[tuple[float, ...], tuple] = {}
+        candidates: dict[tuple[float, ...], tuple] = {}
         for window in windows:
             key = (value(window), window.start)
             key += (window.runtime,) if shape == "square" else ()
             rank = (window.cost, in_cost_order(window, slots, shape, *terms))
-            if key not in stands or rank < stands[key][0]:
-                stands[key] = (rank, window)
+            if key not in candidates or rank < candidates[key][0]:
+                candidates[key] = (rank, window)
         found[criterion] = min(
             (
                 Best(value(w), w.start, w.cost, w.nodes, w.rows)
-                for _, w in stands.values()
+                for _, w in candidates.values()
             ),
             key=lambda best: best[:4],
             default=None,
@@ -113,7 +116,7 @@ def first_within(
     step: float = 0.0,
     **others,
 ) -> Best | None:
-    """The cheapest windows of the first group at the first step that has any."""
+    """Return the cheapest window of the first group at the first step that has one."""
     terms = (volume, setup, step)
     steps = steps_in_order(
         slots, shape, volume=volume, setup=setup, step=step, **others
@@ -123,13 +126,14 @@ def first_within(
             window_of(start, parts, shape, *terms)
             for parts in combinations(live, nodes)
         ]
-        stands = [
+        candidates = [
             (window.cost, in_cost_order(window, slots, shape, *terms), window)
             for window in windows
             if window.runtime == group or shape == "ragged"
-            if met(window.cost, budget) and keeps(window, slots, shape, limits, *terms)
+            if met(window.cost, budget)
+            and meets_limits(window, slots, shape, limits, *terms)
         ]
-        if stands:
-            w = min(stands, key=lambda each: each[:2])[2]
+        if candidates:
+            w = min(candidates, key=lambda each: each[:2])[2]
             return Best(start, start, w.cost, w.nodes, w.rows)
     return None

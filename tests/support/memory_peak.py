@@ -1,7 +1,7 @@
-"""How much memory a call takes at most, measured in a process of its own.
+"""Measures the peak memory of a call in a new process.
 
-Tracing that stops while threads of a library still allocate can end a process (CPython
-before 3.13.2): here it goes on until its process ends by itself.
+CPython before 3.13.2 can crash if tracing stops while threads of a library allocate, so
+tracing continues until the process ends.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 def peak_of(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, int]:
     """Return what a call returns or the error that it raises, and its peak in bytes."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as crew:
-        return crew.submit(_traced, call, args, options).result()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(_traced, call, args, options).result()
 
 
 def _traced(

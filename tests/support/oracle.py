@@ -1,9 +1,9 @@
-"""The best window by looking at every window: tiny cases only, but obviously right.
+"""Exhaustive search for the best window, for tiny cases.
 
 Plain Python floats, one expression for each quantity. Sums of money are exact, rounded
-once, and meet an amount by the rule of `met`; other sums run left to right (`sum`
-compensates from Python 3.12 on). Written from the rules alone, to judge both the
-published algorithms and the fast kernels.
+once, and compared with an amount by `met`; other sums run from left to right (`sum`
+compensates from Python 3.12 on, so `add` is used). Written from the definitions, to
+check both the published algorithms and the kernels.
 """
 
 import math
@@ -18,6 +18,8 @@ INF = float("inf")
 
 
 class Best(NamedTuple):
+    """The best window by a criterion."""
+
     value: float
     start: float
     cost: float
@@ -26,6 +28,8 @@ class Best(NamedTuple):
 
 
 class Slot(NamedTuple):
+    """One row of the slots."""
+
     row: int
     node: int
     start: float
@@ -35,15 +39,18 @@ class Slot(NamedTuple):
 
 
 class Window(NamedTuple):
+    """One combination of n slots at a start."""
+
     start: float
     runtime: float
     cost: float
-    prices: tuple[float, ...]  # or part costs, ascending: settle what rounding hides
+    prices: tuple[float, ...]  # or part costs, ascending: order windows of equal cost
     nodes: tuple[int, ...]
     rows: tuple[int, ...]
 
 
 def add(numbers) -> float:
+    """Return the sum from left to right, rounded after each addition."""
     total = 0.0
     for number in numbers:
         total = total + number
@@ -51,7 +58,7 @@ def add(numbers) -> float:
 
 
 def exact(numbers) -> float:
-    """The exact sum, rounded once; infinite if it overflows."""
+    """Return the exact sum, rounded once; infinite if it overflows."""
     terms = list(numbers)
     if not all(map(math.isfinite, terms)):
         return add(terms)
@@ -62,9 +69,10 @@ def exact(numbers) -> float:
 
 
 def met(total: float, amount: float, at_least: bool = False) -> bool:
-    """Whether a sum meets an amount: decimals round by less than 2^-50 of it.
+    """Return True if a sum is at most (or least) an amount, with tolerance 2^-50.
 
-    An infinite sum meets no upper amount.
+    The relative tolerance covers the rounding of decimal inputs. An infinite sum meets
+    no upper amount.
     """
     if at_least:
         return met(-total, -amount)
@@ -73,7 +81,7 @@ def met(total: float, amount: float, at_least: bool = False) -> bool:
 
 
 def length_on(performance: float, volume: float, setup=0.0, step=0.0) -> float:
-    """How long a part runs: whole steps, of which 4 ulp over are rounding, not time."""
+    """Return the length of a part: whole steps; an excess of 4 ulp is rounding."""
     time = setup + volume / performance
     if step == 0.0 or time / step >= 2.0**52:
         return time
@@ -85,17 +93,18 @@ def length_on(performance: float, volume: float, setup=0.0, step=0.0) -> float:
 
 
 def terms_of(request) -> tuple[float, float, float]:
-    """What a request says of the lengths of its parts, for `length_on`."""
+    """Return volume, setup and step of a request, the arguments of `length_on`."""
     return request["volume"], request.get("setup", 0.0), request.get("step", 0.0)
 
 
-#: What of a request says which slots may serve.
+#: The fields of a request that filter slots.
 FILTERS = ("min_performance", "max_price", "proper")
 
 
 def proper_slots(
     slots: np.ndarray, min_performance=0.0, max_price=INF, proper=None
 ) -> list[Slot]:
+    """Return the slots that pass the filters."""
     fields = ("node", "start", "end", "performance", "price")
     return [
         Slot(row, int(slots["node"][row]), *(float(slots[f][row]) for f in fields[1:]))
@@ -107,7 +116,7 @@ def proper_slots(
 
 
 def price_of(slot: Slot, shape: str, volume: float, setup=0.0, step=0.0) -> float:
-    """What orders slots by cost: the price, or (ragged) the cost of the part."""
+    """Return the key that orders slots by cost: price, or (ragged) cost of the part."""
     if shape == "square":
         return slot.price
     if setup == 0.0 and step == 0.0:
@@ -118,7 +127,7 @@ def price_of(slot: Slot, shape: str, volume: float, setup=0.0, step=0.0) -> floa
 def window_of(
     start: float, parts, shape: str, volume: float, setup=0.0, step=0.0
 ) -> Window:
-    """The window that n slots form at a start, fitting or not."""
+    """Return the window of n slots at a start, without checking that it fits."""
     by_node = sorted(parts, key=lambda slot: slot.node)
     nodes = tuple(slot.node for slot in by_node)
     rows = tuple(slot.row for slot in by_node)
@@ -130,13 +139,14 @@ def window_of(
 
 
 def is_live(slot: Slot, start: float, length: float, deadline: float) -> bool:
+    """Return True if a part of this length from `start` on fits into the slot."""
     return slot.start <= start and start + length <= min(slot.end, deadline)
 
 
 def cheapest_sets(
     slots: list[Slot], start: float, shape: str, nodes: int, *terms: float
 ) -> Iterator[list[Slot]]:
-    """The n cheapest slots for each length that a window may have at most."""
+    """Yield the n cheapest slots for each upper bound on the length of a window."""
     slots = sorted(slots, key=lambda slot: (price_of(slot, shape, *terms), slot.node))
     lengths = {slot: length_on(slot.performance, *terms) for slot in slots}
     for limit in sorted(set(lengths.values())):
@@ -163,26 +173,26 @@ def all_windows(
     max_runtime: float = INF,
     **filters,
 ) -> Iterator[Window]:
-    """Every window within budget and deadline at every start that can matter.
+    """Yield every window within budget and deadline, at the starts of all slots.
 
-    For larger cases, `only_cheapest` takes the n cheapest slots for each length of a
-    window: exchanging a slot for a cheaper, no slower one never makes a window worse,
-    so the best is among these.
+    For larger cases, `only_cheapest` yields the n cheapest slots for each length of a
+    window. The best window is among them, because replacing a slot by a cheaper one
+    that is not slower never makes a window worse.
     """
     usable = proper_slots(slots, **filters)
     terms = (volume, setup, step)
     for start in sorted({max(float(s), earliest) for s in slots["start"]}):
         if start > latest:
             break
-        known = [
+        live = [
             s
             for s in usable
             if is_live(s, start, length_on(s.performance, *terms), deadline)
         ]
         if only_cheapest:
-            sets = cheapest_sets(known, start, shape, nodes, *terms)
+            sets = cheapest_sets(live, start, shape, nodes, *terms)
         else:
-            sets = combinations(known, nodes)
+            sets = combinations(live, nodes)
         for parts in sets:
             window = window_of(start, parts, shape, *terms)
             lengths = [window.runtime] * nodes
@@ -206,10 +216,10 @@ VALUE = {
 
 
 def best_of(windows: list[Window], criterion: str, shape: str) -> Best | None:
-    """The best by value, start, cost, node ids.
+    """Return the best window by (value, start, cost, node ids).
 
-    Windows whose costs differ by less than rounding shows are no tie: among those of
-    one value and start (square: and runtime) the n cheapest in cost order stand.
+    Among windows of equal value and start (square: and runtime) only the n cheapest in
+    cost order is compared, even if rounding makes the costs of others equal.
     """
     value = VALUE[criterion]
     cheapest: dict[tuple[float, ...], Window] = {}
@@ -217,8 +227,8 @@ def best_of(windows: list[Window], criterion: str, shape: str) -> Best | None:
         key = (value(window), window.start)
         key += (window.runtime,) if shape == "square" else ()
         rank = (window.cost, window.prices, window.nodes)
-        held = cheapest.get(key)
-        if held is None or rank < (held.cost, held.prices, held.nodes):
+        best = cheapest.get(key)
+        if best is None or rank < (best.cost, best.prices, best.nodes):
             cheapest[key] = window
     return min(
         (Best(value(w), w.start, w.cost, w.nodes, w.rows) for w in cheapest.values()),
@@ -240,10 +250,10 @@ def steps_in_order(
     max_runtime: float = INF,
     **filters,
 ) -> Iterator[tuple[float, float, list[Slot]]]:
-    """Every start, its groups fastest first, its steps: start, group, live slots.
+    """Yield (start, group, live slots) for every start, group and step in order.
 
-    A group is all slots that can run a part in a time, which names it, the shortest
-    first; there is one of ragged windows.
+    A group contains all slots that run a part within a length, which identifies the
+    group; shorter lengths come first. Ragged windows have a single group.
     """
     terms = (volume, setup, step)
     usable = [
@@ -280,7 +290,7 @@ def first_window(
     step: float = 0.0,
     **others,
 ) -> Best | None:
-    """AMP, and FirstFit: the first step whose n cheapest slots fit."""
+    """Return the window of AMP and FirstFit: the first step whose n cheapest fit."""
     terms = (volume, setup, step)
     steps = steps_in_order(
         slots, shape, volume=volume, setup=setup, step=step, **others
@@ -297,7 +307,7 @@ def first_window(
 def best_windows(
     slots: np.ndarray, shape: str, *, only_cheapest: bool = False, **request
 ) -> dict[str, Best | None]:
-    """The best window, or None, for first, start, finish, runtime and cost."""
+    """Return the best window, or None, by first, start, finish, runtime and cost."""
     windows = list(all_windows(slots, shape, only_cheapest=only_cheapest, **request))
     found = {name: best_of(windows, name, shape) for name in VALUE}
     return {"first": first_window(slots, shape, **request)} | found

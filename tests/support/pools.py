@@ -1,4 +1,4 @@
-"""Slots and requests of few values, so that much ties, touches and is booked twice."""
+"""Random slots and requests of few distinct values, with many ties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import slotkern as sk
 
 
 def random_slots(seed, nodes=12, slots=6, step=20, first=0):
-    """Slots with whole times, many of them touching or starting together."""
+    """Return slots with integer times, often touching or starting together."""
     rng = np.random.default_rng(seed)
     edges = np.sort(rng.integers(0, nodes * step, (nodes, 2 * slots)), axis=1)
     keep = edges[:, ::2] < edges[:, 1::2]
@@ -26,7 +26,7 @@ def random_slots(seed, nodes=12, slots=6, step=20, first=0):
 
 
 def random_terms(rng):
-    """What a site charges, of few kinds, so that what is remembered is used."""
+    """Return setup, step and limits of few distinct values, so that caches are hit."""
     return {
         "setup": float(rng.choice([0, 2])),
         "step": float(rng.choice([0, 4])),
@@ -36,6 +36,7 @@ def random_terms(rng):
 
 
 def random_request(rng, most_nodes=4):
+    """Return a request of few distinct values."""
     return sk.Request(
         int(rng.integers(1, most_nodes + 1)),
         float(rng.choice([2, 5, 9, 14, 30])) * float(rng.choice([1, 1, 0.7])),
@@ -49,6 +50,7 @@ def random_request(rng, most_nodes=4):
 
 
 def assert_same_but_rows(found, expected):
+    """Assert that two windows are equal, except for their row numbers."""
     assert (found is None) == (expected is None)
     if found is not None:
         for name in ("start", "finish", "cost", "processor_time", "value", "nodes"):

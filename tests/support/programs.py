@@ -1,4 +1,4 @@
-"""Programs that the build has made for the tests: see tests/native/CMakeLists.txt."""
+"""Finds the programs that tests/native/CMakeLists.txt builds for the tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(name: str) -> Path:
     FileNotFoundError
         If ``SLOTKERN_PROGRAMS`` names a folder without the list of programs.
     KeyError
-        If the build knows no such program.
+        If the build has no program of this name.
     """
     if "SLOTKERN_SANITIZED" in os.environ:
         pytest.skip("programs are built without the sanitizers of this package")

@@ -1,7 +1,7 @@
-"""Backfilling by counts of free processors, plain but compiled: for long traces.
+"""Compiled reference model of backfilling by counts of free processors.
 
-Written from the definitions beside `replay_model`, whose starts it is compared with on
-random flows: no event queue, no short tests, every search over the whole profile.
+For long traces. It is written from the definitions, without an event queue; every
+search scans the complete profile. Tests compare its starts with `replay_model`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 @numba.njit
 def placed(state, start):
-    """Whether a job runs or holds a promise."""
+    """Return True if a job runs or has a reservation."""
     return state == 2 or (state == 1 and start >= 0)
 
 
 @numba.njit
 def earliest(estimate, width, processors, start, state, job, now):
-    """The earliest start of a job beside all others that run or hold a promise."""
+    """Return the earliest start of a job given all other runs and reservations."""
     count = 0
     for other in range(len(start)):
         if other != job and placed(state[other], start[other]):
@@ -33,7 +33,7 @@ def earliest(estimate, width, processors, start, state, job, now):
             times[k + 1], steps[k + 1] = start[other] + estimate[other], width[other]
             k += 2
     order = np.argsort(times)
-    free, since = processors, np.inf  # since when the job has fitted
+    free, since = processors, np.inf  # `since`: begin of the current interval that fits
     for i in range(len(order)):
         time = times[order[i]]
         free += steps[order[i]]
@@ -50,14 +50,14 @@ def earliest(estimate, width, processors, start, state, job, now):
 
 @numba.njit
 def starts(submit, run, estimate, width, processors, conservative):
-    """The start of each job, in the order of submission; else EASY."""
+    """Return the start of each job by conservative backfilling, or else by EASY."""
     n = len(submit)
-    state = np.zeros(n, np.int64)  # 0 to come, 1 waits, 2 runs, 3 has ended
-    start = np.full(n, -1.0)  # of those that wait: what is promised
-    low = came = 0
+    state = np.zeros(n, np.int64)  # 0 future, 1 waits, 2 runs, 3 ended
+    start = np.full(n, -1.0)  # for waiting jobs: their reservation, or -1
+    low = arrived = 0
     while True:
-        now = submit[came] if came < n else np.inf
-        for job in range(low, came):
+        now = submit[arrived] if arrived < n else np.inf
+        for job in range(low, arrived):
             if state[job] == 2:
                 now = min(now, start[job] + run[job])
             elif state[job] == 1 and start[job] >= 0:
@@ -65,35 +65,35 @@ def starts(submit, run, estimate, width, processors, conservative):
         if now == np.inf:
             return start
         early = False
-        for job in range(low, came):
+        for job in range(low, arrived):
             if state[job] == 2 and start[job] + run[job] == now:
                 state[job] = 3
                 early |= start[job] + estimate[job] > now
-        while low < came and state[low] == 3:
+        while low < arrived and state[low] == 3:
             low += 1
-        old = came
-        while came < n and submit[came] == now:
-            state[came] = 1
-            came += 1
-        view = slice(low, came)
-        held = start[view], state[view]
+        old = arrived
+        while arrived < n and submit[arrived] == now:
+            state[arrived] = 1
+            arrived += 1
+        view = slice(low, arrived)
+        states = start[view], state[view]
         columns = estimate[view], width[view]
         if conservative:
-            for job in range(low if early else old, came):
+            for job in range(low if early else old, arrived):
                 if state[job] != 1 or start[job] == now:
                     continue
-                found = earliest(*columns, processors, *held, job - low, now)
+                found = earliest(*columns, processors, *states, job - low, now)
                 if start[job] < 0 or found < start[job]:
                     start[job] = found
-            for job in range(low, came):
+            for job in range(low, arrived):
                 if state[job] == 1 and start[job] == now:
                     state[job] = 2
             continue
         head = -1
-        for job in range(low, came):
+        for job in range(low, arrived):
             if state[job] != 1:
                 continue
-            found = earliest(*columns, processors, *held, job - low, now)
+            found = earliest(*columns, processors, *states, job - low, now)
             if found == now:
                 start[job], state[job] = now, 2
             elif head < 0:

@@ -1,6 +1,8 @@
-"""A slow replay, written from the definitions alone: nothing here is shared with the
-kernel. Jobs are (submit, run, estimate, width), sorted by submission; a blocked span is
-(start, end, width). In a chain each job may wait for another one: (job, think time)."""
+"""Reference model of replays, written from the definitions without kernel code.
+
+Jobs are (submit, run, estimate, width), sorted by submission; a blocked span is (start,
+end, width). A chain gives for each job the job it waits for, as (job, think time).
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,18 @@ from collections.abc import Callable, Sequence
 
 Job = tuple[float, float, float, int]
 Span = tuple[float, float, int]
-Key = Callable[[int, float], float]  # of a job at a time; the smallest comes first
+Key = Callable[[int, float], float]  # (job, time) -> rank; the smallest comes first
 
 
 def first(job: int, now: float) -> float:
-    """The order of submission."""
+    """Rank all jobs equally, so the order of submission decides."""
     return 0.0
 
 
 def least_free(
     busy: Sequence[Span], processors: int, start: float, end: float
 ) -> float:
-    """The fewest processors that are free at a moment of [start, end)."""
+    """Return the least number of free processors over [start, end)."""
     moments = [start, *(a for a, _, _ in busy if start < a < end)]
     return min(
         processors - sum(w for a, b, w in busy if a <= moment < b) for moment in moments
@@ -29,7 +31,7 @@ def least_free(
 def earliest(
     busy: Sequence[Span], processors: int, now: float, estimate: float, width: int
 ) -> float:
-    """The earliest start from now on at which `width` are free throughout."""
+    """Return the earliest start from `now` on with `width` processors always free."""
     for start in sorted({now, *(b for _, b, _ in busy if b > now)}):
         if least_free(busy, processors, start, start + estimate) >= width:
             return start
@@ -39,9 +41,9 @@ def earliest(
 def easy_by_counts(
     now: float, processors: int, running: Sequence[Span], queue: Sequence[Job]
 ) -> list[int]:
-    """One look of EASY in the words of its authors, without blocked spans.
+    """Run one pass of EASY as its authors describe it, without blocked spans.
 
-    `running` has estimated ends; returns places in the queue, in the order of starts.
+    `running` has estimated ends. Returns queue indices in the order of starts.
     """
     running, started = list(running), []
     free = processors - sum(w for _, _, w in running)
@@ -74,7 +76,7 @@ def easy_by_counts(
 
 
 class Model:
-    """A machine, its queue, and what has started on it."""
+    """A machine with its queue and its running jobs."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Model:
         self.key, self.blocked = key, list(blocked)
         self.chain = list(chain) or [None] * len(jobs)
         self.ended: dict[int, float] = {}
-        self.came: list[int] = []  # the order of submission
+        self.submitted: list[int] = []  # in the order of submission
         self.start: dict[int, float] = {}
         self.promised: dict[int, float] = {}
         self.running: list[int] = []
@@ -98,7 +100,7 @@ class Model:
         self.on_change: Callable[[int, float, int], None] = lambda *change: None
 
     def busy(self, *, but: int = -1) -> list[Span]:
-        """What is taken, by estimates: running jobs, blocked spans, promises."""
+        """Return the busy spans by estimates: running, blocked and reserved."""
         spans = list(self.blocked)
         for job in self.running:
             begin = self.start[job]
@@ -109,12 +111,14 @@ class Model:
         return spans
 
     def queue(self, now: float) -> list[int]:
+        """Return the waiting jobs in the order of the policy."""
         return sorted(
-            self.waiting, key=lambda job: (self.key(job, now), self.came.index(job))
+            self.waiting,
+            key=lambda job: (self.key(job, now), self.submitted.index(job)),
         )
 
     def submission(self, job: int) -> float:
-        """When a job is submitted, as far as it is known; inf: not yet."""
+        """Return when a job is submitted; inf while the job it waits for has no end."""
         submit = self.jobs[job][0]
         before = self.chain[job]
         if before is None:
@@ -122,19 +126,21 @@ class Model:
         return max(submit, self.ended.get(before[0], float("inf")) + before[1])
 
     def fits(self, job: int, now: float) -> bool:
+        """Return True if a job can start now without delaying any reservation."""
         _, _, estimate, width = self.jobs[job]
         free = least_free(self.busy(), self.processors, now, now + estimate)
         return free >= width
 
     def begin(self, job: int, now: float) -> None:
+        """Start a waiting job."""
         self.waiting.remove(job)
         self.promised.pop(job, None)
         self.running.append(job)
         self.start[job] = now
         self.on_change(job, now, self.jobs[job][3])
 
-    def look(self, now: float) -> None:
-        """One look at the queue, of a scheduler without promises but to the head."""
+    def start_ready_jobs(self, now: float) -> None:
+        """Start jobs by a policy in which at most the head has a reservation."""
         queue = self.queue(now)
         while queue and self.fits(queue[0], now):
             self.begin(queue.pop(0), now)
@@ -152,6 +158,7 @@ class Model:
         self.promised.pop(head, None)
 
     def compress(self, now: float) -> None:
+        """Move reservations forward in the order of the queue."""
         for job in self.queue(now):
             _, _, estimate, width = self.jobs[job]
             begin = earliest(self.busy(but=job), self.processors, now, estimate, width)
@@ -159,7 +166,7 @@ class Model:
             self.promised[job] = begin
 
     def run(self) -> list[float]:
-        """Replay everything; returns the starts."""
+        """Replay all jobs, and return their starts."""
         coming = list(range(len(self.jobs)))
         while coming or self.waiting or self.running:
             times = [self.start[job] + self.jobs[job][1] for job in self.running]
@@ -179,7 +186,7 @@ class Model:
                 self.compress(now)
             for job in [job for job in coming if self.submission(job) == now]:
                 coming.remove(job)
-                self.came.append(job)
+                self.submitted.append(job)
                 self.waiting.append(job)
                 if self.policy == "conservative":
                     _, _, estimate, width = self.jobs[job]
@@ -187,11 +194,11 @@ class Model:
                         self.busy(), self.processors, now, estimate, width
                     )
             if self.policy == "conservative":
-                for job in sorted(self.waiting, key=self.came.index):
+                for job in sorted(self.waiting, key=self.submitted.index):
                     if self.promised[job] == now:
                         self.begin(job, now)
             else:
-                self.look(now)
+                self.start_ready_jobs(now)
             self.most_waiting = max(self.most_waiting, len(self.waiting))
         return [self.start[job] for job in range(len(self.jobs))]
 

@@ -1,4 +1,4 @@
-"""What several tests of files use."""
+"""Slots and helpers shared by the tests of files."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ R2 = R1.replace("1", "2", 1)
 
 
 def read_text(tmp_path: Path, text: str | bytes, suffix: str = ".csv") -> NDArray[Any]:
+    """Write a text to a slot file and read it as slots."""
     path = tmp_path / f"slots{suffix}"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_slots(path)
 
 
 def npz(**arrays: Any) -> bytes:
+    """Return the bytes of an .npz archive."""
     sink = io.BytesIO()
     np.savez(sink, **arrays)
     return sink.getvalue()

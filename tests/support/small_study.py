@@ -1,4 +1,4 @@
-"""A small study, and ways to look at what it leaves on the disk."""
+"""A small study, and helpers that read its output files."""
 
 from pathlib import Path
 from typing import Any
@@ -91,11 +91,11 @@ def load_small(folder: Path, text: str = SMALL) -> studies.Study:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """Everything in a campaign's data set, by file."""
-    files = sorted((folder / "cycles").glob("*.parquet"))  # no draft of a killed writer
+    """Return the data set of a campaign, by file."""
+    files = sorted((folder / "cycles").glob("*.parquet"))  # without temporary files
     return {file.name: parquet.read_table(file).to_pydict() for file in files}
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two data sets are identical, NaN included."""
+    """Return True if two data sets are identical, NaN included."""
     return str(one) == str(other)

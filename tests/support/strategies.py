@@ -15,8 +15,8 @@ SHAPES = ("ragged", "square")
 NODE_IDS = (0, 1, 2, 5, 40, 41, 2**31 - 1)
 TIME_UNITS = (1.0, 0.1, 1 / 3)
 ORIGINS = (0.0, 0.0, 0.0, 1.7e9)
-# Some are different numbers, but the same in single precision; some differ by what an
-# ulp of a late time is of a part's length; some by little, but more than any rounding.
+# Some differ but are equal in single precision; some differ relatively by an ulp of a
+# late time over a part's length; some differ by little, but more than any rounding.
 PERFORMANCES = (
     (1.0,),
     (1.0, 2.0, 3.0, 4.0),
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 class Picker:
-    """Picks from options by the digits of one drawn number: one draw, many picks."""
+    """Picks options by the digits of one drawn number: one draw serves many picks."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -54,6 +54,7 @@ class Picker:
         return options[digit]
 
     def sometimes(self) -> bool:
+        """Return True in one of five cases."""
         return self(range(5)) == 4
 
 
@@ -64,12 +65,12 @@ pickers = st.binary(min_size=16, max_size=16).map(
 
 @st.composite
 def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
-    """Slots of a few nodes: touching ones, equal ends, endless ones, equal prices.
+    """Draw slots of a few nodes: some touch, have equal ends or prices, or no end.
 
-    Often fast nodes are dear, so that slow windows compete with short ones.
+    Fast nodes are often expensive, so that slow windows compete with short ones.
     """
     pick = draw(pickers)
-    dearness = pick((0, 0, 1, 2))
+    exponent = pick((0, 0, 1, 2))
     origin, unit = pick(ORIGINS), pick(TIME_UNITS)
     performances, prices = pick(PERFORMANCES), pick(PRICES)
     first = pick(((0,), (0, 1, 2, 3), (-4, -1, 0, 3)))
@@ -84,7 +85,7 @@ def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
             start, end = origin + now * unit, origin + (now + length) * unit
             if not last and pick_slot(range(8)) == 7:
                 end = INF
-            price = pick_slot(prices) * performance**dearness
+            price = pick_slot(prices) * performance**exponent
             rows.append((node, start, end, performance, price))
             now += length + pick_slot((0, 0, 1, 3))
     rows.sort(key=lambda row: (row[1], row[0]))
@@ -92,20 +93,21 @@ def slot_arrays(draw, max_nodes: int = 5, max_per_node: int = 3) -> np.ndarray:
 
 
 def latest(slots: np.ndarray) -> float:
-    """The largest time in size that is not infinite."""
+    """Return the largest finite absolute value of all times."""
     times = np.abs([slots["start"], slots["end"]])
     return float(times[times < INF].max())
 
 
 def just_below(number: float) -> float:
+    """Return the next smaller float."""
     return float(np.nextafter(number, -INF))
 
 
 @st.composite
 def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
-    """A request whose limits are often met exactly, or missed by one bit.
+    """Draw a request whose limits are often met exactly or missed by one bit.
 
-    `charged`: some have a constant part and whole steps in the lengths of their parts.
+    `charged`: some requests have a setup time and lengths in whole steps.
     """
     pick = draw(pickers)
     count = len(np.unique(slots["node"]))
@@ -121,18 +123,18 @@ def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
         if earliest < INF:
             request["earliest"] = float(earliest)
     earliest = request.get("earliest", -INF)
-    if pick.sometimes():  # a slot that is just long enough from the earliest start
+    if pick.sometimes():  # some slot is exactly long enough from the earliest start
         slot = pick(slots)
         length = slot["end"] - max(slot["start"], earliest)
         least = np.spacing(latest(slots)) * slots["performance"].max()
-        if least < length * slot["performance"] < INF:  # what is less is refused
+        if least < length * slot["performance"] < INF:  # smaller volumes are rejected
             request["volume"] = volume = float(slot["performance"] * length)
     if pick.sometimes():
         request["min_performance"] = float(pick(slots)["performance"])
     if pick.sometimes():
         request["max_price"] = float(pick(slots)["price"])
     charge = draw(pickers)
-    if charged and charge.sometimes():  # so that a slot holds some whole steps
+    if charged and charge.sometimes():  # a slot holds some whole steps
         length = volume / float(charge(slots)["performance"])
         request["step"] = charge((1.0, 0.5, 1 / 3, 0.1, 0.0, 2.0)) * length
         request["setup"] = charge((0.0, 0.0, 0.5, 1.0, 0.1)) * length
@@ -158,7 +160,7 @@ def requests(draw, slots: np.ndarray, charged: bool = True) -> dict[str, Any]:
 
 
 def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> float:
-    """What n of the slots cost in one of the shapes, or one bit less, or nothing."""
+    """Pick the cost of n of the slots in one of the shapes, one bit less, or 0."""
     usable = proper_slots(slots)
     if len(usable) < request["nodes"] or pick(range(10)) == 9:
         return 0.0
@@ -170,13 +172,14 @@ def pick_budget(pick: Picker, slots: np.ndarray, request: dict[str, Any]) -> flo
 
 @st.composite
 def cases(draw, charged: bool = True, **sizes: int) -> Case:
+    """Draw slots and a request."""
     slots = draw(slot_arrays(**sizes))
     return Case(slots, draw(requests(slots, charged)))
 
 
 @st.composite
 def rival_groups(draw) -> Case:
-    """Groups that compete at one start: slow ones cheaper, some slots too short."""
+    """Draw groups that compete at one start: slower ones are cheaper or too short."""
     pick = draw(pickers)
     nodes, starts = pick((1, 2, 2, 3)), pick(((0.0,), (0.0, 1.0)))
     rows = []

@@ -1,4 +1,4 @@
-"""What windows by value claim, held against their rows; the papers' environments."""
+"""Checks of windows by value against their rows, and the papers' environments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACEMENTS = ("dependable", "coordinated")
 
 
 def lengths_of(window, slots, shape, request):
-    """How long each part runs."""
+    """Return the length of each part."""
     if shape == "square":
         return [window.runtime] * len(window.rows)
     performances = slots["performance"][list(window.rows)].tolist()
@@ -20,14 +20,17 @@ def lengths_of(window, slots, shape, request):
 
 
 def nearest(slots, row, start, length):
+    """Return the smaller gap before and after a part in its slot."""
     return min(start - slots["start"][row], slots["end"][row] - start - length)
 
 
 def farthest(slots, row, start, length):
+    """Return the larger gap before and after a part in its slot."""
     return max(start - slots["start"][row], slots["end"][row] - start - length)
 
 
 def total(function, window, slots, shape, request):
+    """Return the sum of a function over the parts of a window."""
     return oracle.add(
         function(slots, row, window.start, length)
         for row, length in zip(
@@ -37,13 +40,14 @@ def total(function, window, slots, shape, request):
 
 
 def request_of(case):
-    asked = dict(case.request)
-    proper = asked.pop("proper", None)
-    return sk.Request(asked.pop("nodes"), asked.pop("volume"), **asked, where=proper)
+    """Return the request of a case as a `Request`."""
+    fields = dict(case.request)
+    proper = fields.pop("proper", None)
+    return sk.Request(fields.pop("nodes"), fields.pop("volume"), **fields, where=proper)
 
 
 def check_window(window, case, shape):
-    """The numbers of a window are those of its rows; it fits."""
+    """Assert that a window is valid and its totals are those of its rows."""
     usable = oracle.proper_slots(
         case.slots, **{f: case.request[f] for f in oracle.FILTERS if f in case.request}
     )
@@ -69,7 +73,7 @@ def check_window(window, case, shape):
 
 
 def judge(window, best, sign, window_value):
-    """The optimum, or None where there is none; the bound lies on the other side."""
+    """Assert that a window has the optimal value and a valid bound, or is None."""
     if best is None:
         assert window is None
         return
@@ -83,6 +87,7 @@ def judge(window, best, sign, window_value):
 
 
 def best_total(case, shape, function, sign):
+    """Return the best sum of a function over all windows, or None."""
     values = [
         sign * total(function, window, case.slots, shape, case.request)
         for window in oracle.all_windows(case.slots, shape, **case.request)
@@ -91,7 +96,7 @@ def best_total(case, shape, function, sign):
 
 
 def environment(cycle, *, real=False):
-    """The papers' environment, with real-valued performance if asked for."""
+    """Return the papers' environment, with real-valued performance if `real`."""
     slots = sk.generate_environment("square", seed=3, cycle=cycle).slots
     if real:
         rng = np.random.default_rng(cycle)

@@ -1,4 +1,4 @@
-"""find_alternatives: one sweep against repeated search and cutting."""
+"""Tests of find_alternatives: one sweep equals repeated search and cutting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ["start", "finish", "runtime", "cost", "processor_time"]
 
 @st.composite
 def slot_arrays(draw, most_nodes=6, most_slots=4):
-    """Small arrays with many ties, zero gaps and equal ends."""
+    """Draw small arrays with many ties, zero gaps and equal ends."""
     rows = []
     for node in range(draw(st.integers(1, most_nodes))):
         performance = draw(st.sampled_from([1.0, 2.0, 3.0, 4.0]))
@@ -59,7 +59,7 @@ def same_but_rows(a, b):
 
 
 def search_and_cut(slots, request, criterion, shape):
-    """The general scheme on plain arrays, written without the package's own cutting."""
+    """Search and cut repeatedly on plain arrays, without the package's cutting code."""
     windows, free = [], [tuple(row) for row in slots.tolist()]
     while True:
         free.sort(key=lambda row: (row[1], row[0]))
@@ -106,7 +106,7 @@ def test_one_sweep_equals_repeated_search(shape, slots, request_):
 @pytest.mark.parametrize("criterion", ["start", "finish", "runtime", "cost"])
 @given(slots=slot_arrays(most_nodes=4, most_slots=3), request_=requests(3))
 @settings(max_examples=settings.default.max_examples // 15, deadline=None)
-def test_the_general_scheme(criterion, shape, slots, request_):
+def test_other_criteria_equal_search_and_cut(criterion, shape, slots, request_):
     found = sk.find_alternatives(slots, request_, criterion, shape=shape)
     expected = search_and_cut(slots, request_, criterion, shape)
     assert len(found) == len(expected)
@@ -148,7 +148,7 @@ def larger():
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("nodes", [1, 3, 12])
-def test_larger_streams(larger, shape, nodes):
+def test_sweep_on_60_nodes_equals_search_and_cut(larger, shape, nodes):
     request = sk.Request(nodes, 90, budget=nodes * 90 * 1.05)
     found = sk.find_alternatives(larger, request, shape=shape)
     expected = search_and_cut(larger, request, "first", shape)
@@ -156,8 +156,8 @@ def test_larger_streams(larger, shape, nodes):
     assert all(same_but_rows(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_a_slow_group_that_pays_more_for_one_part():
-    """Its other parts are free, so one may cost more than any in the fast group."""
+def test_slow_group_may_use_one_expensive_part():
+    """Its other parts cost nothing, so one part may cost more than any fast one."""
     slots = sk.make_slots(
         node=range(6),
         start=0,
@@ -171,13 +171,13 @@ def test_a_slow_group_that_pays_more_for_one_part():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_costs_infinitely_much_is_no_alternative(shape):
+def test_windows_of_infinite_cost_are_excluded(shape):
     slots = sk.make_slots(node=[0, 1, 2], start=0, end=9, performance=1, price=1e308)
     assert len(sk.find_alternatives(slots, sk.Request(2, 4), shape=shape)) == 0
     assert len(sk.find_alternatives(slots, sk.Request(1, 1), shape=shape)) == 27
 
 
-def test_the_sequence(larger):
+def test_alternatives_are_a_sequence(larger):
     found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130))
     windows = list(found)
     assert found[0] == windows[0]
@@ -189,7 +189,7 @@ def test_the_sequence(larger):
     assert windows[3] in found
     assert found.index(windows[3]) == 3
     assert found.count(windows[3]) == 1
-    with pytest.raises(ValueError):  # noqa: PT011 (Sequence's own, without words)
+    with pytest.raises(ValueError):  # noqa: PT011 (Sequence gives no message)
         found.index(windows[3], 4)
     for name in NAMES:
         assert getattr(found, name).tolist() == [getattr(w, name) for w in windows]
@@ -217,7 +217,7 @@ def test_the_sequence(larger):
 @pytest.mark.parametrize(
     "criteria", [("cost", "finish"), ("runtime", "cost"), ("start", "cost", "finish")]
 )
-def test_pareto(larger, criteria):
+def test_pareto_returns_nondominated_windows(larger, criteria):
     found = sk.find_alternatives(larger, sk.Request(2, 60, budget=130), shape="ragged")
     values = [tuple(getattr(w, name) for name in criteria) for w in found]
     best = {
@@ -234,7 +234,7 @@ def test_pareto(larger, criteria):
     assert got == sorted(got)
 
 
-def test_equals_of_a_pareto_front_stay_together():
+def test_pareto_contains_all_equal_windows():
     slots = sk.make_slots(
         node=[0, 1, 2], start=0, end=4, performance=1, price=[2, 1, 1]
     )
@@ -246,8 +246,8 @@ def test_equals_of_a_pareto_front_stay_together():
     assert found.best("finish").nodes == (0,)
 
 
-def test_slices_keep_bounds(larger):
-    """A heuristic's value is not proven; so it stays in a slice and a copy."""
+def test_slices_and_copies_contain_bounds(larger):
+    """Values of the heuristic are not proven, also in slices and copies."""
     request, value = sk.Request(2, 60, budget=130), np.cos(np.arange(len(larger)))
     found = sk.find_alternatives(larger, request, value, method="lite", limit=5)
     windows = list(found)
@@ -257,7 +257,7 @@ def test_slices_keep_bounds(larger):
         assert [(w.bound, w.proven) for w in same] == claims
 
 
-def test_a_boolean_filter_follows_the_slots(larger):
+def test_boolean_filter_equals_filtered_slots(larger):
     where = larger["node"] % 2 == 0
     request = sk.Request(2, 60, budget=130, where=where)
     for criterion in ("first", "cost"):
@@ -271,8 +271,8 @@ def test_a_boolean_filter_follows_the_slots(larger):
 
 
 @pytest.mark.parametrize("method", ["exact", "lite"])
-def test_arrays_and_fields_are_the_same_criterion(larger, method):
-    """The general scheme takes arrays along when it cuts."""
+def test_array_and_field_criteria_are_equal(larger, method):
+    """Repeated search and cutting also cuts the arrays of criteria and filters."""
     where, value = larger["node"] % 2 == 0, np.cos(np.arange(len(larger)))
     named = sk.make_slots(
         **{name: larger[name] for name in sk.SLOT.names}, q=value, even=where
@@ -292,7 +292,7 @@ def test_arrays_and_fields_are_the_same_criterion(larger, method):
         assert found.criterion == ("array" if by_field == "q" else "minimize(array)")
 
 
-def test_nothing_found_and_bad_input(larger):
+def test_empty_results_and_invalid_arguments(larger):
     none = sk.find_alternatives(larger, sk.Request(61, 1))
     assert (len(none), none.best("cost"), none.parts.shape) == (0, None, (0, 61))
     assert len(none.pareto("cost", "finish")) == 0
@@ -310,7 +310,7 @@ def test_nothing_found_and_bad_input(larger):
 
 
 @pytest.mark.parametrize("criterion", ["first", "cost"])
-def test_endless_slots_need_a_bound(criterion):
+def test_infinite_slots_need_limit_or_deadline(criterion):
     slots = sk.make_slots(node=[0, 1], start=0, end=np.inf, performance=2, price=1)
     request = sk.Request(2, 4)
     with pytest.raises(ValueError, match="infinite end"):
@@ -324,7 +324,7 @@ def test_endless_slots_need_a_bound(criterion):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("nodes", [2, 5])
 def test_equal_to_the_published_schemes(larger, shape, nodes):
-    """CSA and MultipleBest as printed."""
+    """Compare with CSA and MultipleBest as published."""
     pytest.importorskip("numba")
     from slotkern.published import SCHEMES
 
@@ -370,7 +370,7 @@ def with_fields(larger):
 
 
 def value_by(criterion, window, slots):
-    """What a window is worth, the more the better: of its parts, in plain Python."""
+    """Return the value of a window (larger is better) by plain Python."""
     parts = window.slots
     rows = parts["row"]
     ends = slots["end"][rows]
@@ -412,8 +412,8 @@ def test_best_by_any_criterion(with_fields, shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_value_of_the_best_is_that_of_a_search(with_fields, shape):
-    """Windows found by a criterion: its own value orders them, bit for bit."""
+def test_best_by_criterion_of_the_search(with_fields, shape):
+    """`best` orders windows by the values that the search computed."""
     request = sk.Request(3, 60, budget=200)
     for criterion in ("q", "minimize(q)", "dependable", "coordinated"):
         found = sk.find_alternatives(
@@ -422,14 +422,14 @@ def test_the_value_of_the_best_is_that_of_a_search(with_fields, shape):
         values = found.table["value"]
         if criterion in ("minimize(q)", "coordinated"):
             values = -values
-        # Later windows lie among earlier ones, which are no tasks for `best`.
+        # For gaps, `best` does not count earlier windows as tasks, unlike the search.
         if criterion.endswith(("q", "q)")):
             assert found.index(found.best(criterion)) == values.argmax()
         assert found[:1].best(criterion) == found[0]
 
 
 def test_multiple_best_is_no_better_than_maxq(with_fields):
-    """What the papers compare: the best of the alternatives, and of all windows."""
+    """Compare the best alternative with the best of all windows, as the papers do."""
     request = sk.Request(3, 60, budget=200)
     several = sk.find_alternatives(with_fields, request).best("q")
     best = sk.find_window(with_fields, request, "q")
@@ -455,8 +455,8 @@ def test_pareto_by_any_criterion(with_fields):
     assert again.pareto("q", "cost") == front
 
 
-def test_a_pool_that_changes_later_changes_no_alternatives(with_fields):
-    """Values are those of the slots that were free when the search ran."""
+def test_later_pool_changes_leave_alternatives_unchanged(with_fields):
+    """Values are computed from the slots that were free when the search ran."""
     pool = sk.SlotPool(with_fields)
     request = sk.Request(3, 60, budget=200)
     for window in list(pool.find_alternatives(request, limit=5)):
@@ -473,7 +473,7 @@ def test_a_pool_that_changes_later_changes_no_alternatives(with_fields):
         found.best(np.zeros(len(free)))
 
 
-def test_what_best_does_not_take(with_fields):
+def test_best_rejects_invalid_criteria(with_fields):
     found = sk.find_alternatives(with_fields, sk.Request(3, 60, budget=200))
     with pytest.raises(ValueError, match="'weight'"):
         found.best("weight")
@@ -497,8 +497,8 @@ def test_what_best_does_not_take(with_fields):
     assert endless.best("cost") == endless[0]
 
 
-def test_memory_of_many_performances_is_bounded():
-    """Every group of performance keeps the slots that are live at once."""
+def test_live_slots_of_many_performances_are_limited():
+    """Every performance group stores its live slots; their total number is limited."""
     count = 10_000
     start = np.arange(count) * 10.0
     performance = 1 + np.arange(count) / count
@@ -508,7 +508,7 @@ def test_memory_of_many_performances_is_bounded():
     )
     found = sk.find_alternatives(few, sk.Request(2, 10))
     assert len(found) > count // 4
-    pairs = sk.make_slots(  # each could be half of a window, all wait for the other
+    pairs = sk.make_slots(  # each slot waits for the other half of a window
         node=[*node, *node[-2:]],
         start=[0.0] * count + [1e3] * 2,
         end=[1e3] * count + [1e3 + 10] * 2,
@@ -520,7 +520,7 @@ def test_memory_of_many_performances_is_bounded():
     )
     with pytest.raises(ValueError, match=too_many):
         sk.find_alternatives(pairs, sk.Request(2, 10, budget=9))
-    with pytest.raises(ValueError, match=too_many):  # the n cheapest of each alone
+    with pytest.raises(ValueError, match=too_many):  # n cheapest of each group alone
         sk.find_alternatives(pairs, sk.Request(count // 2, 10))
     fast = sk.Request(2, 10, budget=9, min_performance=1.9)
     assert sk.find_alternatives(pairs, fast).start.tolist() == [1e3]
@@ -528,8 +528,8 @@ def test_memory_of_many_performances_is_bounded():
 
 @settings(max_examples=100, deadline=None)
 @given(slots=slot_arrays(), request=requests())
-def test_the_compiled_loops_find_what_is_published(slots, request):
-    """What is timed alone: AMP and its kin at the same start, CSA's the same starts."""
+def test_timed_loops_equal_published_searches(slots, request):
+    """The loops that benchmarks time return the starts of the published searches."""
     pytest.importorskip("numba")
     from slotkern.published import loops
 

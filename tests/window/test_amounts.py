@@ -1,4 +1,4 @@
-"""Sums of money that are met exactly in decimals, and one cent less."""
+"""Tests of amounts that decimal sums meet exactly, and of amounts one cent less."""
 
 import math
 from fractions import Fraction
@@ -21,7 +21,7 @@ EXAMPLES = [
 
 
 def idle(prices, performance=1, **columns):
-    """Nodes that are free for ten units of time."""
+    """Return slots of nodes that are free for ten units of time."""
     return sk.make_slots(
         node=range(len(prices)),
         start=0,
@@ -34,7 +34,7 @@ def idle(prices, performance=1, **columns):
 
 @pytest.mark.parametrize(("price", "n", "amount"), EXAMPLES)
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_what_is_met_in_decimals_is_met(price, n, amount, shape):
+def test_decimal_sums_meet_their_budget(price, n, amount, shape):
     slots = idle([price] * n)
     cent = 0.01
     for criterion in CRITERIA:
@@ -58,7 +58,7 @@ def test_what_is_met_in_decimals_is_met(price, n, amount, shape):
 
 
 @pytest.mark.parametrize(("price", "n", "amount"), EXAMPLES)
-def test_every_door_has_the_same_rule(price, n, amount):
+def test_all_functions_compare_amounts_equally(price, n, amount):
     slots, pool = idle([price] * n), sk.SlotPool(idle([price] * n))
     one = sk.Request(n, 1, budget=amount)
     for job, fits in ((one, True), (one.replace(budget=amount - 0.01), False)):
@@ -84,7 +84,7 @@ def test_every_door_has_the_same_rule(price, n, amount):
         assert (some is not None) == fits
         classes = sk.choose_one_each(range(n), [price] * n, range(n + 1), job.budget)
         assert classes.feasible == fits
-    # Each job takes a node for its price.
+    # Each job costs the price of one node.
     few = min(n, 10)
     jobs = [sk.Request(1, 10) for _ in range(few)]
     lone = idle([price] * few)
@@ -104,7 +104,7 @@ def test_every_door_has_the_same_rule(price, n, amount):
     st.sampled_from(CRITERIA),
     st.sampled_from(["square", "ragged"]),
 )
-def test_sums_of_decimal_prices(units, digits, criterion, shape):
+def test_random_decimal_prices_meet_their_sum(units, digits, criterion, shape):
     prices = [float(Fraction(u, 10**digits)) for u in units]
     slots = idle(prices)
     n = len(units)
@@ -122,7 +122,7 @@ def test_sums_of_decimal_prices(units, digits, criterion, shape):
     st.sampled_from([1.0, 1e150, 1e-150]),
     st.sampled_from(["square", "ragged"]),
 )
-def test_the_cost_of_a_window_is_a_budget_that_it_meets(prices, scale, shape):
+def test_window_fits_a_budget_of_its_own_cost(prices, scale, shape):
     slots = idle([price * scale for price in prices])
     job = sk.Request(len(prices), 3)
     for criterion in ("start", "cost", "q"):
@@ -133,7 +133,7 @@ def test_the_cost_of_a_window_is_a_budget_that_it_meets(prices, scale, shape):
         assert again == window
 
 
-def test_an_amount_that_is_missed_by_more_than_decimals_round_is_missed():
+def test_budget_tolerance_ends_beyond_decimal_rounding():
     slots = idle([1.0, 1.0])
     for off, fits in ((0.5, True), (1.0, True), (2.5, False)):
         job = sk.Request(2, 1, budget=2.0 * (1 - off * 2.0**-50))

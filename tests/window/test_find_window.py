@@ -1,4 +1,4 @@
-"""find_window against exhaustive search, the tie rule included, and `published`."""
+"""Tests of find_window against exhaustive search with tie-breaks, and `published`."""
 
 from functools import cache
 
@@ -17,7 +17,7 @@ CRITERIA = ("first", *oracle.VALUE)
 SEARCHES = [(shape, criterion) for shape in SHAPES for criterion in CRITERIA]
 
 
-def test_the_oracle_knows_every_criterion():
+def test_oracle_covers_all_criteria():
     assert set(CRITERIA) == set(sk.CRITERIA)
 
 
@@ -47,7 +47,7 @@ def as_best(window: sk.Window | None) -> oracle.Best | None:
 def check_lengths_and_costs(
     window: sk.Window, slots: np.ndarray, request: dict
 ) -> None:
-    """Whether what the window says of itself fits together, bit for bit."""
+    """Assert that the attributes of a window agree with its parts bit for bit."""
     parts, terms = window.slots, oracle.terms_of(request)
     chosen = slots[parts["row"]]
     lengths = np.array([oracle.length_on(p, *terms) for p in chosen["performance"]])
@@ -66,41 +66,42 @@ def check_lengths_and_costs(
 
 
 def check_exact(window: sk.Window, slots: np.ndarray, request: dict) -> None:
+    """Assert that a window is consistent and proven."""
     check_lengths_and_costs(window, slots, request)
     assert window.proven
     assert window.bound == window.value
 
 
 def check(slots: np.ndarray, request: dict, *, only_cheapest: bool = False) -> None:
-    """Compare all searches, of the array and of the pool, with the oracle."""
-    asked, pool = as_request(request), sk.SlotPool(slots)
+    """Compare all searches of the array and of a pool with the oracle."""
+    job, pool = as_request(request), sk.SlotPool(slots)
     for shape in SHAPES:
         expected = oracle.best_windows(
             slots, shape, only_cheapest=only_cheapest, **request
         )
         for criterion in CRITERIA:
-            window = sk.find_window(slots, asked, criterion, shape=shape)
+            window = sk.find_window(slots, job, criterion, shape=shape)
             assert as_best(window) == expected[criterion], (shape, criterion)
-            assert sk.find_window(pool, asked, criterion, shape=shape) == window
+            assert sk.find_window(pool, job, criterion, shape=shape) == window
             if window is not None:
                 check_exact(window, slots, request)
 
 
 @settings(max_examples=5 * settings.default.max_examples)
 @given(cases())
-def test_every_search_finds_the_best_of_all_windows(case: Case):
+def test_searches_equal_exhaustive_search(case: Case):
     check(*case)
 
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(rival_groups())
-def test_groups_that_compete_at_one_start(case: Case):
+def test_searches_of_competing_groups(case: Case):
     check(*case)
 
 
 @settings(max_examples=settings.default.max_examples // 5)
 @given(cases(max_nodes=7, max_per_node=4))
-def test_the_cheapest_sets_hold_the_best_of_all_windows(case: Case):
+def test_cheapest_sets_contain_the_best_window(case: Case):
     for shape in SHAPES:
         assert oracle.best_windows(
             case.slots, shape, only_cheapest=True, **case.request
@@ -112,7 +113,7 @@ LOW = (0.0, 0.4)
 
 @st.composite
 def wide_cases(draw) -> Case:
-    """More nodes, many of the same price or performance, and large windows."""
+    """Draw more nodes, many with equal price or performance, and large windows."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     count = draw(st.sampled_from((12, 24, 40, 80)))
     seed, unit = int(random.integers(2**32)), draw(st.sampled_from((1.0, 0.1)))
@@ -146,12 +147,12 @@ def wide_cases(draw) -> Case:
 
 @settings(max_examples=settings.default.max_examples // 10)
 @given(wide_cases())
-def test_every_search_finds_the_best_of_the_cheapest_sets(case: Case):
+def test_searches_of_wide_cases_equal_cheapest_sets(case: Case):
     check(*case, only_cheapest=True)
 
 
 def published_best(slots, shape, criterion, request, seed=0):
-    """What the papers' window is worth, and the whole of it in the oracle's terms."""
+    """Return the window of the papers' algorithm as the oracle describes windows."""
     found = published.find(
         slots, criterion=criterion, shape=shape, seed=seed, **request
     )
@@ -178,7 +179,7 @@ LARGE = [
 
 @pytest.mark.parametrize(("count", "interval", "real", "nodes"), LARGE)
 @pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
-def test_large_searches_match_the_published_ones(
+def test_large_searches_equal_published_ones(
     shape, criterion, count, interval, real, nodes
 ):
     found = 0
@@ -216,7 +217,7 @@ def test_large_searches_match_the_published_ones(
         if algorithm.lite is None and "value" not in key
     ],
 )
-def test_the_published_method_gives_the_published_window(shape, criterion):
+def test_published_method_returns_published_window(shape, criterion):
     slots = environment(100, 600, 7)
     request = {
         "nodes": 5,
@@ -269,10 +270,10 @@ def test_windows_of_thousands_of_nodes(shape, criterion):
 
 
 @pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
-def test_many_requests_in_one_call_find_what_each_finds(shape, criterion):
+def test_find_windows_equals_single_searches(shape, criterion):
     slots = random_environment(60, 600, seed=5)
     random = np.random.default_rng(5)
-    asked = [
+    jobs = [
         sk.Request(
             int(random.integers(1, 30)),
             random.uniform(50, 900),
@@ -283,19 +284,19 @@ def test_many_requests_in_one_call_find_what_each_finds(shape, criterion):
         )
         for _ in range(60)
     ]
-    single = [sk.find_window(slots, each, criterion, shape=shape) for each in asked]
+    single = [sk.find_window(slots, each, criterion, shape=shape) for each in jobs]
     assert 10 < sum(window is not None for window in single) < 60
     for given_slots in (slots, sk.SlotPool(slots)):
         for threads in (1, 3):
             windows = sk.find_windows(
-                given_slots, asked, criterion, shape=shape, threads=threads
+                given_slots, jobs, criterion, shape=shape, threads=threads
             )
             assert windows == single
 
 
 @pytest.mark.parametrize(("shape", "criterion"), SEARCHES)
 @pytest.mark.parametrize("budget", [np.inf, 1e308])
-def test_what_costs_infinitely_much_is_no_window(shape, criterion, budget):
+def test_windows_of_infinite_cost_are_excluded(shape, criterion, budget):
     slots = sk.make_slots(
         node=[0, 1, 2], start=0, end=1e308, performance=[1, 2, 4], price=1e300
     )
@@ -310,9 +311,9 @@ def test_what_costs_infinitely_much_is_no_window(shape, criterion, budget):
     assert window.nodes == (0, 1)
 
 
-def test_equal_finishes_of_late_times_are_ties():
-    # The slower node's part is longer, but both end at the same floating point number:
-    # then the cheaper one is the answer.
+def test_finishes_equal_after_rounding_are_ties():
+    # The slower node's part is longer, but both ends round to the same number, so the
+    # cheaper node is the answer.
     slots = sk.make_slots(
         node=[0, 1],
         start=1.7e9,
@@ -324,7 +325,7 @@ def test_equal_finishes_of_late_times_are_ties():
     assert window.nodes == (1,)
 
 
-def test_free_time_before_zero_is_free_time():
+def test_negative_start_times_are_valid():
     slots = sk.make_slots(node=[0, 1], start=-9, end=9, performance=1, price=1)
     for criterion in ("first", "start", "finish", "runtime", "cost", "processor_time"):
         assert sk.find_window(slots, sk.Request(2, 4), criterion).start == -9
@@ -337,8 +338,8 @@ def test_free_time_before_zero_is_free_time():
     assert "without the earliest start" in str(why)
 
 
-def test_a_slower_groups_time_takes_no_window_that_costs_nothing_by_rounding():
-    """Of one free node and one whose cost is rounded to 0 the cheaper slot stands."""
+def test_slower_group_with_cost_rounded_to_zero():
+    """The free node wins against one whose positive cost is rounded to 0."""
     t = 1e15
     slots = sk.make_slots(
         node=[63, 71, 74],
@@ -352,8 +353,8 @@ def test_a_slower_groups_time_takes_no_window_that_costs_nothing_by_rounding():
     assert [int(node) for node in window.nodes] == [74]
 
 
-def test_a_slower_groups_time_adds_no_tie_of_costs_that_rounding_makes_nothing():
-    """Where the slower group's time has ended a free slot, dearer nodes stand back."""
+def test_slower_group_creates_no_zero_cost_ties():
+    """A longer span excludes a free slot; rounded zero costs must not replace it."""
     slots = sk.make_slots(
         node=[1, 2, 3, 4, 5],
         start=0,
@@ -368,8 +369,8 @@ def test_a_slower_groups_time_adds_no_tie_of_costs_that_rounding_makes_nothing()
 
 
 @pytest.mark.parametrize("criterion", ["finish", "runtime"])
-def test_lengths_that_are_rounded_by_much(criterion):
-    # 3.3e-318 / 3 is rounded up or down by a millionth, as all numbers so small.
+def test_subnormal_lengths(criterion):
+    # 3.3e-318 / 3 is rounded by about a millionth, as all subnormals of this size.
     for ticks in range(674_660, 674_680):
         volume = ticks * 5e-324
         slots = sk.make_slots(

@@ -1,4 +1,4 @@
-"""pareto against the front of all windows, found by looking at every window."""
+"""Tests of pareto against the front of all windows by exhaustive search."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def slack(name: str, shape: str, size: float) -> float:
 
 
 def losses(window: oracle.Window, case: Case, by, shape: str) -> tuple[float, float]:
-    """The two values of a window by definition, turned round if they are maximized."""
+    """Return the two values of a window, negated if they are maximized."""
     slots, terms = case.slots, terms_of(case.request)
     lengths = [
         window.runtime
@@ -73,7 +73,7 @@ def as_request(request: dict) -> sk.Request:
 
 
 def with_fields(case: Case, pick) -> Case:
-    """The same case with fields of small whole numbers and of decimals."""
+    """Return the case with additional fields of small integers and of decimals."""
     size = len(case.slots)
     q = [pick((0, 1, 2, 3)) for _ in range(size)]
     u = [pick((0.1, 0.2, 0.3, -0.1, 0.7)) for _ in range(size)]
@@ -86,7 +86,7 @@ def signs(by) -> np.ndarray:
 
 
 def check_front(front: Front, case: Case, by, shape: str, *, whole=True) -> None:
-    """Whether the windows are those that no window there is dominates."""
+    """Assert that the front contains only, or (`whole`) all, nondominated windows."""
     windows = list(all_windows(case.slots, shape, **case.request))
     every = [losses(window, case, by, shape) for window in windows]
     there = {(w.start, w.rows): pair for w, pair in zip(windows, every, strict=True)}
@@ -115,31 +115,31 @@ def check_front(front: Front, case: Case, by, shape: str, *, whole=True) -> None
 
 
 @given(cases(), pickers)
-def test_the_front_is_that_of_all_windows(case: Case, pick):
-    asked = as_request(case.request)
+def test_front_equals_exhaustive_search(case: Case, pick):
+    request = as_request(case.request)
     for shape in SHAPES:
         by = pick(PAIRS)
-        check_front(sk.pareto(case.slots, asked, by, shape=shape), case, by, shape)
+        check_front(sk.pareto(case.slots, request, by, shape=shape), case, by, shape)
 
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(cases(), pickers, pickers)
-def test_fronts_by_sums_are_those_of_all_windows(case: Case, pick, pick_field):
+def test_fronts_by_sums_equal_exhaustive_search(case: Case, pick, pick_field):
     case = with_fields(case, pick_field)
-    asked = as_request(case.request)
+    request = as_request(case.request)
     for shape in SHAPES:
         by = pick(WITH_SUMS)
-        check_front(sk.pareto(case.slots, asked, by, shape=shape), case, by, shape)
+        check_front(sk.pareto(case.slots, request, by, shape=shape), case, by, shape)
 
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(cases(), pickers, st.integers(2, 6))
-def test_some_points_are_points_of_the_front(case: Case, pick, most: int):
-    asked = as_request(case.request)
+def test_limited_fronts_are_subsets_of_the_front(case: Case, pick, most: int):
+    request = as_request(case.request)
     for shape in SHAPES:
         by = pick(PAIRS)
-        whole = sk.pareto(case.slots, asked, by, shape=shape)
-        some = sk.pareto(case.slots, asked, by, shape=shape, most=most)
+        whole = sk.pareto(case.slots, request, by, shape=shape)
+        some = sk.pareto(case.slots, request, by, shape=shape, most=most)
         check_front(some, case, by, shape, whole=some.complete)
         assert len(some) <= most
         assert len(some) == min(most, len(whole))
@@ -151,7 +151,7 @@ def test_some_points_are_points_of_the_front(case: Case, pick, most: int):
 
 
 def check_gaps(some: Front, whole: Front) -> None:
-    """Whether each point that was left out lies within the bounds of its gap."""
+    """Assert that each omitted point is within the bounds of its gap."""
     left, right = some.values[:-1], some.values[1:]
     for point in whole.values:
         for a, b, bound in zip(left, right, some.between, strict=True):
@@ -163,12 +163,12 @@ def check_gaps(some: Front, whole: Front) -> None:
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(cases(), pickers)
-def test_of_equal_pairs_the_tie_rule_decides(case: Case, pick):
-    asked = as_request(case.request)
+def test_tie_rule_selects_among_equal_points(case: Case, pick):
+    request = as_request(case.request)
     for shape in SHAPES:
         by = pick(("start", "finish", "runtime")), "cost"
         windows = list(all_windows(case.slots, shape, **case.request))
-        for window in sk.pareto(case.slots, asked, by, shape=shape):
+        for window in sk.pareto(case.slots, request, by, shape=shape):
             limit = getattr(window, by[0])
             best = oracle.best_of(
                 [w for w in windows if oracle.VALUE[by[0]](w) <= limit], "cost", shape
@@ -189,7 +189,7 @@ def environment():
 JOB = sk.Request(5, 300, budget=1500)
 
 
-def test_ends_are_the_windows_of_find_window(environment):
+def test_front_ends_equal_find_window(environment):
     front = sk.pareto(environment, JOB)
     assert front.by == ("cost", "finish")
     cheapest = sk.find_window(environment, JOB, "cost")
@@ -199,23 +199,23 @@ def test_ends_are_the_windows_of_find_window(environment):
     assert len(front) == 4
 
 
-def test_the_order_is_that_of_the_first_criterion(environment):
+def test_front_is_sorted_by_first_criterion(environment):
     one = sk.pareto(environment, JOB, ("cost", "finish"))
     other = sk.pareto(environment, JOB, ("finish", "cost"))
     assert one.values[::-1, ::-1].tolist() == other.values.tolist()
     assert [w.nodes for w in one][::-1] == [w.nodes for w in other]
 
 
-def test_alternatives_are_not_the_front(environment):
-    """Each of the disjoint windows is dominated, or is a point of the front."""
+def test_front_dominates_alternatives(environment):
+    """Each alternative is dominated or is a point of the front."""
     front = sk.pareto(environment, JOB).values
     for window in sk.find_alternatives(environment, JOB).pareto("cost", "finish"):
         assert ((front <= (window.cost, window.finish)).all(axis=1)).any()
 
 
 @pytest.mark.parametrize("price", [0.57, 1.15, 4.35, 0.1])
-def test_a_cost_met_in_decimals_is_one_point(price):
-    """The next point costs less by more than the rounding of decimals."""
+def test_costs_equal_in_decimals_are_one_point(price):
+    """The next point must be cheaper by more than the rounding of decimals."""
     slots = sk.make_slots(
         node=range(6), start=[0, 0, 0, 5, 5, 5], end=50, performance=1,
         price=[price] * 3 + [price * (1 + 1e-15)] * 3,
@@ -228,7 +228,7 @@ def test_a_cost_met_in_decimals_is_one_point(price):
     assert front.windows.start.tolist() == [5, 0]
 
 
-def test_windows_that_cost_nothing_end_the_front():
+def test_windows_of_zero_cost_end_the_front():
     slots = sk.make_slots(
         node=[0, 1], start=[0, 4], end=20, performance=1, price=[1, 0]
     )
@@ -236,7 +236,7 @@ def test_windows_that_cost_nothing_end_the_front():
     assert front.values.tolist() == [[0, 5], [4, 0]]
 
 
-def test_sums_that_cancel():
+def test_front_with_cancelling_sums():
     slots = sk.make_slots(
         node=range(4), start=[0, 1, 2, 3], end=30, performance=1, price=1,
         u=[0.1, 0.2, -0.3, 0.0],
@@ -246,7 +246,7 @@ def test_sums_that_cancel():
     assert front.values[1, 1] == pytest.approx(-0.2)
 
 
-def test_a_request_without_windows():
+def test_front_without_windows_is_empty():
     slots = sk.make_slots(node=[0], start=0, end=2, performance=1, price=1)
     front = sk.pareto(slots, sk.Request(2, 1), most=3)
     assert len(front) == 0
@@ -256,7 +256,7 @@ def test_a_request_without_windows():
     assert repr(front) == "Front(0 square windows by cost and finish, complete)"
 
 
-def test_filters_limits_and_what_the_job_allows_hold(environment):
+def test_front_respects_filters_limits_and_deadlines(environment):
     slots = environment.slots
     job = JOB.replace(
         where="performance >= 3", limits="sum(q) >= 2.5", deadline=400.0, latest=300.0
@@ -272,7 +272,7 @@ def test_filters_limits_and_what_the_job_allows_hold(environment):
             assert window.finish <= 400
 
 
-def test_arrays_and_own_functions_are_sums(environment):
+def test_front_by_arrays_and_user_criteria(environment):
     pytest.importorskip("numba")
 
     @sk.criterion
@@ -291,7 +291,7 @@ def test_arrays_and_own_functions_are_sums(environment):
     assert front.by[1] == "minimize(energy)"
 
 
-def test_a_changed_pool_has_the_rows_that_it_began_with(environment):
+def test_front_of_changed_pool_has_origin_rows(environment):
     pool = sk.SlotPool(environment.slots)
     pool.book(pool.find(JOB, "finish"))
     front = sk.pareto(pool, JOB)
@@ -305,10 +305,10 @@ def test_a_changed_pool_has_the_rows_that_it_began_with(environment):
     assert (
         by_sum.values.tolist() == sk.pareto(pool.slots, JOB, by_sum.by).values.tolist()
     )
-    pool.book(front[0])  # a window like any other
+    pool.book(front[0])  # windows of a front can be booked
 
 
-def test_work_that_runs_out_is_not_proven(environment):
+def test_front_with_spent_work_is_not_proven(environment):
     front = sk.pareto(environment.slots, JOB, ("finish", "q"), max_work=0)
     assert not front.complete
     assert not front.proven.all()
@@ -316,7 +316,7 @@ def test_work_that_runs_out_is_not_proven(environment):
 
 
 def many_points() -> np.ndarray:
-    """Slots of 40 nodes whose prices fall with time."""
+    """Return slots of 40 nodes whose prices fall with time."""
     random = np.random.default_rng(5)
     rows = []
     for node in range(40):
@@ -330,7 +330,7 @@ def many_points() -> np.ndarray:
     return sk.make_slots(**dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
-def test_points_are_spread():
+def test_limited_front_is_evenly_spread():
     slots, job = many_points(), sk.Request(3, 100)
     whole = sk.pareto(slots, job, shape="ragged")
     some = sk.pareto(slots, job, shape="ragged", most=6)
@@ -340,17 +340,17 @@ def test_points_are_spread():
     assert not some.complete
     ends = np.ptp(whole.values, axis=0)
     steps = np.abs(np.diff(some.values, axis=0)) / ends
-    assert steps.prod(axis=1).max() < 0.15  # no corner is left out
+    assert steps.prod(axis=1).max() < 0.15  # no corner is omitted
     assert repr(some) == (
         "Front(6 ragged windows by cost and finish, 5 of 5 gaps open)"
     )
     check_gaps(some, whole)
 
 
-# --- what it shows
+# --- display
 
 
-def test_it_is_a_sequence_of_windows(environment):
+def test_front_is_a_sequence(environment):
     front = sk.pareto(environment, JOB)
     assert front[-1] == list(front)[-1]
     assert isinstance(front[1:3], sk.WindowTable)
@@ -361,7 +361,7 @@ def test_it_is_a_sequence_of_windows(environment):
     assert again.values.tolist() == front.values.tolist()
 
 
-def test_tables_have_the_values_and_all_of_each_window(environment):
+def test_front_tables_contain_values_and_windows(environment):
     pytest.importorskip("pandas")
     front = sk.pareto(environment.slots, JOB, ("finish", "q"))
     frame = front.to_pandas()
@@ -369,14 +369,14 @@ def test_tables_have_the_values_and_all_of_each_window(environment):
     assert frame["q"].tolist() == front.values[:, 1].tolist()
     assert frame["proven"].all()
     assert "<table" in front._repr_html_()
-    told = front.to_dict()
-    assert told["by"] == ["finish", "q"]
-    assert told["complete"] is True
-    assert told["points"][0]["values"] == front.values[0].tolist()
-    assert told["between"] == [None] * (len(front) - 1)
+    table = front.to_dict()
+    assert table["by"] == ["finish", "q"]
+    assert table["complete"] is True
+    assert table["points"][0]["values"] == front.values[0].tolist()
+    assert table["between"] == [None] * (len(front) - 1)
 
 
-def test_names_and_dates_come_from_the_slots():
+def test_front_has_names_and_dates():
     machine = sk.Machine(
         {"name": ["red", "blue"], "performance": [1, 2], "price": [1, 3]}
     )
@@ -387,7 +387,7 @@ def test_names_and_dates_come_from_the_slots():
     assert front[0].start_time.isoformat() == "2026-03-02T08:00:00+00:00"
 
 
-# --- refusals
+# --- errors
 
 
 @pytest.mark.parametrize(
@@ -402,12 +402,12 @@ def test_names_and_dates_come_from_the_slots():
         (("cost", "finish", "start"), "by must be two criteria"),
     ],
 )
-def test_criteria_that_make_no_front_are_refused(environment, by, message):
+def test_invalid_criteria_are_rejected(environment, by, message):
     with pytest.raises(ValueError, match=message):
         sk.pareto(environment, JOB, by)
 
 
-def test_functions_of_the_start_are_refused(environment):
+def test_criteria_of_the_start_are_rejected(environment):
     @sk.criterion(uses_start=True)
     def late(slot, start, length):
         return start
@@ -417,7 +417,7 @@ def test_functions_of_the_start_are_refused(environment):
         sk.pareto(environment.slots, JOB, ("cost", late))
 
 
-def test_a_request_with_all_its_limits_leaves_none_for_a_sum(environment):
+def test_front_by_sum_needs_a_free_limit(environment):
     full = JOB.replace(limits=[f"sum(q) >= {-k}" for k in range(6)])
     columns = {name: environment.slots[name] for name in sk.SLOT.names}
     environment = sk.make_slots(**columns, q=columns["price"], u=columns["price"])
@@ -435,6 +435,6 @@ def test_a_request_with_all_its_limits_leaves_none_for_a_sum(environment):
         ({"shape": "round"}, "shape"),
     ],
 )
-def test_options_are_checked(environment, options, message):
+def test_invalid_options_are_rejected(environment, options, message):
     with pytest.raises(ValueError, match=message):
         sk.pareto(environment, JOB, **options)

@@ -1,4 +1,4 @@
-"""Limits on sums: kinds of equal nodes, amounts met exactly, bounded work."""
+"""Tests of hard limits on sums: equal nodes, amounts met exactly, limited work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from limited import Limit
 from strategies import SHAPES, Case
 from test_find_window import CRITERIA
-from test_find_within import check
+from test_limited_searches import check
 
 import slotkern as sk
 
-LITTLE = 1_000_000  # units of work: some milliseconds
+LITTLE = 1_000_000  # units of work, a few milliseconds
 
 
 def two_kinds(count: int) -> np.ndarray:
-    """Nodes of two kinds with prices in proportion to their performance."""
+    """Return slots of two kinds of nodes with prices proportional to performance."""
     fast = np.arange(count) % 2 == 1
     return sk.make_slots(
         node=np.arange(count),
@@ -36,7 +36,7 @@ def two_kinds(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_a_round_budget_that_many_equal_nodes_meet(criterion, shape):
+def test_budget_met_exactly_by_many_equal_nodes(criterion, shape):
     job = sk.Request(10, 10, budget=30, limits="sum(gb) >= 30")
     window = sk.find_window(two_kinds(72), job, criterion, shape=shape, max_work=LITTLE)
     assert window.proven
@@ -55,7 +55,7 @@ def test_a_round_budget_that_many_equal_nodes_meet(criterion, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("count", "nodes"), [(400, 3), (1000, 3), (1000, 30)])
-def test_an_amount_that_the_least_uses_meet_exactly(count, nodes, shape):
+def test_limit_met_exactly_by_the_least_uses(count, nodes, shape):
     slots = sk.make_slots(
         node=np.arange(count), start=0, end=100, performance=1, price=1, power=0.1
     )
@@ -72,7 +72,7 @@ def test_an_amount_that_the_least_uses_meet_exactly(count, nodes, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("budget", [8.0, math.inf])
-def test_four_kinds_that_come_one_by_one(shape, budget):
+def test_four_kinds_of_nodes_with_successive_starts(shape, budget):
     rng = np.random.default_rng(2)
     kind = rng.integers(0, 4, 200)
     start = np.sort(rng.integers(0, 50, 200)).astype(float)
@@ -93,7 +93,7 @@ def test_four_kinds_that_come_one_by_one(shape, budget):
 
 @st.composite
 def cases_of_kinds(draw):
-    """A few kinds of nodes, and amounts in tenths that some of them meet exactly."""
+    """Draw a few kinds of nodes, and amounts in tenths that some sums meet exactly."""
     kinds = draw(
         st.lists(
             st.tuples(
@@ -139,14 +139,14 @@ def cases_of_kinds(draw):
 
 
 @given(cases_of_kinds())
-def test_kinds_of_nodes_and_amounts_met_exactly(case):
+def test_random_kinds_with_exactly_met_limits(case):
     check(*case)
 
 
 def hard_then_easy(
     count: int, nodes: int, seed: int = 3
 ) -> tuple[np.ndarray, sk.Request]:
-    """Nodes that hardly ever meet the amount, and after their end some that meet it."""
+    """Return slots whose early sums hardly ever meet the amount and later ones do."""
     rng = np.random.default_rng(seed)
     gb = rng.random(count)
     amount = float(np.sort(gb)[count // 4 : count // 4 + nodes].sum()) + 1e-7
@@ -166,7 +166,7 @@ def hard_then_easy(
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", [*CRITERIA, "worth"])
-def test_a_search_whose_work_is_spent_says_so_and_bounds_the_best(criterion, shape):
+def test_search_with_spent_work_returns_a_valid_bound(criterion, shape):
     slots, job = hard_then_easy(20, 4)
     best = sk.find_window(slots, job, criterion, shape=shape)
     assert best.proven
@@ -181,7 +181,7 @@ def test_a_search_whose_work_is_spent_says_so_and_bounds_the_best(criterion, sha
 
 
 @pytest.mark.parametrize("criterion", [*CRITERIA, "worth"])
-def test_nothing_found_and_nothing_proven_is_an_error(criterion):
+def test_undecided_search_raises(criterion):
     slots, job = hard_then_easy(40, 5)
     slots = slots[:40]
     with pytest.raises(

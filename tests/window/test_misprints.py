@@ -1,4 +1,4 @@
-"""What the papers print wrongly: each mend shows where its printed form would fail."""
+"""Tests of the papers' misprints: each shows an error of the printed form."""
 
 import re
 from importlib import import_module
@@ -23,11 +23,11 @@ def find(rows, criterion, shape="square", **job):
     return published.find(slots, criterion=criterion, shape=shape, **job)
 
 
-# --- the page and the docstrings tell of the same -----------------------------------
+# --- the page and the docstrings agree ------------------------------------------------
 
 
-def mended():
-    """The function of each row of the page's table of misprints."""
+def corrected():
+    """Return the function of each row in the page's table of misprints."""
     table = PAGE[PAGE.index("| printed | done |") :]
     rows = re.findall(r"^\| (?:A|B|the).*\| `([\w.]+)` \|$", table, re.M)
     assert len(rows) == 14
@@ -40,31 +40,32 @@ def documentation(place):
     return getattr(home, name).__doc__.casefold()
 
 
-def test_each_mend_stands_in_the_docstring_of_its_function():
-    places = mended()
+def test_docstrings_describe_all_corrections():
+    places = corrected()
     for place in sorted(set(places)):
         assert "misprint" in documentation(place), place
     for place in re.findall(r"\(`([\w.]+)`\)", PAGE):
-        assert re.search("papers? .*not say", documentation(place), re.S), place
+        text = documentation(place)
+        assert re.search("paper.* (not define|defines neither|without defining)", text)
 
 
-def test_the_page_names_every_algorithm():
+def test_page_lists_all_algorithms():
     for algorithm in (*published.ALGORITHMS.values(), *published.SCHEMES.values()):
         assert re.search(rf"^\|.*\b{algorithm.name}\b", PAGE, re.M), algorithm.name
 
 
-# --- the mends ----------------------------------------------------------------------
+# --- the corrections ------------------------------------------------------------------
 
 
-def test_less_is_better_in_aep():
-    """crW > maxCriterion would keep the dearest window."""
+def test_aep_minimizes():
+    """The printed crW > maxCriterion would return the most expensive window."""
     rows = [slot(0, 0, 9, 1, 2), slot(1, 9, 18, 1, 1), slot(2, 18, 27, 1, 3)]
     found = find(rows, "cost", "ragged", nodes=1, volume=4)
     assert found.rows.tolist() == [1]
 
 
-def test_values_below_zero_are_found():
-    """With f_max = 0 no -(start + T), and no value of COORD, would ever be kept."""
+def test_negative_values_are_found():
+    """With the printed f_max = 0, negative values such as COORD's are never found."""
     rows = [slot(0, 1, 9, 1, 1)]
     for criterion in ("first", "finish", "runtime", "cost", "coordinated"):
         assert find(rows, criterion, nodes=1, volume=4, budget=9.0) is not None
@@ -72,23 +73,23 @@ def test_values_below_zero_are_found():
     assert low.value == -7
 
 
-def test_every_expired_slot_leaves():
-    """Removing within a loop over indices would keep the second of two expired ones."""
+def test_all_expired_slots_are_removed():
+    """Removing in a loop over indices, as printed, skips the second expired slot."""
     rows = [slot(0, 0, 5, 1, 1), slot(1, 0, 5, 1, 1), slot(2, 3, 9, 1, 1)]
     assert find(rows, "cost", "ragged", nodes=2, volume=4, min_performance=1).start == 0
     late = find(rows, "cost", "ragged", nodes=2, volume=4, earliest=2)
     assert late is None
 
 
-def test_the_first_slot_beyond_the_n_cheapest_is_exchanged_too():
-    """getSubList(n + 1, m) would skip the only faster slot."""
+def test_exchange_considers_slot_n_plus_one():
+    """The printed getSubList(n + 1, m) would skip the only faster slot."""
     rows = [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 2, 4)]
     found = find(rows, "runtime", "ragged", nodes=1, volume=4, budget=8.0)
     assert found.rows.tolist() == [1]
 
 
-def test_a_step_beyond_the_budget_is_skipped():
-    """The exchange would call a window beyond the budget the shortest."""
+def test_exchange_skips_steps_beyond_budget():
+    """The printed exchange would return a window that exceeds the budget."""
     rows = [slot(0, 0, 9, 1, 3), slot(1, 0, 9, 2, 8), slot(2, 4, 13, 1, 1)]
     for criterion in ("runtime", "finish", "cost"):
         found = find(rows, criterion, "ragged", nodes=1, volume=4, budget=4.0)
@@ -96,7 +97,7 @@ def test_a_step_beyond_the_budget_is_skipped():
         assert find(rows, criterion, "ragged", nodes=1, volume=4, budget=3.0) is None
 
 
-def test_the_long_slot_is_refunded_and_the_budget_may_be_met_exactly():
+def test_exchange_refunds_long_slot_and_uses_whole_budget():
     rows = [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 2, 4)]
     for budget, row in ((8.0, 1), (8.0 * (1 - 2.0**-49), 0)):
         found = find(rows, "runtime", "ragged", nodes=1, volume=4, budget=budget)
@@ -104,25 +105,25 @@ def test_the_long_slot_is_refunded_and_the_budget_may_be_met_exactly():
 
 
 @pytest.mark.parametrize("criterion", ["first", "finish", "runtime", "cost"])
-def test_a_square_window_may_cost_all_of_the_budget(criterion):
+def test_square_window_may_cost_the_whole_budget(criterion):
     rows = [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 2, 3)]
     assert find(rows, criterion, nodes=2, volume=4, budget=16.0) is not None
     below = 16.0 * (1 - 2.0**-49)
     assert find(rows, criterion, nodes=2, volume=4, budget=below) is None
 
 
-def test_the_least_performance_itself_will_do():
+def test_min_performance_is_inclusive():
     rows = [slot(0, 0, 9, 1, 1)]
     for shape in ("ragged", "square"):
         found = find(rows, "cost", shape, nodes=1, volume=4, min_performance=1)
         assert found is not None
 
 
-def test_a_group_whose_own_slots_have_expired_is_passed_over():
-    """Its other slots are the faster group's: a longer window of them is another's.
+def test_group_without_own_live_slots_is_skipped():
+    """The group's other slots belong to a faster group, with a shorter window.
 
-    The slot of performance 1 has expired at 10, where the two of performance 2 are. As
-    printed they would be taken for 8 time units instead of 4, as COORD likes.
+    The slot of performance 1 has expired at 10, when the two of performance 2 begin. As
+    printed they would be used for 8 time units instead of 4, which COORD prefers.
     """
     rows = [slot(0, 0, 9, 1, 1), slot(1, 10, 18, 2, 1), slot(2, 10, 18, 2, 1)]
     for lite in (False, True):
@@ -132,26 +133,26 @@ def test_a_group_whose_own_slots_have_expired_is_passed_over():
         assert (found.start, found.length, found.value) == (10, 4, -8)
 
 
-def test_first_fit_is_the_least_start_of_all_groups():
-    """The first group with a window is the fastest, and it would start at 3."""
+def test_first_fit_minimizes_start_over_groups():
+    """The fastest group, the first one with a window, would start at 3."""
     rows = [slot(0, 0, 9, 1, 1), slot(1, 3, 9, 2, 1)]
     found = find(rows, "first", nodes=1, volume=4)
     assert (found.start, found.rows.tolist()) == (0, [0])
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_the_table_begins_at_nothing_left(shape):
-    """A slot for all the money and a free one: f(0, 1) of eq. (2) is needed."""
+def test_table_includes_zero_remaining_budget(shape):
+    """A slot for the whole budget and a free slot need f(0, 1) of eq. (2)."""
     rows = [slot(0, 0, 9, 1, 2), slot(1, 0, 9, 1, 0), slot(2, 0, 9, 1, 1)]
     values = np.array([9.0, 5.0, 1.0])
     found = find(rows, values, shape, nodes=2, volume=4, budget=8.0)
     assert (sorted(found.rows.tolist()), found.value) == ([0, 1], 14)
-    # No two slots out of one: f of no slots is not 0.
+    # Two slots cannot be chosen from one: f of no slots is not 0.
     assert find(rows[:1], values[:1], shape, nodes=1, volume=4, budget=7.0) is None
 
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
-def test_a_cost_beyond_all_numbers_is_not_chosen(shape):
+def test_infinite_costs_are_not_chosen(shape):
     rows = [slot(0, 0, 9, 1, 1e308), slot(1, 0, 9, 1, 1), slot(2, 0, 9, 1, 1e30)]
     found = find(rows, np.arange(3.0), shape, nodes=1, volume=8, budget=20.0)
     assert found.rows.tolist() == [1]
@@ -160,7 +161,7 @@ def test_a_cost_beyond_all_numbers_is_not_chosen(shape):
 # --- ALP, and the budget S = F T n --------------------------------------------------
 
 
-def test_alp_is_an_algorithm_of_its_own():
+def test_alp_ignores_the_budget():
     algorithm = published.ALGORITHMS["ragged", "local_price"]
     assert algorithm.name == "ALP"
     rows = [slot(0, 0, 9, 1, 3), slot(1, 1, 9, 1, 9), slot(2, 2, 9, 1, 4)]
@@ -178,8 +179,8 @@ def test_alp_is_an_algorithm_of_its_own():
     assert (exact.start, exact.nodes) == (2, (0, 2))
 
 
-def test_amp_never_starts_later_than_alp_for_the_same_money():
-    """S = F T n pays for whatever n slots at F or less cost."""
+def test_amp_starts_no_later_than_alp():
+    """The budget S = F T n covers any n slots whose prices are at most F."""
     earlier = 0
     for cycle in range(30):
         slots = sk.generate_environment("aep", nodes=30, cycle=cycle).slots
@@ -210,7 +211,7 @@ def test_amp_never_starts_later_than_alp_for_the_same_money():
         ({"price": 1e308, "volume": 1e9}, "overflows"),
     ],
 )
-def test_a_budget_of_impossible_numbers(changes, named):
+def test_job_budget_rejects_invalid_numbers(changes, named):
     given = {"nodes": 5, "volume": 300, "price": 2, "performance": 2} | changes
     with pytest.raises(ValueError, match=named):
         sk.job_budget(given.pop("nodes"), given.pop("volume"), **given)

@@ -1,4 +1,4 @@
-"""The published algorithms: against exhaustive search, and compiled against plain."""
+"""Tests of the published algorithms: exhaustive search, compiled and plain Python."""
 
 import os
 import subprocess
@@ -18,8 +18,8 @@ from slotkern.published import ALGORITHMS
 
 CHECKED = [key for key in ALGORITHMS if key[1] in oracle.VALUE]
 
-#: Where the first step of the best value also has the earliest start. Not so when an
-#: equal finish comes from a later start, or equal costs from two groups.
+#: Searches whose first step of the best value also has the earliest start. Others may
+#: have an equal finish at a later start, or equal costs in two groups.
 FIRST_OF_EQUALS = {
     *((shape, criterion) for shape in SHAPES for criterion in ("start", "runtime")),
     ("ragged", "cost"),
@@ -27,12 +27,12 @@ FIRST_OF_EQUALS = {
 
 
 def criterion_for(slots, criterion):
-    """The criterion, or an array of values where the algorithm wants one."""
+    """Return the criterion, or an array of values if the algorithm needs one."""
     return slots["performance"] % 3 if criterion == "value" else criterion
 
 
 def window_found(slots, request, criterion, shape, seed=0):
-    """The published window in the oracle's terms, or None; checked to be one."""
+    """Return the published window as the oracle describes it, after checking it."""
     found = published.find(
         slots, criterion=criterion, shape=shape, seed=seed, **request
     )
@@ -59,7 +59,7 @@ def window_found(slots, request, criterion, shape, seed=0):
 
 
 @given(cases())
-def test_published_value_is_the_best_of_all_windows(case: Case):
+def test_published_value_equals_exhaustive_search(case: Case):
     charged = {"setup", "step"} & case.request.keys()
     for shape in SHAPES:
         best = oracle.best_windows(case.slots, shape, **case.request)
@@ -73,15 +73,15 @@ def test_published_value_is_the_best_of_all_windows(case: Case):
                 continue
             assert window is not None, criterion
             assert oracle.VALUE[criterion](window) == expected.value, criterion
-            # Groups of one length, which the papers keep apart, are one group here.
+            # Groups of equal length are one group here, but separate in the papers.
             apart = shape == "ragged" or criterion == "start" or not charged
             if apart and (shape, criterion) in FIRST_OF_EQUALS:
                 assert window.start == expected.start, criterion
 
 
 @given(cases(charged=False))
-def test_amp_and_first_fit_are_the_criterion_first(case: Case):
-    """Whole steps give several groups one length, which the papers keep apart."""
+def test_amp_and_first_fit_equal_criterion_first(case: Case):
+    """Without steps: they give several groups of the papers the same length."""
     for shape in SHAPES:
         expected = oracle.first_window(case.slots, shape, **case.request)
         window = window_found(*case, "first", shape)
@@ -97,7 +97,7 @@ def test_amp_and_first_fit_are_the_criterion_first(case: Case):
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(cases(), st.integers(0, 2**32))
-def test_min_proc_time_is_a_window_and_repeats(case: Case, seed: int):
+def test_min_proc_time_is_valid_and_reproducible(case: Case, seed: int):
     window = window_found(*case, "processor_time", "ragged", seed)
     assert window == window_found(*case, "processor_time", "ragged", seed)
     if window is not None:
@@ -119,7 +119,7 @@ def slot(node, start, end, performance, price):
     return (node, float(start), float(end), float(performance), float(price))
 
 
-def test_amp_asks_for_the_n_cheapest_after_each_added_slot():
+def test_amp_tests_n_cheapest_after_each_slot():
     slots = np.array(
         [slot(0, 0, 9, 1, 1), slot(1, 0, 9, 1, 5), slot(2, 0, 9, 1, 2)], dtype=SLOT
     )
@@ -139,7 +139,7 @@ def test_alp_takes_the_first_slots_below_the_price():
 
 
 def test_exchange_refunds_the_long_slot():
-    # 4 + 4 = 8 already fills the budget; 4 + 5 fits only when a 4 is given back.
+    # 4 + 4 = 8 already uses the budget; 4 + 5 fits only after a 4 is refunded.
     slow = [slot(node, 0, 9, 1, 1) for node in (0, 1)]
     fast = [slot(node, 0, 9, 2, 2.5) for node in (2, 3)]
     slots = np.array([*slow, *fast], dtype=SLOT)
@@ -159,8 +159,8 @@ def test_first_fit_prefers_the_fastest_group_at_the_first_start():
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
-def test_what_overflows_fits_nowhere(shape, criterion):
-    """An endless part in an endless slot, and a cost beyond all numbers."""
+def test_overflowing_windows_are_excluded(shape, criterion):
+    """An infinite part in an infinite slot, and an infinite cost, are no window."""
     search = {"nodes": 2, "volume": 1e10, "shape": shape, "criterion": criterion}
     if criterion in ("value", "dependable", "coordinated"):
         search |= {"budget": 9.0} if shape == "ragged" else {"lite": True}
@@ -172,7 +172,7 @@ def test_what_overflows_fits_nowhere(shape, criterion):
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
-def test_nothing_to_find(shape, criterion):
+def test_no_window_returns_none(shape, criterion):
     none = np.empty(0, SLOT)
     one = np.array([slot(7, 0, 1, 1, 0)], dtype=SLOT)
     search = {"volume": 1.0, "budget": 9.0, "shape": shape}
@@ -187,7 +187,7 @@ def test_nothing_to_find(shape, criterion):
 @pytest.mark.parametrize(
     ("shape", "criterion"), [("square", "processor_time"), ("round", "cost")]
 )
-def test_unknown_algorithm_lists_what_exists(shape, criterion):
+def test_unknown_algorithm_error_lists_all(shape, criterion):
     with pytest.raises(
         ValueError, match=r"ragged: first, start, local_price.*square: first"
     ):
@@ -197,12 +197,14 @@ def test_unknown_algorithm_lists_what_exists(shape, criterion):
 
 
 def windows_as_text() -> str:
-    """What every algorithm finds in a few environments, bit for bit."""
+    """Return the exact results of every algorithm in a few environments as text."""
     lines = []
     for seed in range(3):
         slots = random_environment(24, 400, seed, real_performance=seed == 2)
         for (shape, criterion), algorithm in ALGORITHMS.items():
-            tables = algorithm.lite is not None  # slow in plain Python: small ones
+            tables = (
+                algorithm.lite is not None
+            )  # slow in plain Python, so on small tables
             if tables and seed:
                 continue
             for budget in (900.0, 1500.0):
@@ -224,7 +226,7 @@ def windows_as_text() -> str:
     return "\n".join(lines)
 
 
-def test_compiled_and_plain_python_find_the_same():
+def test_compiled_equals_plain_python():
     path = os.pathsep.join(
         [
             os.path.dirname(__file__),
@@ -254,7 +256,7 @@ def test_slotkern_does_not_import_numba():
 
 @pytest.mark.parametrize("criterion", ["q", "dependable", "coordinated"])
 @pytest.mark.parametrize("budget", [1e9, 1e18, 1e300])
-def test_a_table_too_large_is_refused(criterion, budget):
+def test_too_large_table_is_rejected(criterion, budget):
     slots = sk.generate_environment("square", nodes=20, seed=1).slots
     job = sk.Request(3, 100, budget=budget)
     with pytest.raises(ValueError, match=r"budget 1e\+\d+ .* more than 1.07e\+09"):

@@ -1,4 +1,4 @@
-"""Unknown names from Python: the error proposes the name that may be meant."""
+"""Tests of errors for unknown names, which suggest a similar name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MACHINE = sk.Machine.homogeneous(2)
         (lambda: sk.Machine({"name": ["a"]}, procesors=2), "processors"),
     ],
 )
-def test_an_unknown_keyword(call: Any, meant: str) -> None:
+def test_unknown_keyword_suggests_similar_one(call: Any, meant: str) -> None:
     match = rf"unexpected keyword argument '\w+'; did you mean '{meant}'\?$"
     with pytest.raises(TypeError, match=match):
         call()
@@ -55,20 +55,20 @@ def test_an_unknown_keyword(call: Any, meant: str) -> None:
         ),
     ],
 )
-def test_an_unknown_word(call: Any, meant: str) -> None:
+def test_unknown_value_suggests_similar_one(call: Any, meant: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as caught:
         call()
     question = f"; did you mean {meant!r}?"
     assert (question in str(caught.value)) == (meant != "")
 
 
-def test_nothing_similar_gives_no_question() -> None:
+def test_no_suggestion_without_similar_name() -> None:
     with pytest.raises(ValueError, match="criterion must be one of") as caught:
         sk.find_window(SLOTS, JOB, "qqqq")
     assert "did you mean" not in str(caught.value)
 
 
-def test_other_type_errors_stay_as_they_are() -> None:
+def test_other_type_errors_are_unchanged() -> None:
     with pytest.raises(TypeError, match="missing"):
         sk.explain(SLOTS)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="machine must be a Machine"):
@@ -76,7 +76,7 @@ def test_other_type_errors_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("function", [sk.find_window, sk.replay, sk.explain])
-def test_functions_keep_their_signature_and_are_pickled_by_name(function: Any) -> None:
+def test_functions_have_signatures_and_pickle_by_name(function: Any) -> None:
     kinds = [p.kind for p in inspect.signature(function).parameters.values()]
     assert inspect.Parameter.VAR_KEYWORD not in kinds
     assert pickle.loads(pickle.dumps(function)) is function

@@ -1,4 +1,4 @@
-"""A search under limits that spends its work is never reported as "no window"."""
+"""Tests that a search that spends its work is undecided, never "no window"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AMOUNT = "2.5000001 <= sum(gb) <= 2.50000010001"
 
 
 def crowd() -> np.ndarray:
-    """Nodes with far more sets of 11 than a search can count."""
+    """Return slots with more sets of 11 nodes than a search can enumerate."""
     rng = np.random.default_rng(1)
     return sk.make_slots(
         node=np.arange(70),
@@ -33,7 +33,7 @@ EASY = sk.Request(2, 10, name="easy")
 HARD = sk.Request(11, 10, limits=AMOUNT, deadline=30, name="hard")
 
 
-def test_a_stream_of_jobs_goes_on_and_keeps_its_bookings():
+def test_schedule_continues_after_undecided_job():
     pool = sk.SlotPool(crowd())
     done = pool.schedule([EASY, HARD, EASY.replace(nodes=80), EASY])
     assert done.reasons == ["booked", "undecided", "nodes", "booked"]
@@ -47,14 +47,14 @@ def test_a_stream_of_jobs_goes_on_and_keeps_its_bookings():
     "policy",
     [sk.CSS, sk.Backfilling("conservative"), sk.Backfilling("easy")],
 )
-def test_a_batch_and_its_execution(policy):
+def test_batch_reports_undecided_job(policy):
     schedule = sk.schedule_batch(crowd(), [HARD, EASY], policy, limit=1e9)
     assert schedule.reasons == ["undecided", "scheduled"]
     run = schedule.execute(lengths=[1.0, 0.5])
     assert run.reason.tolist() == [7, 0]
 
 
-def test_alternatives_say_how_many_were_found_before():
+def test_alternatives_error_reports_windows_found():
     slots = crowd()
     with pytest.raises(sk.UndecidedError, match=r"^nothing was found within max_work"):
         sk.find_alternatives(slots, HARD, max_work=10)
@@ -70,14 +70,14 @@ def test_alternatives_say_how_many_were_found_before():
             sk.find_alternatives(slots, HARD, criterion, max_work=10)
 
 
-def test_many_requests_name_the_one_that_is_not_decided():
+def test_find_windows_error_names_undecided_request():
     for slots in (crowd(), sk.SlotPool(crowd())):
         for criterion in ("start", "gb"):
             with pytest.raises(sk.UndecidedError, match=r"^requests\[1\] \('hard'\): "):
                 sk.find_windows(slots, [EASY, HARD, EASY], criterion, max_work=10)
 
 
-def test_a_request_after_an_undecided_one_is_not_undecided():
+def test_requests_after_undecided_one_are_decided():
     slots = crowd()
     with pytest.raises(sk.UndecidedError):
         sk.find_window(slots, HARD, "start", max_work=10)
@@ -85,7 +85,7 @@ def test_a_request_after_an_undecided_one_is_not_undecided():
     assert sk.find_window(slots, many, "start", max_work=10) is None
 
 
-def test_explain_says_that_it_is_not_decided(monkeypatch):
+def test_explain_reports_undecided(monkeypatch):
     from slotkern import explanation
 
     def little(*args: Any, **options: Any) -> Any:
@@ -112,7 +112,7 @@ def free(tmp_path: Path) -> Path:
     return tmp_path / "free.csv"
 
 
-def test_commands_that_search_for_one_job(free):
+def test_search_commands_report_undecided(free):
     job = ("--nodes", 11, "--volume", 10, "--deadline", 30, "--limit", AMOUNT)
     for command in ("find", "alternatives"):
         done = run(command, free, *job, "--max-work", 10)
@@ -122,7 +122,7 @@ def test_commands_that_search_for_one_job(free):
 
 
 @pytest.mark.parametrize("command", ["schedule", "batch"])
-def test_commands_that_schedule(free, tmp_path, command):
+def test_schedule_commands_report_undecided(free, tmp_path, command):
     jobs = tmp_path / "jobs.csv"
     with jobs.open("w", newline="") as out:
         csv.writer(out).writerows(

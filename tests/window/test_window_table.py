@@ -1,4 +1,4 @@
-"""The container of many windows."""
+"""Tests of WindowTable."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ def windows():
     return [found[0], None, found[1], found[2]]
 
 
-def test_a_sequence_of_windows_and_none(windows):
+def test_table_is_a_sequence_of_windows_and_none(windows):
     table = WindowTable.of(windows)
     assert len(table) == 4
     assert list(table) == windows
@@ -34,7 +34,7 @@ def test_a_sequence_of_windows_and_none(windows):
     assert repr(table) == "WindowTable(4 square windows by cost)"
 
 
-def test_slices_are_of_their_own_kind(windows):
+def test_slices_have_the_same_type(windows):
     table = WindowTable.of(windows)
     for index in (slice(1, 3), [1, 2], np.array([False, True, True, False])):
         some = table[index]
@@ -47,7 +47,7 @@ def test_slices_are_of_their_own_kind(windows):
     assert len(table[5:].parts) == 0
 
 
-def test_columns(windows):
+def test_columns_contain_values_of_windows(windows):
     table = WindowTable.of(windows)
     for name in ("start", "finish", "runtime", "cost", "processor_time", "value"):
         expected = [np.nan if w is None else getattr(w, name) for w in windows]
@@ -63,7 +63,7 @@ def test_columns(windows):
     np.testing.assert_array_equal(table.bound, table.value)
 
 
-def test_what_is_not_proven_is_kept():
+def test_table_contains_bounds_and_proofs():
     slots = sk.make_slots(
         node=[0, 1, 2], start=0, end=20, performance=1, price=1, q=[1.0, 2.0, 3.0]
     )
@@ -85,7 +85,7 @@ def test_copies_and_pickles_are_equal(windows):
     assert repr(pickle.loads(pickle.dumps(empty))) == repr(empty)
 
 
-def test_tables(windows):
+def test_conversion_to_frames(windows):
     pandas = pytest.importorskip("pandas")
     table = WindowTable.of(windows)
     frame = table.to_pandas()
@@ -106,12 +106,12 @@ def test_tables(windows):
         (np.array([0.5]), "index must be integers or a mask, got an array of float64"),
     ],
 )
-def test_wrong_indices_are_named(windows, index, words):
+def test_invalid_indices_are_rejected(windows, index, words):
     with pytest.raises(IndexError, match=words):
         WindowTable.of(windows)[index]
 
 
-def test_wrong_members_are_named(windows):
+def test_invalid_members_are_rejected(windows):
     with pytest.raises(
         TypeError, match=r"windows\[1\] must be a Window or None, got int"
     ):

@@ -1,4 +1,4 @@
-"""Windows as objects, many searches at once, large requests, and explanations."""
+"""Tests of windows as objects, find_windows, large requests, and explanations."""
 
 import math
 import pickle
@@ -41,7 +41,7 @@ def pool():
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", sk.CRITERIA)
-def test_many_at_once_equals_one_by_one(pool, criterion, shape):
+def test_find_windows_equals_single_searches(pool, criterion, shape):
     jobs = stream(300)
     one_by_one = [sk.find_window(pool, job, criterion, shape=shape) for job in jobs]
     assert 50 < sum(w is None for w in one_by_one) < 250
@@ -53,7 +53,7 @@ def test_many_at_once_equals_one_by_one(pool, criterion, shape):
             assert many == one_by_one
 
 
-def test_many_at_once_of_none_and_of_other_methods(pool):
+def test_find_windows_of_no_requests_and_other_methods(pool):
     assert sk.find_windows(pool, []) == []
     jobs = stream(3)
     published = sk.find_windows(pool, jobs, "cost", method="published")
@@ -72,12 +72,12 @@ def test_many_at_once_of_none_and_of_other_methods(pool):
         ("2", TypeError, "threads must be an integer, got '2'"),
     ],
 )
-def test_a_bad_number_of_threads_is_refused(pool, threads, error, says):
+def test_invalid_number_of_threads_is_rejected(pool, threads, error, says):
     with pytest.raises(error, match=re.escape(says)):
         sk.find_windows(pool, [], threads=threads)
 
 
-def test_many_windows_are_one_table(pool):
+def test_find_windows_returns_a_table(pool):
     found = sk.find_windows(pool, stream(200), "cost", threads=3)
     assert isinstance(found, sk.WindowTable)
     alone = [sk.find_window(pool, job, "cost") for job in stream(200)]
@@ -88,23 +88,23 @@ def test_many_windows_are_one_table(pool):
     assert found[10:20] == [found[i] for i in range(10, 20)]
 
 
-def test_the_first_request_that_is_wrong_is_told(pool):
-    asked = [sk.Request(1, 5)] * 300
-    asked[270], asked[130] = sk.Request(1, 1e-300), sk.Request(1, 1e-301)
+def test_error_names_first_invalid_request(pool):
+    requests = [sk.Request(1, 5)] * 300
+    requests[270], requests[130] = sk.Request(1, 1e-300), sk.Request(1, 1e-301)
     late = sk.make_slots(node=0, start=[1e9], end=2e9, performance=1, price=1)
     for threads in (1, 4):
         with pytest.raises(ValueError, match="volume 1e-301 is too small"):
-            sk.find_windows(late, asked, threads=threads)
+            sk.find_windows(late, requests, threads=threads)
 
 
-def test_what_is_not_a_request_is_named(pool):
+def test_non_requests_are_rejected(pool):
     with pytest.raises(TypeError, match=r"requests\[1\] must be a Request, got int"):
         sk.find_windows(pool, [sk.Request(1, 1), 5])
     with pytest.raises(TypeError):
         sk.find_window(pool, {"nodes": 1})
 
 
-def test_a_pool_is_searched_by_several_threads(pool):
+def test_pool_searches_by_several_threads(pool):
     jobs = stream(200)
     want = [pool.find(job, "cost", shape="ragged") for job in jobs]
     with ThreadPoolExecutor(4) as threads:
@@ -115,7 +115,7 @@ def test_a_pool_is_searched_by_several_threads(pool):
         assert all(future.result() == want for future in futures)
 
 
-def test_a_pool_keeps_its_own_slots():
+def test_pool_copies_its_slots():
     slots = random_environment(10, 600, seed=1)
     pool = sk.SlotPool(slots)
     before = pool.find(sk.Request(2, 100))
@@ -129,7 +129,7 @@ def test_a_pool_keeps_its_own_slots():
     assert repr(pool) == f"SlotPool({len(slots)} slots of 10 nodes)"
 
 
-def test_a_window_shows_its_parts_and_pickles(pool):
+def test_window_repr_and_pickle(pool):
     window = pool.find(sk.Request(4, 200), "cost", shape="ragged")
     parts = window.slots
     assert len(window) == len(parts) == 4
@@ -154,7 +154,7 @@ def test_a_window_shows_its_parts_and_pickles(pool):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", sk.CRITERIA)
-def test_thousands_of_nodes_in_one_window(criterion, shape):
+def test_window_of_thousands_of_nodes(criterion, shape):
     slots = random_environment(4000, 600, seed=3)
     pool = sk.SlotPool(slots)
     window = pool.find(sk.Request(2500, 100), criterion, shape=shape)
@@ -177,7 +177,7 @@ def test_thousands_of_nodes_in_one_window(criterion, shape):
         )
 
 
-def test_a_window_of_all_nodes_and_one_more():
+def test_window_of_all_nodes_and_none_of_more():
     rng = np.random.default_rng(1)
     slots = sk.make_slots(
         node=np.arange(60),
@@ -195,7 +195,7 @@ def test_a_window_of_all_nodes_and_one_more():
             assert sk.find_window(slots, more, criterion, shape=shape) is None
 
 
-def test_an_explanation_counts_one_as_one():
+def test_explanation_uses_singular():
     slots = sk.make_slots(node=[3], start=0, end=9, performance=1, price=1)
     why = str(sk.explain(slots, sk.Request(2, 5)))
     assert "the node qualifies" in why
@@ -205,7 +205,7 @@ def test_an_explanation_counts_one_as_one():
     assert "1 is asked for" in str(sk.explain(slots, sk.Request(1, 5)))
 
 
-def test_an_explanation_tells_the_words_that_a_filter_misses():
+def test_explanation_suggests_filter_values():
     kind = ["gpu", "thin", "gpu"]
     slots = sk.make_slots(
         node=range(3), start=0, end=9, performance=1, price=1, kind=kind, os="x"
@@ -226,7 +226,7 @@ def test_an_explanation_tells_the_words_that_a_filter_misses():
     assert sk.explain(many, sk.Request(1, 4, where="kind == 'z'")).words == {}
 
 
-def test_an_explanation_says_what_its_figures_hold_for():
+def test_explanation_states_its_assumptions():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=3)
     why = str(sk.explain(slots, sk.Request(2, 4)))
     assert "2 such nodes are ever free together for that long; 2 are asked" in why
@@ -250,7 +250,7 @@ def test_an_explanation_says_what_its_figures_hold_for():
 
 @given(case=cases())
 @settings(max_examples=settings.default.max_examples)
-def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
+def test_changes_of_explanation_make_request_fit(case):
     options = dict(case.request)
     options["where"] = options.pop("proper", None)
     job = sk.Request(**options)
@@ -319,7 +319,7 @@ def test_every_claim_of_an_explanation_holds_when_the_change_is_made(case):
         ({}, "A window fits"),
     ],
 )
-def test_the_limit_to_blame_is_named(limit, words):
+def test_explanation_names_the_violated_limit(limit, words):
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
     why = sk.explain(slots, sk.Request(2, 4, **limit))
     assert why.without == list(limit)
@@ -337,13 +337,13 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", probe], check=True)
 
 
-def test_no_module_hides_something_public():
+def test_modules_do_not_shadow_public_names():
     modules = {module.name for module in pkgutil.iter_modules(sk.__path__)}
     assert {"choice", "_core", "where"} <= modules
     assert modules.isdisjoint(sk.__all__)
 
 
-def test_every_name_is_there_and_none_is_a_module():
+def test_public_names_exist_and_are_not_modules():
     for name in sk.__all__:
         assert hasattr(sk, name), name
         assert type(getattr(sk, name)).__name__ != "module", name

@@ -127,7 +127,7 @@ inline std::vector<Row> make_rows(Bytes& bytes, std::size_t nodes, std::size_t p
   static const double units[] = {1, 1, 0.1, 1 / 3.0, 0x1p-20, 1e100};
   const double origin = bytes.pick(origins), unit = bytes.pick(units);
   const auto performances = Palette::performances(bytes), prices = Palette::prices(bytes);
-  const std::size_t dearness = bytes.below(4);  // fast nodes are often expensive
+  const std::size_t price_exponent = bytes.below(4);  // fast nodes are often expensive
   std::vector<Row> rows;
   const std::size_t count = nodes - std::min(bytes.below(2 * nodes), nodes);
   for (std::size_t k = 0; k < count; ++k) {
@@ -137,7 +137,7 @@ inline std::vector<Row> make_rows(Bytes& bytes, std::size_t nodes, std::size_t p
       const double length = static_cast<double>(1 + bytes.below(6));
       Row row{k < 8 ? ids[k] : static_cast<std::int32_t>(50 + k), origin + now * unit,
               origin + (now + length) * unit, performance, bytes.pick(prices.values)};
-      for (std::size_t d = 1; d < dearness; ++d) row.price *= performance;
+      for (std::size_t d = 1; d < price_exponent; ++d) row.price *= performance;
       if (j == 0 && bytes.one_in(8)) row.end = kInfinity;
       now += length + static_cast<double>(bytes.below(4) / 2 * bytes.below(3));
       if (!(row.start < row.end) || row.start < last || !std::isfinite(row.price)) continue;
@@ -247,7 +247,7 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
   return asked;
 }
 
-// --- what is said before a target stops
+// --- output before a target stops
 
 inline void print(const std::vector<Row>& rows) {
   std::fprintf(stderr, "slots: node, start, end, performance, price\n");

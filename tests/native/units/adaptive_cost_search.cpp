@@ -1,6 +1,6 @@
-// Searches for the cheapest windows with cached cost bounds. Whatever was searched before, with or
-// without memory, interrupted or not, in one thread or several, the results equal those without a
-// cache; and the effort is checked.
+// Searches for the cheapest windows with cached cost bounds. After any earlier searches, failed
+// allocations and interrupts, in one thread or several, the results equal those without a cache.
+// The counted effort is checked as well.
 #include "memory.hpp"
 
 #include <algorithm>
@@ -220,8 +220,8 @@ void caching_saves_effort() {
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.4);
   CHECK(share(prepared, one, five) < 0.35);
-  // Wide sweeps got cheaper when they stopped using the bit set (window/top_n_live_bitset.hpp), so the
-  // share alone says less: the effort itself must not rise.
+  // Wide sweeps do not use the bit set (window/top_n_live_bitset.hpp) and are cheap, so the share
+  // alone is not sufficient: the effort itself must not rise.
   const Efforts efforts =
       efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
   CHECK(efforts.cached < 3000 * 1400 && efforts.cached < 0.55 * efforts.plain);

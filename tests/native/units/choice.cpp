@@ -79,8 +79,7 @@ void lagrangian_bounds_are_valid() {
   }
 }
 
-// A core as Knapsack::reduce makes it, by falling weight, with costs that are wrong by up to
-// `error`.
+// A core as Knapsack::reduce creates it, by descending weight, with cost errors of up to `error`.
 Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
                double room, double error) {
   Core core;

@@ -266,7 +266,7 @@ void classes_follow_free_time() {
           CHECK(std::includes(nearly_capable.begin(), nearly_capable.end(), mine.begin(),
                               mine.end()));
           CHECK(mine == built);
-          // Those of them that start in the cell, by definition.
+          // The spans among them that start in the cell, by definition.
           std::vector<std::size_t> fresh, others;
           MaxWorkMatrix::Walk begun(cells, cell, c, 0), old(cells, cell, c, 0);
           constexpr std::size_t none = MaxWorkMatrix::Walk::kEnd;
@@ -282,7 +282,8 @@ void classes_follow_free_time() {
   CHECK(compared > 100000);
 }
 
-// Times near and far, on cell edges and between them, a few ulps apart and near the largest double.
+// Small and large times, on cell edges and between them, a few ulps apart and near the largest
+// double.
 void cell_at_matches_linear_search() {
   std::size_t asked = 0;
   for (int round = 0; round < 200; ++round) {

@@ -1,4 +1,4 @@
-// Nodes of few types, many of which tie on cost: windows against an enumeration of all starts and
+// Nodes of few types with many ties of cost: windows against an enumeration of all starts and
 // lengths.
 #include <algorithm>
 #include <cmath>

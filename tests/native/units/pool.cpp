@@ -223,7 +223,7 @@ void an_undecided_search_is_not_called_limits() {
   CHECK(find_window(pool, queries[1], start, ShapeKind::ragged).status == Status::none);
 }
 
-// Callers of the C interface may pass anything: each single mistake is refused.
+// Callers of the C interface may pass anything: each single mistake is rejected.
 void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
   PreparedSlots prepared;
@@ -306,8 +306,7 @@ void changes_are_atomic_when_memory_runs_out() {
     };
     std::vector<BookedWindow> booked_windows;
     Workspace work;
-    // Makes the same change in both pools; if the first refuses it for lack of memory, it is
-    // skipped in the second.
+    // Makes the same change in both pools; if memory runs out in the first, the second skips it.
     const auto change = [&](auto what) {
       memory_left = below(3) ? static_cast<long>(below(6)) : -1;
       const Status status = what(limited.pool);

@@ -14,7 +14,7 @@ using namespace unit;
 
 namespace {
 
-// For any bucket width: parts of equal lengths, and some much shorter than the longest.
+// Parts of equal lengths, and some much shorter than the longest, for any bucket width.
 void ring_matches_a_sorted_list() {
   using slotkern::detail::Arrival, slotkern::detail::RingCalendarQueue,
       slotkern::detail::to_ordered_bits, slotkern::detail::from_ordered_bits;
@@ -158,7 +158,7 @@ void ranked_sweeps_match_plain_ones() {
   CHECK(ranked > 1000 && windows > 10000);
 }
 
-// More parts than the sweep buffers before it writes them to the table, several times.
+// Searches with several times as many parts as the sweep buffers before it writes to the table.
 void long_searches_return_all_windows() {
   std::vector<Row> rows;
   for (int node = 0; node < 90; ++node)

@@ -98,7 +98,7 @@ void profile_matches_the_reserved_spans() {
   }
 }
 
-// A span moves to its earliest start, counting its own old place as free.
+// A span moves to its earliest start; its own old time counts as free.
 void spans_move_to_the_earliest_start() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];

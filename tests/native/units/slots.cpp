@@ -109,9 +109,9 @@ SlotZoneMap zone_map_of(std::size_t count, double origin, Put put) {
   return zone_map;
 }
 
-// While rows are added, removed, grown and shrunk, no pruned block contains a row that passes.
+// No pruned block contains a row that passes, while rows are added, removed, lengthened and cut.
 void key_index_has_no_false_negatives() {
-  constexpr std::size_t blocks = 1024;  // the index is off for fewer
+  constexpr std::size_t blocks = 1024;  // with fewer blocks the index is not used
   std::vector<float> key(blocks * 64), room(key.size());
   std::vector<float> leasts(blocks, 0.0f);  // over all capacities
   MinKeyByCapacity keys;
@@ -263,7 +263,7 @@ void zone_map_has_no_false_negatives() {
   }
 }
 
-// Blocks are inserted and removed: they stay in order, and data indexed by entry moves with them.
+// Blocks that are inserted and removed stay in order, and data indexed by entry moves with them.
 void directory_keeps_blocks_in_order() {
   struct Labels {
     std::vector<std::size_t>* of_seats;

@@ -19,7 +19,7 @@ std::vector<Query> some_queries() {
   return queries;
 }
 
-// Few prices, or one price for each slot: searches use other caches then.
+// Few prices, or one price per slot, for which searches use different caches.
 std::vector<Row> some_rows(bool few) {
   std::vector<Row> rows;
   for (int t = 0; t < 20; ++t)

@@ -10,8 +10,8 @@ using namespace unit;
 
 namespace {
 
-// Rows whose price is proportional to their value at the last start, 100: half of the total cost
-// cost buys any of very many sets of nearly equal value.
+// Rows whose price is proportional to their value at the last start, 100: a budget of half the
+// total cost allows very many sets of nearly equal value.
 std::vector<Row> nearly_equal_rows(int nodes) {
   std::vector<Row> rows;
   for (int k = 0; k < nodes; ++k) {

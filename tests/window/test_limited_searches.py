@@ -1,4 +1,4 @@
-"""find_window within limits on sums over its parts, against exhaustive search."""
+"""Tests of find_window with limits on sums, against exhaustive search."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import slotkern as sk
 
 
 def check(case: Case, limits: list[Limit]) -> None:
+    """Compare all searches within the limits with exhaustive search."""
     slots, request = case
     table, words = with_columns(slots, limits)
-    asked = as_request(request).replace(limits=words)
+    job = as_request(request).replace(limits=words)
     for shape in SHAPES:
         expected = limited.best_within(slots, shape, limits, **request)
         for criterion in CRITERIA:
-            window = sk.find_window(table, asked, criterion, shape=shape)
+            window = sk.find_window(table, job, criterion, shape=shape)
             assert as_best(window) == expected[criterion], (shape, criterion)
             if window is not None:
                 check_exact(window, slots, request)
@@ -28,19 +29,19 @@ def check(case: Case, limits: list[Limit]) -> None:
 
 @settings(max_examples=5 * settings.default.max_examples)
 @given(limited_cases(cases()))
-def test_every_search_finds_the_best_window_within_the_limits(case):
+def test_limited_searches_equal_exhaustive_search(case):
     check(*case)
 
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(limited_cases(rival_groups()))
-def test_groups_that_compete_at_one_start(case):
+def test_limited_searches_of_competing_groups(case):
     check(*case)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("nodes", "chosen"), [(1, (1,)), (2, (1, 2))])
-def test_costs_near_the_largest_number_are_compared(shape, nodes, chosen):
+def test_limited_searches_with_huge_costs(shape, nodes, chosen):
     slots = sk.make_slots(
         node=range(nodes + 1),
         start=0,

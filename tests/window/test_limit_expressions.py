@@ -1,4 +1,4 @@
-"""Limits on sums in words and as objects: what is understood, and what is refused."""
+"""Tests of limits on sums as expressions and objects, valid and invalid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def some_slots(**columns):
     )
 
 
-def asked(limits, **fields):
+def request_with(limits, **fields):
     return sk.Request(2, 4, limits=limits, **fields)
 
 
@@ -38,14 +38,14 @@ def asked(limits, **fields):
         ("sum(length) <= 8", [("length", "<=", 8.0)]),
     ],
 )
-def test_words(text, limits):
-    found = asked(text).limits
+def test_limit_expressions_are_parsed(text, limits):
+    found = request_with(text).limits
     assert [(limit.of, limit.side, limit.amount) for limit in found] == limits
-    assert asked([limit.text for limit in found]).limits == found
+    assert request_with([limit.text for limit in found]).limits == found
 
 
 @pytest.mark.parametrize(
-    ("limits", "kind", "words"),
+    ("limits", "kind", "message"),
     [
         ("sum(storage) > 5", ValueError, "with <= or >="),
         ("sum(storage) == 5", ValueError, "with <= or >="),
@@ -85,15 +85,15 @@ def test_words(text, limits):
         ("sum(storage) <= -1e300", ValueError, "parts use at most 1e.290 each"),
     ],
 )
-def test_words_that_say_nothing(limits, kind, words):
-    with pytest.raises(kind, match=words):
-        asked(limits)
+def test_invalid_limit_expressions_are_rejected(limits, kind, message):
+    with pytest.raises(kind, match=message):
+        request_with(limits)
 
 
 @pytest.mark.parametrize(
     "limits",
     [
-        "sum(storage) <= -1",  # may hold what is negative
+        "sum(storage) <= -1",  # possible if the column has negative values
         "sum(0 * storage) <= 0",
         "sum(-1 * length) <= -1",
         "sum(power * power * length) <= 0",
@@ -103,12 +103,12 @@ def test_words_that_say_nothing(limits, kind, words):
         ["sum(2 * a) >= 6", "sum(a) <= 5"],
     ],
 )
-def test_amounts_that_some_columns_come_to(limits):
-    assert len(asked(limits).limits) in (1, 2)
+def test_attainable_amounts_are_accepted(limits):
+    assert len(request_with(limits).limits) in (1, 2)
 
 
 @pytest.mark.parametrize(
-    ("of", "side", "amount", "kind", "words"),
+    ("of", "side", "amount", "kind", "message"),
     [
         ("storage", "<", 5, ValueError, "the side of a limit must be one of"),
         ("storage", "<=", math.nan, ValueError, "the amount of a limit"),
@@ -120,13 +120,13 @@ def test_amounts_that_some_columns_come_to(limits):
         ([[1.0]], "<=", 5, TypeError, "a limit is on a term over columns"),
     ],
 )
-def test_objects_that_say_nothing(of, side, amount, kind, words):
-    with pytest.raises(kind, match=words):
+def test_invalid_limit_objects_are_rejected(of, side, amount, kind, message):
+    with pytest.raises(kind, match=message):
         sk.Limit(of, side, amount)
 
 
 @pytest.mark.parametrize(
-    ("columns", "limit", "words"),
+    ("columns", "limit", "message"),
     [
         ({}, "sum(disk) >= 5", r"limit on sum\(disk\): no column 'disk'; there are"),
         ({"storage": ["a", "b", "c"]}, "sum(storage) >= 5", "holds no numbers"),
@@ -136,14 +136,14 @@ def test_objects_that_say_nothing(of, side, amount, kind, words):
         ({}, sk.Limit(np.ones(2), "<=", 5), "a limit has 2 values for 3 slots"),
     ],
 )
-def test_columns_that_cannot_be_summed(columns, limit, words):
-    with pytest.raises(ValueError, match=words):
-        sk.find_window(some_slots(**columns), asked([limit]), "cost")
+def test_unsuitable_columns_are_rejected(columns, limit, message):
+    with pytest.raises(ValueError, match=message):
+        sk.find_window(some_slots(**columns), request_with([limit]), "cost")
 
 
-def test_a_request_with_limits_is_a_value():
-    words = asked(["sum(storage) >= 5", "sum(price * length) <= 12"])
-    objects = asked([sk.Limit([1.0, 2.0, 3.0], "<=", 5)])
+def test_requests_with_limits_compare_and_pickle():
+    words = request_with(["sum(storage) >= 5", "sum(price * length) <= 12"])
+    objects = request_with([sk.Limit([1.0, 2.0, 3.0], "<=", 5)])
     for request in (words, objects):
         again = pickle.loads(pickle.dumps(request))
         assert again == request
@@ -151,40 +151,43 @@ def test_a_request_with_limits_is_a_value():
         assert request.replace(budget=5.0).limits == request.limits
         assert request.replace(limits=None) == sk.Request(2, 4)
     assert words != objects
-    assert objects != asked([sk.Limit([1.0, 2.0, 4.0], "<=", 5)])
+    assert objects != request_with([sk.Limit([1.0, 2.0, 4.0], "<=", 5)])
     assert eval(repr(words), {"Request": sk.Request, "Limit": sk.Limit}) == words
 
 
-def test_arrays_and_columns_say_the_same():
+def test_array_and_column_limits_are_equal():
     slots = some_slots()
     for of in ("storage", slots["storage"]):
-        window = sk.find_window(slots, asked([sk.Limit(of, ">=", 50)]), "cost")
+        window = sk.find_window(slots, request_with([sk.Limit(of, ">=", 50)]), "cost")
         assert window.nodes == (0, 2)
 
 
-def test_lengths_are_those_of_the_shape():
+def test_length_in_limits_depends_on_shape():
     slots = sk.make_slots(
         node=[0, 1], start=0, end=9, performance=[1, 2], price=1, power=1.0
     )
-    job = asked("sum(power * length) <= 6")
+    job = request_with("sum(power * length) <= 6")
     assert sk.find_window(slots, job, "cost", shape="ragged").nodes == (0, 1)
     assert sk.find_window(slots, job, "cost") is None
-    assert sk.find_window(slots, asked("sum(length) <= 8"), "cost").nodes == (0, 1)
+    assert sk.find_window(slots, request_with("sum(length) <= 8"), "cost").nodes == (
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"method": "lite"}, "method 'lite' knows no limits"),
         ({"method": "published"}, "method 'published' knows no limits"),
         ({"criterion": "dependable", "span": "group"}, "span 'group' knows no limits"),
     ],
 )
-def test_methods_that_know_no_limits(options, words):
-    with pytest.raises(ValueError, match=words):
-        sk.find_window(some_slots(), asked("sum(storage) >= 5"), **options)
+def test_methods_without_limits_are_rejected(options, message):
+    with pytest.raises(ValueError, match=message):
+        sk.find_window(some_slots(), request_with("sum(storage) >= 5"), **options)
 
 
-def test_steps_know_no_limits():
+def test_step_values_rejects_limits():
     with pytest.raises(ValueError, match="step_values knows no limits"):
-        sk.step_values(some_slots(), asked("sum(storage) >= 5"), "storage")
+        sk.step_values(some_slots(), request_with("sum(storage) >= 5"), "storage")

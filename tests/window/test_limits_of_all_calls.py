@@ -1,4 +1,4 @@
-"""Limits on sums in everything that searches: pools, streams, alternatives, batches."""
+"""Tests of limits on sums in pools, streams, alternatives, batches and explain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def some_slots(seed, nodes=14, slots=60):
     order = np.lexsort((node, start))
     node, start = node[order], start[order]
     end = start + np.floor(rng.uniform(4, 30, slots))
-    for k in range(nodes):  # the slots of one node end before the next begins
+    for k in range(nodes):  # the slots of a node end before those of the next begin
         mine = np.flatnonzero(node == k)
         end[mine[:-1]] = np.minimum(end[mine[:-1]], start[mine[1:]])
     kept = end > start
@@ -41,14 +41,14 @@ def some_slots(seed, nodes=14, slots=60):
 
 
 def sums_of(slots, window):
-    """What the parts store, and the energy that they take."""
+    """Return the total storage and the total energy of a window."""
     parts = window.slots
     chosen = slots[parts["row"]]
     lengths = np.array([part["end"] - part["start"] for part in parts])
     return chosen["storage"].sum(), (chosen["power"] * lengths).sum()
 
 
-def assert_kept(slots, window):
+def assert_meets_limits(slots, window):
     storage, energy = sums_of(slots, window)
     assert storage >= 230
     assert energy <= 30 + 1e-9
@@ -64,17 +64,17 @@ JOB = sk.Request(3, 6, limits=LIMITS)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_they_bind_here(shape):
+def test_limits_change_the_windows(shape):
     slots = some_slots(1)
     for criterion in sk.CRITERIA:
         window = sk.find_window(slots, JOB, criterion, shape=shape)
-        assert_kept(slots, window)
+        assert_meets_limits(slots, window)
     free = sk.find_window(slots, JOB.replace(limits=None), "cost", shape=shape)
     assert facts(free) != facts(sk.find_window(slots, JOB, "cost", shape=shape))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_changed_pool(shape):
+def test_limits_in_a_changed_pool(shape):
     slots = some_slots(2)
     pool = sk.SlotPool(slots)
     for criterion in ("start", "cost", "power"):
@@ -83,14 +83,14 @@ def test_a_changed_pool(shape):
         again = sk.find_window(pool.slots, JOB, criterion, shape=shape)
         assert facts(window) == facts(again)
         if window is not None:
-            assert_kept(slots, window)
+            assert_meets_limits(slots, window)
     with pytest.raises(ValueError, match="the pool has changed"):
         pool.find(JOB.replace(limits=[sk.Limit(slots["power"], "<=", 9)]))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", sk.CRITERIA)
-def test_a_stream_of_jobs(shape, criterion):
+def test_schedule_with_limits(shape, criterion):
     slots = some_slots(3)
     jobs = [JOB, sk.Request(2, 5), JOB.replace(nodes=2), JOB.replace(volume=4)] * 3
     done = sk.SlotPool(slots).schedule(jobs, criterion, shape=shape)
@@ -110,7 +110,7 @@ def test_a_stream_of_jobs(shape, criterion):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_requests_at_once(shape):
+def test_find_windows_with_limits(shape):
     slots = some_slots(4)
     jobs = [JOB.replace(limits=f"sum(storage) >= {k}") for k in range(0, 300, 2)]
     for criterion in ("cost", "start"):
@@ -122,7 +122,7 @@ def test_many_requests_at_once(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("criterion", ["first", "cost", "power"])
-def test_alternatives_are_found_by_cutting(shape, criterion):
+def test_alternatives_with_limits(shape, criterion):
     published = pytest.importorskip("slotkern.published.alternatives")
     slots = some_slots(5)
     for job in (JOB, JOB.replace(limits=[sk.Limit(slots["storage"], ">=", 230)])):
@@ -137,7 +137,7 @@ def test_alternatives_are_found_by_cutting(shape, criterion):
         assert len(expected) > 1
 
 
-def test_batches():
+def test_batches_with_limits():
     slots = some_slots(6)
     jobs = {
         "name": ["a", "b", "c"],
@@ -152,12 +152,12 @@ def test_batches():
         done = sk.schedule_batch(slots, batch, policy)
         windows = list(done)
         assert windows[0] is not None
-        assert_kept(slots, windows[0])
+        assert_meets_limits(slots, windows[0])
         assert sums_of(slots, windows[1])[0] >= 150
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_alone_is_to_blame(shape):
+def test_explain_names_the_nearest_attainable_amount(shape):
     slots = some_slots(7)
     job = JOB.replace(limits=["sum(storage) >= 1000", "sum(power * length) <= 40"])
     why = sk.explain(slots, job, shape=shape)
@@ -170,8 +170,8 @@ def test_what_alone_is_to_blame(shape):
 
     def fits(storage):
         limits = [sk.Limit("storage", ">=", storage), job.limits[1]]
-        asked = job.replace(limits=limits)
-        return sk.find_window(slots, asked, "first", shape=shape) is not None
+        other = job.replace(limits=limits)
+        return sk.find_window(slots, other, "first", shape=shape) is not None
 
     assert fits(amount)
     assert not fits(amount * (1 + 2.0**-49))
@@ -192,7 +192,7 @@ def test_what_alone_is_to_blame(shape):
         (("power * length", "<=", 1e-3), "at least"),
     ],
 )
-def test_amounts_that_no_window_comes_to(shape, limit, words):
+def test_explain_unattainable_amounts(shape, limit, words):
     slots, limit = some_slots(7), sk.Limit(*limit)
     job = sk.Request(3, 6, budget=1, limits=[limit, "sum(storage) <= 1e6"])
     for criterion in sk.CRITERIA:
@@ -209,15 +209,15 @@ def test_amounts_that_no_window_comes_to(shape, limit, words):
 
     def fits(amount):
         limits = [sk.Limit(limit.of, limit.side, amount)]
-        asked = free.replace(limits=limits)
-        return sk.find_window(slots, asked, "first", shape=shape) is not None
+        other = free.replace(limits=limits)
+        return sk.find_window(slots, other, "first", shape=shape) is not None
 
     away = 2.0**-49 if limit.side == ">=" else -(2.0**-49)
     assert fits(amount)
     assert not fits(amount * (1 + away))
 
 
-def test_zeros_reach_no_amount():
+def test_explain_limit_on_zero_column():
     slots = sk.make_slots(node=range(4), start=0, end=9, performance=1, price=1, gb=0)
     job = sk.Request(2, 4, limits="sum(gb) >= 1")
     assert sk.find_window(slots, job, "cost") is None
@@ -226,14 +226,14 @@ def test_zeros_reach_no_amount():
     assert why.to_dict()["beyond"] == {0: 0.0}
 
 
-def test_blame_of_an_array():
+def test_explain_limit_on_array():
     slots = some_slots(7)
     job = JOB.replace(limits=[sk.Limit(slots["power"], "<=", 0.5)])
     words = JOB.replace(limits="sum(power) <= 0.5")
     assert sk.explain(slots, job).sums == sk.explain(slots, words).sums != {}
 
 
-def test_more_nodes_keep_a_limit_that_fewer_break():
+def test_explain_more_nodes_meet_a_limit():
     slots = sk.make_slots(node=range(4), start=0, end=9, performance=1, price=1, gb=10)
     job = sk.Request(5, 4, limits="sum(gb) >= 40")
     why = sk.explain(slots, job)
@@ -241,24 +241,24 @@ def test_more_nodes_keep_a_limit_that_fewer_break():
     assert sk.explain(slots, job.replace(budget=15)).most_nodes == 0
 
 
-@pytest.mark.parametrize("asked", [1, 6, 8, 9, 14, 17, 25])
+@pytest.mark.parametrize("nodes", [1, 6, 8, 9, 14, 17, 25])
 @pytest.mark.parametrize(
     ("limit", "fit"),
     [("sum(gb) >= 90", range(9, 21)), ("90 <= sum(gb) <= 160", range(9, 17))],
 )
-def test_the_nearest_number_of_nodes_that_fits_is_told(asked, limit, fit):
+def test_explain_reports_nearest_number_of_nodes(nodes, limit, fit):
     slots = sk.make_slots(node=range(20), start=0, end=9, performance=1, price=1, gb=10)
-    why = sk.explain(slots, sk.Request(asked, 4, limits=limit))
+    why = sk.explain(slots, sk.Request(nodes, 4, limits=limit))
     assert why.most_nodes == fit[-1]
-    assert why.nearest_nodes == min(fit, key=lambda n: abs(n - asked))
-    assert why.fits == (asked in fit)
+    assert why.nearest_nodes == min(fit, key=lambda n: abs(n - nodes))
+    assert why.fits == (nodes in fit)
     if not why.fits:
         assert why.changes()["nodes"] == why.nearest_nodes
         assert f"with {why.nearest_nodes} nodes instead" in str(why)
 
 
-def test_amounts_that_no_sum_comes_to_are_told_at_once():
-    # Hundreds of nodes of few sizes: sets that come near an amount are without number.
+def test_explain_unattainable_amounts_is_fast():
+    # With hundreds of nodes of few sizes, very many sets come near an amount.
     rng = np.random.default_rng(4)
     slots = sk.make_slots(
         node=np.arange(200),
@@ -281,22 +281,22 @@ def test_amounts_that_no_sum_comes_to_are_told_at_once():
     st.floats(-200, 200),
     st.sampled_from(["<=", ">="]),
 )
-def test_reachable_amounts_are_kept_by_the_same_sums(values, unit, amount, side):
+def test_attainable_amounts_allow_the_same_sums(values, unit, amount, side):
     weights = np.array(values) * unit
     limit = sk.Limit(weights, side, amount)
-    told = limit.reachable(limit.unit)
+    reachable = limit.reachable(limit.unit)
     keeps = operator.le if side == "<=" else operator.ge
     for size in range(len(values) + 1):
         for some in combinations(weights.tolist(), size):
             total = math.fsum(some)
-            assert keeps(total, amount) == keeps(total, told)
+            assert keeps(total, amount) == keeps(total, reachable)
             if limit.unit:
                 assert total % limit.unit == 0
     if unit != 0.1:
         assert (limit.unit > 0) == any(values)
 
 
-def test_an_error_in_one_of_many_requests_names_it():
+def test_errors_name_the_request():
     slots = some_slots(3)
     good, named = sk.Request(1, 1), sk.Request(1, 1, where="foo > 1", name="nightly")
     wrong = [

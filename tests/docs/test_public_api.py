@@ -1,4 +1,4 @@
-"""What the public names say of themselves, and what they take and refuse."""
+"""Tests of public names: signatures, constructors, and arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def environment() -> sk.Environment:
 
 
 @pytest.mark.parametrize("name", CALLABLE)
-def test_every_public_callable_tells_its_signature(name: str) -> None:
+def test_public_callables_have_signatures(name: str) -> None:
     thing = getattr(sk, name)
     things = [thing]
     if isinstance(thing, type):
@@ -38,7 +38,7 @@ def test_every_public_callable_tells_its_signature(name: str) -> None:
             assert parameter.name not in ("args", "kwargs"), each
 
 
-def test_the_signature_of_a_request_is_one_that_works() -> None:
+def test_signature_of_request() -> None:
     parameters = inspect.signature(sk.Request).parameters
     request = sk.Request(2, 3.0)
     for name, parameter in parameters.items():
@@ -46,18 +46,18 @@ def test_the_signature_of_a_request_is_one_that_works() -> None:
         assert (parameter.kind is parameter.KEYWORD_ONLY) is not needed
         if not needed:
             assert getattr(request, name) == parameter.default
-    said = ["walltime", "reference", "name"]  # which not every request has
-    assert [*parameters] == [*sk.Request(1, 1)._fields(), *said]
+    optional = ["walltime", "reference", "name"]  # absent from some requests
+    assert [*parameters] == [*sk.Request(1, 1)._fields(), *optional]
     shown = pydoc.render_doc(sk.Request, renderer=pydoc.plaintext)
     assert "Request(nodes, volume=None, *, budget=inf, min_performance=0.0" in shown
     assert str(inspect.signature(sk.SlotPool)) == "(slots, *, clock=None, machine=None)"
     assert next(iter(inspect.signature(sk.Choice).parameters)) == "rows"
 
 
-# --- what is made by hand
+# --- constructors
 
 
-def test_windows_are_made_by_searches_alone(environment: sk.Environment) -> None:
+def test_windows_cannot_be_constructed(environment: sk.Environment) -> None:
     window = sk.find_window(environment, JOB)
     assert window is not None
     for make in (sk.Window, lambda: sk.Window(**window.to_dict())):
@@ -68,7 +68,7 @@ def test_windows_are_made_by_searches_alone(environment: sk.Environment) -> None
             getattr(sk, name)(3, x=1)
 
 
-def test_a_choice_made_by_hand_is_whole() -> None:
+def test_choice_can_be_constructed() -> None:
     choice = sk.Choice([0, 2], 3, 4, True, 5)
     assert repr(choice) == (
         "Choice(rows=[0, 2], value=3.0, cost=4.0, proven=True, bound=5.0)"
@@ -80,7 +80,7 @@ def test_a_choice_made_by_hand_is_whole() -> None:
             sk.Choice(rows, 3, 4, True, 5)
 
 
-def test_no_request_starts_after_its_deadline() -> None:
+def test_request_rejects_deadline_before_earliest() -> None:
     with pytest.raises(ValueError, match="earliest 5 lies after deadline 2"):
         sk.Request(1, 1, earliest=5, deadline=2)
     with pytest.raises(ValueError, match="earliest 5 lies after deadline"):
@@ -88,10 +88,10 @@ def test_no_request_starts_after_its_deadline() -> None:
     assert sk.Request(1, 1, earliest=5, deadline=5).deadline == 5
 
 
-# --- an environment stands for its slots
+# --- an environment is accepted instead of its slots
 
 
-def test_an_environment_stands_wherever_slots_do(
+def test_environment_is_accepted_as_slots(
     environment: sk.Environment,
 ) -> None:
     slots = environment.slots
@@ -117,13 +117,13 @@ def test_an_environment_stands_wherever_slots_do(
     assert len(pool) == len(slots)
 
 
-def test_published_searches_take_an_environment(environment: sk.Environment) -> None:
+def test_published_searches_accept_environment(environment: sk.Environment) -> None:
     pytest.importorskip("numba")
     found = sk.find_window(environment, JOB, "cost", method="published")
     assert found == sk.find_window(environment.slots, JOB, "cost", method="published")
 
 
-def test_what_has_slots_but_no_free_ones_is_refused(
+def test_windows_are_rejected_as_slots(
     environment: sk.Environment,
 ) -> None:
     window = sk.find_window(environment, JOB)
@@ -131,7 +131,7 @@ def test_what_has_slots_but_no_free_ones_is_refused(
         sk.find_window(window, JOB)
 
 
-def test_an_environment_is_shown_in_a_line() -> None:
+def test_repr_of_environment_is_one_line() -> None:
     shown = repr(sk.generate_environment("aep", seed=1))
     assert len(shown) < 80
     assert shown.startswith("Environment(")

@@ -1,5 +1,4 @@
-"""What happens to a pool in the middle of a call: by other threads, by the collector of
-garbage, and at a fork."""
+"""Tests of pools that change during a call: threads, garbage collection, forks."""
 
 from __future__ import annotations
 
@@ -30,29 +29,27 @@ def small() -> sk.SlotPool:
         ("where", "evaluate", {"where": "gb >= 1000"}),
     ],
 )
-def test_what_a_term_says_is_kept_for_the_rows_it_was_asked_of(
-    monkeypatch, module, name, terms
-):
-    """Slots are added while a term is evaluated: as another thread may."""
+def test_evaluated_terms_are_cached_for_their_rows(monkeypatch, module, name, terms):
+    """Slots are added during the evaluation of a term, as by another thread."""
     pool = small()
     more = sk.make_slots(
         node=np.arange(2, 500), start=0, end=100, performance=50, price=1, gb=1000
     )
     home = getattr(__import__(f"slotkern.{module}"), module)
-    real, asked = getattr(home, name), []
+    real, calls = getattr(home, name), []
 
     def adds(*given):
-        told = real(*given)
-        if not asked:
-            asked.append(given)
+        result = real(*given)
+        if not calls:
+            calls.append(given)
             pool.add_slots(more)
-        return told
+        return result
 
     monkeypatch.setattr(home, name, adds)
     request = sk.Request(1, 5, **terms)
     first = pool.find(request, "runtime")
-    assert asked
-    assert first is None  # of the rows that there were
+    assert calls
+    assert first is None  # evaluated for the rows before the addition
     again = pool.find(request, "runtime")
     assert again.nodes == (2,)
     fresh = sk.find_window(pool.slots, request, "runtime")
@@ -60,33 +57,31 @@ def test_what_a_term_says_is_kept_for_the_rows_it_was_asked_of(
 
 
 @pytest.mark.parametrize("change", ["book", "add"])
-def test_alternatives_of_a_pool_that_changes_first_while_a_filter_is_asked(
-    monkeypatch, change
-):
+def test_pool_changes_while_alternatives_evaluate_filter(monkeypatch, change):
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=[1, 2])
     pool, window = sk.SlotPool(slots), sk.find_window(slots, sk.Request(1, 3))
-    real, asked = sk.where.evaluate, []
+    real, calls = sk.where.evaluate, []
 
     def changes(*given):
-        told = real(*given)
-        if not asked:
-            asked.append(given)
+        result = real(*given)
+        if not calls:
+            calls.append(given)
             if change == "book":
                 pool.book(window)
             else:
                 pool.add_slots(
                     sk.make_slots(node=[2], start=0, end=9, performance=1, price=3)
                 )
-        return told
+        return result
 
     monkeypatch.setattr(sk.where, "evaluate", changes)
     found = sk.find_alternatives(pool, sk.Request(1, 3, where="price < 5"))
-    assert asked
+    assert calls
     assert len(found) >= 5
 
 
 class Searches:
-    """Garbage in a cycle, which searches when it is collected."""
+    """An object in a reference cycle that searches when it is collected."""
 
     def __init__(self, search):
         self.itself, self.search = self, search
@@ -95,7 +90,7 @@ class Searches:
         self.search()
 
 
-def test_what_is_collected_meanwhile_may_search_too():
+def test_finalizers_may_search_during_a_search():
     def pool(nodes):
         slots = sk.make_slots(
             node=nodes, start=0, end=100, performance=1, price=[1, 2, 3]
@@ -129,8 +124,8 @@ def test_what_is_collected_meanwhile_may_search_too():
     assert all(choice == chosen for _, choice in kept)
 
 
-def test_limits_are_hashed_while_nobody_waits_for_the_pool(monkeypatch):
-    """The hash is Python's, and may wait for others: here it searches the pool."""
+def test_limits_are_hashed_without_the_pool_lock(monkeypatch):
+    """The hash runs Python code, which must not wait for the lock of the pool."""
     pool = small()
     real = sk.Limit.__hash__
 
@@ -142,7 +137,7 @@ def test_limits_are_hashed_while_nobody_waits_for_the_pool(monkeypatch):
     assert pool.limits_handle("sum(gb) >= 8") == pool.limits_handle("sum(gb) >= 8") == 1
 
 
-def test_numbers_of_limits_end_when_slots_are_added():
+def test_added_slots_invalidate_limit_handles():
     pool = small()
     assert pool.limits_handle("sum(gb) >= 8") == 1
     pool.add_slots(
@@ -154,8 +149,8 @@ def test_numbers_of_limits_end_when_slots_are_added():
 AT_A_FORK = """
 import gc, os
 def act():
-    gc.collect()                                  # takes a pool away
-    pool = sk.SlotPool(slots)                     # makes one
+    gc.collect()                                  # destroys a pool
+    pool = sk.SlotPool(slots)                     # creates one
     pool.book(pool.find(sk.Request(1, 1)))
     kept.book(kept.find(sk.Request(1, 1)))
 os.register_at_fork({when}=act)
@@ -177,7 +172,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.parametrize("when", ["before", "after_in_parent", "after_in_child"])
-def test_what_others_do_at_a_fork_may_use_pools(when):
+def test_fork_hooks_may_use_pools(when):
     program = AT_A_FORK.format(when=when)
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=1500

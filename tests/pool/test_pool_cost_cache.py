@@ -1,4 +1,4 @@
-"""Searches for the cheapest window that learn from those before find the same."""
+"""Tests that cached cost bounds do not change the cheapest windows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import slotkern as sk
 
 
 def jobs(seed, count):
-    """Wide and narrow ones, with limits and without, of several octaves of work."""
+    """Return wide and narrow jobs, with and without limits, of very different work."""
     rng = np.random.default_rng(seed)
     return [
         sk.Request(
@@ -29,24 +29,26 @@ def jobs(seed, count):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pool_that_has_learnt_finds_what_its_slots_hold(seed):
+def test_cached_bounds_do_not_change_windows(seed):
     slots = sk.generate_environment(interval=3600, cycle=seed).slots
-    asked = jobs(seed, 700)
-    fresh = [sk.find_window(slots, job, "cost", shape="ragged") for job in asked[:200]]
+    requests = jobs(seed, 700)
+    fresh = [
+        sk.find_window(slots, job, "cost", shape="ragged") for job in requests[:200]
+    ]
     assert sum(window is not None for window in fresh) > 100
     pool = sk.SlotPool(slots)
     for _ in range(2):
-        learnt = [pool.find(job, "cost", shape="ragged") for job in asked]
-        assert learnt[:200] == fresh
+        from_cache = [pool.find(job, "cost", shape="ragged") for job in requests]
+        assert from_cache[:200] == fresh
     for given, threads in ((pool, 2), (slots, 1)):
-        many = sk.find_windows(given, asked, "cost", shape="ragged", threads=threads)
-        assert list(many) == learnt
+        many = sk.find_windows(given, requests, "cost", shape="ragged", threads=threads)
+        assert list(many) == from_cache
     again = pickle.loads(pickle.dumps(pool))
-    assert again.find(asked[0], "cost", shape="ragged") == fresh[0]
+    assert again.find(requests[0], "cost", shape="ragged") == fresh[0]
 
     other = pool.copy()
     booked = 0
-    for job in asked[:40]:  # what was learnt of the slots is not true of what is left
+    for job in requests[:40]:  # bounds of all slots do not hold after a booking
         window = pool.find(job, "cost", shape="ragged")
         left = sk.find_window(pool.slots, job, "cost", shape="ragged")
         assert_same_but_rows(window, left)
@@ -54,22 +56,26 @@ def test_a_pool_that_has_learnt_finds_what_its_slots_hold(seed):
             pool.book(window)
             booked += 1
     assert booked > 20
-    assert [other.find(job, "cost", shape="ragged") for job in asked[:40]] == fresh[:40]
-    settled = [pool.find(job, "cost", shape="ragged") for job in asked[:60]]
-    many = sk.find_windows(pool, asked[:60], "cost", shape="ragged", threads=2)
-    assert list(many) == settled
+    assert [other.find(job, "cost", shape="ragged") for job in requests[:40]] == fresh[
+        :40
+    ]
+    booked_pool = [pool.find(job, "cost", shape="ragged") for job in requests[:60]]
+    many = sk.find_windows(pool, requests[:60], "cost", shape="ragged", threads=2)
+    assert list(many) == booked_pool
 
 
-def test_threads_learn_at_the_same_time():
+def test_threads_fill_cost_bounds_concurrently():
     slots = sk.generate_environment(interval=3600, cycle=7).slots
-    asked = jobs(7, 400)
+    requests = jobs(7, 400)
     pool = sk.SlotPool(slots)
-    fresh = list(sk.find_windows(slots, asked, "cost", shape="ragged"))
+    fresh = list(sk.find_windows(slots, requests, "cost", shape="ragged"))
 
     def find_all(way):
         if way % 2:
-            return list(sk.find_windows(pool, asked, "cost", shape="ragged", threads=3))
-        return [pool.find(job, "cost", shape="ragged") for job in asked]
+            return list(
+                sk.find_windows(pool, requests, "cost", shape="ragged", threads=3)
+            )
+        return [pool.find(job, "cost", shape="ragged") for job in requests]
 
     with ThreadPoolExecutor(6) as crew:
         assert all(found == fresh for found in crew.map(find_all, range(12)))
