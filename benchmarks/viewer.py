@@ -27,9 +27,9 @@ FRAMES = """wide => new Promise(done => {
   const begin = performance.now();
   const step = () => {
     const k = times.length;
-    app.sight.all();
-    app.sight.zoomTime(wide * (1 - 0.002 * (k % 10)), (first + last) / 2);
-    if (wide < 1) app.sight.zoomRows(40 / app.scene.rows, app.scene.rows / 2 + k);
+    app.viewport.showAll();
+    app.viewport.zoomTime(wide * (1 - 0.002 * (k % 10)), (first + last) / 2);
+    if (wide < 1) app.viewport.zoomRows(40 / app.scene.rows, app.scene.rows / 2 + k);
     const now = performance.now();
     app.paint();
     times.push(performance.now() - now);

@@ -1,6 +1,7 @@
-"""Take the pictures of docs/viewer.md anew: ``python viewer/pictures.py``.
+"""Take the screenshots of docs/viewer.md: ``python viewer/pictures.py``.
 
-Needs playwright and Chromium. The page is the one that the code there saves.
+Needs playwright and Chromium. The page is the one that the example in docs/viewer.md
+saves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def main() -> None:
-    """Run the page's code, open what it saved, light and dark."""
+    """Run the example, open the page that it saves, and capture it light and dark."""
     text = (DOCS / "viewer.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

@@ -1,4 +1,4 @@
-"""A real Chromium. Without one these tests are skipped, and say so; else they run."""
+"""Fixtures that open pages in Chromium; without Chromium these tests are skipped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-#: A frame of this size, headless, on no graphics card, talking to nobody.
+#: Options of Chromium: headless, without a graphics card or background network use.
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -21,7 +21,7 @@ FLAGS = (
 
 
 def chromium() -> str | None:
-    """Where Chromium is: as CHROMIUM says, else on the path."""
+    """Return the path of Chromium, from the variable CHROMIUM or from the path."""
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser")
     return next((found for name in names if (found := shutil.which(name))), None)
 
@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("Chromium is not installed (Debian: chromium; or CHROMIUM=path)")
     if os.environ.get("SLOTKERN_SANITIZED"):
         pytest.skip("Chromium does not start with a sanitizer preloaded")
-    # Where there is a browser, that this is missing is a fault: no importorskip.
+    # If there is a browser, playwright must be installed too: no importorskip.
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -43,49 +43,49 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-class Shown:
-    """A page that is open, what it asked for, and what it said."""
+class OpenPage:
+    """A page in the browser, with its network requests and console messages."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         self.requests: list[str] = []
-        self.said: list[str] = []
+        self.messages: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
 
-    def go(self, path: Path) -> None:
+    def open(self, path: Path) -> None:
         """Open a file and wait until it is drawn."""
         self.page.goto(path.as_uri())
         self.page.wait_for_function("document.documentElement.dataset.ready")
-        assert self.ask("document.documentElement.dataset.ready") != "failed"
+        assert self.evaluate("document.documentElement.dataset.ready") != "failed"
         self.frame()
 
-    def ask(self, words: str) -> Any:
-        """What a piece of script gives."""
-        return self.page.evaluate(words)
+    def evaluate(self, script: str) -> Any:
+        """Return the value of a script."""
+        return self.page.evaluate(script)
 
-    def wait_for(self, words: str) -> None:
-        """Wait until a piece of script is true: some events come when they like."""
-        self.page.wait_for_function(words)
+    def wait_for(self, script: str) -> None:
+        """Wait until a script is true, for events that arrive asynchronously."""
+        self.page.wait_for_function(script)
 
     def wait_for_count(self, found: Any, count: int) -> None:
-        """Wait until a locator finds as many."""
+        """Wait until a locator finds `count` elements."""
         from playwright.sync_api import expect
 
         expect(found).to_have_count(count)
 
     def frame(self) -> None:
-        """Wait for the frames that were asked for."""
-        self.ask(
+        """Wait until requested animation frames have been drawn."""
+        self.evaluate(
             "new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))"
         )
 
-    def sight(self) -> list[float]:
-        """The times and rows in sight."""
+    def visible_range(self) -> list[float]:
+        """Return the visible range of times and of rows."""
         self.frame()
-        found: list[float] = self.ask(
-            "[viewer.sight.x0, viewer.sight.x1, viewer.sight.y0, viewer.sight.y1]"
+        found: list[float] = self.evaluate(
+            "(v => [v.x0, v.x1, v.y0, v.y1])(viewer.viewport)"
         )
         return found
 
@@ -96,8 +96,8 @@ class Shown:
         self.frame()
 
     def colour(self, time: float, row: float) -> tuple[int, int, int]:
-        """What is painted at a time and a row."""
-        found = self.ask(
+        """Return the colour that is drawn at a time and a row."""
+        found = self.evaluate(
             f"""(() => {{
               const p = viewer.painter, k = p.frame.ratio;
               const g = new OffscreenCanvas(1, 1).getContext("2d");
@@ -111,19 +111,21 @@ class Shown:
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Shown]]:
-    """Open what `sk.view` returns; each in a profile of its own."""
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., OpenPage]]:
+    """Return a function that opens a result of `sk.view` in a new browser context."""
     contexts = []
 
-    def show(view: Any, width: int = 1280, height: int = 800, **options: Any) -> Shown:
+    def show(
+        view: Any, width: int = 1280, height: int = 800, **options: Any
+    ) -> OpenPage:
         context = browser.new_context(
             viewport={"width": width, "height": height}, **options
         )
         contexts.append(context)
-        shown = Shown(context.new_page())
+        shown = OpenPage(context.new_page())
         path = tmp_path / f"page{len(contexts)}.html"
         view.save(path)
-        shown.go(path)
+        shown.open(path)
         return shown
 
     yield show

@@ -1,4 +1,4 @@
-"""The page of a schedule in a real browser: what it shows, and how it moves."""
+"""Pages of schedules in Chromium: drawing, controls, accessibility and safety."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Open = Callable[..., Any]
 FREE, BUSY, BLUE = (237, 243, 249), (132, 141, 152), (0, 114, 178)
 
 
-def machine() -> sk.SlotPool:
-    """Six nodes with names in a zone whose clocks go back in the second night."""
+def named_pool() -> sk.SlotPool:
+    """Return six named nodes in a zone whose clocks go back in the second night."""
     table = sk.Machine(
         {"name": [f"anna{i}" for i in range(6)], "performance": [1, 1, 2, 2, 3, 3]}
     )
@@ -38,13 +38,13 @@ def machine() -> sk.SlotPool:
     )
 
 
-def three(pool: sk.SlotPool) -> dict[str, Any]:
+def three_windows(pool: sk.SlotPool) -> dict[str, Any]:
     job = sk.Request(3, walltime="4:00:00")
     return {name: pool.find(job, name) for name in ("start", "finish", "cost")}
 
 
-def crowd(nodes: int = 20_000, each: int = 5, windows: int = 200) -> sk.View:
-    """A large machine, as the viewer promises to show it."""
+def large_view(nodes: int = 20_000, each: int = 5, windows: int = 200) -> sk.View:
+    """Return a page as large as the viewer is documented to support."""
     rng = np.random.default_rng(1)
     cuts = np.sort(rng.uniform(0, 3 * 86400, (nodes, 2 * each)), axis=1)
     slots = sk.make_slots(
@@ -64,31 +64,31 @@ def crowd(nodes: int = 20_000, each: int = 5, windows: int = 200) -> sk.View:
     return sk.view(pool, found)
 
 
-# --- what is painted
+# --- drawing
 
 
-def test_free_busy_and_windows_are_painted_where_they_are(opened: Open) -> None:
+def test_free_busy_and_windows_have_their_colours(open_page: Open) -> None:
     slots = sk.make_slots(
         node=[0, 1, 1], start=[0, 0, 60], end=[90, 40, 100], performance=1, price=1
     )
     window = sk.find_window(slots, sk.Request(2, 30), "start")
-    shown = opened(sk.view(slots, window))
+    shown = open_page(sk.view(slots, window))
     assert shown.colour(47, 0.5) == FREE
     assert shown.colour(95, 0.5) == BUSY
     assert shown.colour(47, 1.5) == BUSY
     assert shown.colour(77, 1.5) == FREE
     assert shown.colour(23, 0.8) == shown.colour(23, 1.8) == BLUE
-    assert shown.said == []
+    assert shown.messages == []
 
 
-def test_many_rows_are_painted_as_shares_of_pixels(opened: Open) -> None:
-    # Half of the rows is free until 50, all are from 50 on.
+def test_many_rows_are_painted_as_shares_of_pixels(open_page: Open) -> None:
+    # Every second row is free until 50, all rows are free from 50 on.
     nodes = 6000
     start = np.where(np.arange(nodes) % 2, 50.0, 0.0)
     slots = sk.make_slots(
         node=np.arange(nodes), start=start, end=100.0, performance=1, price=1
     )
-    shown = opened(sk.view(slots))
+    shown = open_page(sk.view(slots))
     half = tuple((a + b) // 2 for a, b in zip(FREE, BUSY, strict=True))
     for row in (1000.5, 2999.5, 5000.5):
         mixed = shown.colour(23, row)
@@ -96,62 +96,62 @@ def test_many_rows_are_painted_as_shares_of_pixels(opened: Open) -> None:
         assert shown.colour(77, row) == FREE
 
 
-def test_windows_that_overlap_share_the_row(opened: Open) -> None:
+def test_overlapping_windows_share_the_row(open_page: Open) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     both = [sk.find_window(slots, sk.Request(2, 40)) for _ in range(2)]
-    shown = opened(sk.view(slots, {"first": both[0], "second": both[1]}))
+    shown = open_page(sk.view(slots, {"first": both[0], "second": both[1]}))
     upper, lower = shown.colour(37, 0.35), shown.colour(37, 0.9)
     assert upper == BLUE
     assert lower == (213, 94, 0)
-    # The strip counts nodes: a row that two windows share is one.
+    # The overview counts nodes: a row with two windows counts once.
     at = "(viewer.painter.frame.right - viewer.painter.frame.left)"
-    shares = shown.ask(f"viewer.strip.shares(0.2 * {at})")
+    shares = shown.evaluate(f"viewer.overview.shares(0.2 * {at})")
     assert shares["taken"] == pytest.approx(2, abs=0.01)
     assert shares["free"] == pytest.approx(2, abs=0.01)
-    assert shown.ask(f"viewer.strip.shares(0.6 * {at})")["taken"] < 0.01
-    # Strip and legend have the colours of both.
-    colours = shown.ask(
+    assert shown.evaluate(f"viewer.overview.shares(0.6 * {at})")["taken"] < 0.01
+    # Overview and legend contain the colours of both.
+    colours = shown.evaluate(
         "[...document.querySelectorAll('.legend .swatch')]"
         ".map((mark) => mark.style.background).filter(Boolean)"
     )
     assert colours == ["rgb(0, 114, 178)", "rgb(213, 94, 0)"]
-    sums = shown.ask(
-        "Array.from(viewer.strip.cover.sums.slice(0, viewer.strip.channels))"
+    sums = shown.evaluate(
+        "Array.from(viewer.overview.cover.sums.slice(0, viewer.overview.channels))"
     )
     assert sums[3:5] == pytest.approx([2, 0], abs=0.01)
 
 
-def test_nodes_with_names_dates_with_a_zone(opened: Open) -> None:
-    pool = machine()
-    shown = opened(sk.view(pool, three(pool)))
-    assert shown.ask("viewer.scale.label") == "Europe/Berlin"
-    ticks = shown.ask("viewer.scale.ticks(12, 20, 20).map(t => t.text)")
+def test_dates_are_shown_in_the_zone_of_the_clock(open_page: Open) -> None:
+    pool = named_pool()
+    shown = open_page(sk.view(pool, three_windows(pool)))
+    assert shown.evaluate("viewer.scale.label") == "Europe/Berlin"
+    ticks = shown.evaluate("viewer.scale.ticks(12, 20, 20).map(t => t.text)")
     # Midnight is hour 12; the clocks go back from 3 to 2 o'clock.
     assert ticks[:10:2] == ["00:00", "01:00", "02:00", "02:00", "03:00"]
-    text = shown.ask("[14.5, 15.5].map(t => viewer.scale.text(t))")
+    text = shown.evaluate("[14.5, 15.5].map(t => viewer.scale.text(t))")
     assert text == ["2026-10-25 02:30 +02:00", "2026-10-25 02:30 +01:00"]
     assert pool.clock is not None
     for hours in (0.0, 12.25, 14.5, 15.5, 35.75):
-        said = str(pool.clock.datetime(hours))
-        told = shown.ask(f"viewer.scale.text({hours})")
-        assert told == f"{said[:16]} {said[19:]}"
-    days = shown.ask("viewer.scale.context(0, 38, 9).map(t => t.text)")
+        expected = str(pool.clock.datetime(hours))
+        shown_text = shown.evaluate(f"viewer.scale.text({hours})")
+        assert shown_text == f"{expected[:16]} {expected[19:]}"
+    days = shown.evaluate("viewer.scale.context(0, 38, 9).map(t => t.text)")
     assert days == ["Sat 2026-10-24", "Sun 2026-10-25", "Mon 2026-10-26"]
 
 
 ZONES = (
     ("Europe/Berlin", "2026-03-28"),
-    ("Australia/Lord_Howe", "2026-04-03"),  # half an hour
+    ("Australia/Lord_Howe", "2026-04-03"),  # shift of half an hour
     ("Asia/Kathmandu", "2026-01-01"),
     ("America/St_Johns", "2006-10-27"),  # at one minute past midnight
     ("Africa/Casablanca", "2026-02-14"),
-    ("Europe/Amsterdam", "1930-05-13"),  # seconds
+    ("Europe/Amsterdam", "1930-05-13"),  # offset with seconds
     ("UTC", "1500-02-27"),  # beyond nanoseconds of 64 bits
 )
 
 
-#: The words of a picture that is painted anew.
-PAINTED = """() => {
+#: A script that redraws the picture and returns the texts in it.
+PAINTED_TEXTS = """() => {
     const canvas = CanvasRenderingContext2D.prototype, old = canvas.fillText;
     const words = [];
     canvas.fillText = function (text, ...rest) {
@@ -165,7 +165,7 @@ PAINTED = """() => {
 
 
 def week(names: str) -> sk.View:
-    """A week of a machine."""
+    """Return a page of a week of free time; `names` is the prefix of node names."""
     slots = sk.free_slots(
         sk.Machine.homogeneous(3, prefix=names),
         start="2026-11-23",
@@ -175,35 +175,39 @@ def week(names: str) -> sk.View:
     return sk.view(slots)
 
 
-@pytest.mark.parametrize(("names", "told"), [("n", False), ("bigmem0", True)])
-def test_each_day_of_a_week_has_its_date(opened: Open, names: str, told: bool) -> None:
-    shown = opened(week(names))
-    words = shown.ask(PAINTED)
+@pytest.mark.parametrize(("names", "has_zone"), [("n", False), ("bigmem0", True)])
+def test_each_day_of_a_week_has_its_date(
+    open_page: Open, names: str, has_zone: bool
+) -> None:
+    shown = open_page(week(names))
+    words = shown.evaluate(PAINTED_TEXTS)
     days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     dates = [f"{day} 2026-11-{date}" for date, day in enumerate(days, 23)]
     assert [word for word in words if word in dates] == dates
-    assert ("Europe/Berlin" in words) is told  # where there is room left of the axis
+    assert ("Europe/Berlin" in words) is has_zone  # long node names leave space for it
 
 
-def test_a_narrow_week_has_ticks(opened: Open) -> None:
-    shown = opened(week("n"))
+def test_a_narrow_week_has_ticks(open_page: Open) -> None:
+    shown = open_page(week("n"))
     shown.page.set_viewport_size({"width": 420, "height": 900})
     shown.frame()
-    words = shown.ask(PAINTED)
+    words = shown.evaluate(PAINTED_TEXTS)
     assert len([word for word in words if word.startswith("11-")]) > 1
     assert "Europe/Berlin" in words
 
 
 @pytest.mark.parametrize(("zone", "origin"), ZONES, ids=[zone for zone, _ in ZONES])
-def test_dates_are_those_of_the_clock(opened: Open, zone: str, origin: str) -> None:
-    """Of every zone, in words and at ticks, as Python's own calendar has them."""
+def test_dates_and_ticks_agree_with_python(
+    open_page: Open, zone: str, origin: str
+) -> None:
+    """Texts and ticks in each zone agree with the datetimes of Python."""
     clock = sk.Clock(origin, zone=zone)
     slots = sk.make_slots(node=0, start=[0], end=[4e8], performance=1, price=1)
-    shown = opened(sk.view(sk.SlotPool(slots, clock=clock)))
+    shown = open_page(sk.view(sk.SlotPool(slots, clock=clock)))
     rng = np.random.default_rng(5)
     times = [*rng.integers(0, 4 * 86400, 150), *rng.integers(0, 4 * 10**8, 150)]
-    told = shown.ask(f"{[int(t) for t in times]}.map(t => viewer.scale.text(t))")
-    for time, text in zip(times, told, strict=True):
+    texts = shown.evaluate(f"{[int(t) for t in times]}.map(t => viewer.scale.text(t))")
+    for time, text in zip(times, texts, strict=True):
         date = clock.datetime(float(time))
         assert date is not None
         day, hour, offset = text.replace("\u2212", "-").split(" ")
@@ -211,7 +215,7 @@ def test_dates_are_those_of_the_clock(opened: Open, zone: str, origin: str) -> N
     forms = {5: "%H:%M", 8: "%H:%M:%S", 10: "%Y-%m-%d", 7: "%Y-%m", 4: "%Y"}
     for span in (300.0, 7200.0, 40_000.0, 3e5, 2e6, 2e7, 3e8):
         for first in (0.0, 86_400.0, 1e6):
-            ticks = shown.ask(f"viewer.scale.ticks({first}, {first + span}, 12)")
+            ticks = shown.evaluate(f"viewer.scale.ticks({first}, {first + span}, 12)")
             assert 2 <= len(ticks) <= 16
             at = [tick["at"] for tick in ticks]
             assert at == sorted(set(at))
@@ -236,89 +240,91 @@ def test_dates_are_those_of_the_clock(opened: Open, zone: str, origin: str) -> N
     ],
 )
 def test_plain_numbers_have_round_ticks(
-    opened: Open, first: float, last: float, words: list[str]
+    open_page: Open, first: float, last: float, words: list[str]
 ) -> None:
     slots = sk.make_slots(node=0, start=[0], end=[100], performance=1, price=1)
-    shown = opened(sk.view(slots))
-    ticks = shown.ask(f"viewer.scale.ticks({first}, {last}, 5).map(t => t.text)")
+    shown = open_page(sk.view(slots))
+    ticks = shown.evaluate(f"viewer.scale.ticks({first}, {last}, 5).map(t => t.text)")
     assert ticks == words
 
 
 # --- moving and selecting
 
 
-def test_keys_zoom_move_select_and_forget(opened: Open) -> None:
-    pool = machine()
-    shown = opened(sk.view(pool, three(pool)))
-    first = shown.sight()
+def test_keys_zoom_move_select_and_deselect(open_page: Open) -> None:
+    pool = named_pool()
+    shown = open_page(sk.view(pool, three_windows(pool)))
+    first = shown.visible_range()
     shown.key("+")
-    closer = shown.sight()
+    closer = shown.visible_range()
     assert closer[1] - closer[0] == pytest.approx((first[1] - first[0]) / 1.5)
     shown.key("ArrowRight")
-    assert shown.sight()[0] > closer[0]
+    assert shown.visible_range()[0] > closer[0]
     shown.key("Shift+ArrowUp")
-    assert shown.sight()[3] - shown.sight()[2] < first[3] - first[2]
+    assert shown.visible_range()[3] - shown.visible_range()[2] < first[3] - first[2]
     shown.key("0")
-    assert shown.sight() == first
+    assert shown.visible_range() == first
     shown.key("n")
-    assert shown.ask("viewer.chosen") >= 0
+    assert shown.evaluate("viewer.chosen") >= 0
     assert shown.page.locator(".panel h2").inner_text() in ("start", "finish", "cost")
-    told = shown.page.locator("[role=status].hidden").inner_text()
-    assert "2026-10-24" in told
-    chosen = shown.ask("viewer.chosen")
+    status = shown.page.locator("[role=status].hidden").inner_text()
+    assert "2026-10-24" in status
+    chosen = shown.evaluate("viewer.chosen")
     shown.key("n")
-    assert shown.ask("viewer.chosen") != chosen
+    assert shown.evaluate("viewer.chosen") != chosen
     shown.key("p")
-    assert shown.ask("viewer.chosen") == chosen
+    assert shown.evaluate("viewer.chosen") == chosen
     shown.key("Enter")
-    x0, x1, *_ = shown.sight()
-    assert x0 <= shown.ask(f"viewer.scene.items.start[{chosen}]") < x1
+    x0, x1, *_ = shown.visible_range()
+    assert x0 <= shown.evaluate(f"viewer.scene.items.start[{chosen}]") < x1
     shown.key("Escape")
-    assert shown.ask("viewer.chosen") == -1
+    assert shown.evaluate("viewer.chosen") == -1
     assert shown.page.locator(".panel").is_hidden()
 
 
-def test_zoom_by_keys_keeps_the_selection_in_place(opened: Open) -> None:
+def test_zoom_by_keys_keeps_the_selection_in_place(open_page: Open) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=1000, performance=1, price=1)
     window = sk.find_window(slots, sk.Request(2, 20, earliest=800), "start")
-    shown = opened(sk.view(slots, window))
+    shown = open_page(sk.view(slots, window))
     shown.key("n")
     middle = (window.start + window.finish) / 2
-    before = shown.ask(f"viewer.painter.x({middle})")
+    before = shown.evaluate(f"viewer.painter.x({middle})")
     for _ in range(6):
         shown.key("+")
-    assert shown.ask(f"viewer.painter.x({middle})") == pytest.approx(before, abs=0.5)
+    assert shown.evaluate(f"viewer.painter.x({middle})") == pytest.approx(
+        before, abs=0.5
+    )
 
 
-def test_mouse_wheel_drag_click_and_range(opened: Open) -> None:
-    pool = machine()
-    shown = opened(sk.view(pool, three(pool)))
-    first = shown.sight()
+def test_mouse_wheel_drag_click_and_range(open_page: Open) -> None:
+    pool = named_pool()
+    shown = open_page(sk.view(pool, three_windows(pool)))
+    first = shown.visible_range()
     box = shown.page.locator("canvas[tabindex]").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     shown.page.mouse.move(x, y)
     shown.page.mouse.wheel(0, -400)
-    shown.wait_for(f"viewer.sight.x1 - viewer.sight.x0 < {first[1] - first[0]}")
-    closer = shown.sight()
+    shown.wait_for(f"viewer.viewport.x1 - viewer.viewport.x0 < {first[1] - first[0]}")
+    closer = shown.visible_range()
     assert closer[1] - closer[0] < first[1] - first[0]
     shown.page.mouse.down()
     shown.page.mouse.move(x - 120, y, steps=4)
     shown.page.mouse.up()
-    assert shown.sight()[0] > closer[0]
-    assert shown.ask("viewer.chosen") == -1
+    assert shown.visible_range()[0] > closer[0]
+    assert shown.evaluate("viewer.chosen") == -1
     shown.page.keyboard.down("Shift")
     shown.page.mouse.down()
     shown.page.mouse.move(x + 50, y, steps=4)
     shown.page.mouse.up()
     shown.page.keyboard.up("Shift")
-    ranged = shown.sight()
+    ranged = shown.visible_range()
     assert ranged[1] - ranged[0] < (closer[1] - closer[0]) / 4
     shown.key("0")
-    part = shown.ask(
+    part = shown.evaluate(
         "[viewer.scene.parts.start[0], viewer.scene.parts.end[0], "
-        "viewer.scene.place[viewer.scene.parts.row[0]]]"
+        "viewer.scene.position[viewer.scene.parts.row[0]]]"
     )
-    at = shown.ask(
+    at = shown.evaluate(
         f"[viewer.painter.x({(part[0] + part[1]) / 2}), "
         f"viewer.painter.y({part[2] + 0.5})]"
     )
@@ -326,13 +332,13 @@ def test_mouse_wheel_drag_click_and_range(opened: Open) -> None:
     shown.frame()
     assert "2026-10-24" in shown.page.locator(".card").inner_text()
     shown.page.mouse.click(box["x"] + at[0], box["y"] + at[1])
-    assert shown.ask("viewer.chosen") >= 0
+    assert shown.evaluate("viewer.chosen") >= 0
 
 
-def test_two_fingers_zoom_and_one_moves(opened: Open) -> None:
-    pool = machine()
-    shown = opened(sk.view(pool), width=390, height=800, has_touch=True)
-    first = shown.sight()
+def test_two_fingers_zoom_and_one_moves(open_page: Open) -> None:
+    pool = named_pool()
+    shown = open_page(sk.view(pool), width=390, height=800, has_touch=True)
+    first = shown.visible_range()
     box = shown.page.locator("canvas[tabindex]").bounding_box()
     touch = shown.page.context.new_cdp_session(shown.page)
 
@@ -347,46 +353,48 @@ def test_two_fingers_zoom_and_one_moves(opened: Open) -> None:
     for step in range(1, 9):
         fingers("touchMove", (150 - 5 * step, 200), (210 + 5 * step, 200))
     fingers("touchEnd")
-    shown.wait_for(f"viewer.sight.x1 - viewer.sight.x0 < 0.7 * {first[1] - first[0]}")
-    closer = shown.sight()
+    shown.wait_for(
+        f"viewer.viewport.x1 - viewer.viewport.x0 < 0.7 * {first[1] - first[0]}"
+    )
+    closer = shown.visible_range()
     assert closer[1] - closer[0] < 0.7 * (first[1] - first[0])
     fingers("touchStart", (200, 200))
     for step in range(1, 9):
         fingers("touchMove", (200 - 10 * step, 200))
     fingers("touchEnd")
-    shown.wait_for(f"viewer.sight.x0 > {closer[0]}")
-    moved = shown.sight()
+    shown.wait_for(f"viewer.viewport.x0 > {closer[0]}")
+    moved = shown.visible_range()
     assert moved[0] > closer[0]
     assert moved[1] - moved[0] == pytest.approx(closer[1] - closer[0])
 
 
-def test_filters_leave_the_rows_that_were_asked_for(opened: Open) -> None:
-    pool = machine()
-    windows = three(pool)
-    shown = opened(sk.view(pool, windows))
-    names = "Array.from(viewer.scene.order, row => viewer.scene.node(row))"
+def test_filters_select_rows(open_page: Open) -> None:
+    pool = named_pool()
+    windows = three_windows(pool)
+    shown = open_page(sk.view(pool, windows))
+    names = "Array.from(viewer.scene.order, row => viewer.scene.nodeName(row))"
     search = shown.page.get_by_role("searchbox", name="Nodes")
     search.fill("anna1, 3-4")
-    assert shown.ask(names) == ["anna1", "anna3", "anna4"]
+    assert shown.evaluate(names) == ["anna1", "anna3", "anna4"]
     search.fill("nobody")
-    assert shown.ask(names) == []
+    assert shown.evaluate(names) == []
     shown.frame()
     search.fill("")
     shown.page.get_by_role("button", name="only nodes with windows").click()
     used = sorted({name for w in windows.values() for name in w.names})
-    assert shown.ask(names) == used
-    assert shown.said == []
+    assert shown.evaluate(names) == used
+    assert shown.messages == []
 
 
-def test_the_table_sorts_filters_and_selects(opened: Open) -> None:
+def test_the_table_sorts_filters_and_selects(open_page: Open) -> None:
     slots = sk.make_slots(
         node=[0, 1], start=0, end=3000, performance=1, price=[1.0, 2.0]
     )
     found = sk.find_alternatives(slots, sk.Request(2, 10), limit=150)
-    shown = opened(sk.view(slots, found))
+    shown = open_page(sk.view(slots, found))
     shown.page.get_by_text("150 windows as a table").click()
     rows = shown.page.locator("tbody tr")
-    shown.wait_for_count(rows, 100)  # a browser tells later that it has opened
+    shown.wait_for_count(rows, 100)  # the toggle event is asynchronous
     assert "page 1 of 2" in shown.page.locator(".pages").inner_text()
     head = shown.page.get_by_role("columnheader", name="start")
     head.get_by_role("button").click()
@@ -397,26 +405,26 @@ def test_the_table_sorts_filters_and_selects(opened: Open) -> None:
     shown.page.get_by_label("Find a window").fill("window 14")
     shown.wait_for_count(rows, 11)  # 14 and 140 to 149
     rows.last.get_by_role("button").click()
-    assert shown.ask("viewer.chosen") == 13
+    assert shown.evaluate("viewer.chosen") == 13
     assert shown.page.locator(".panel h2").inner_text() == "window 14"
 
 
-def test_a_batch_shows_what_was_and_what_was_not_chosen(opened: Open) -> None:
+def test_a_batch_shows_chosen_and_other_alternatives(open_page: Open) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     jobs = [sk.Request(1, 30, name="small"), sk.Request(2, 30, name="wide")]
-    # Alternatives of one piece share no time, those of two do.
+    # Alternatives of one slice are disjoint, those of two slices overlap.
     done = sk.schedule_batch(slots, jobs, sk.BatchSlicer(2))
-    shown = opened(sk.view(done))
-    chosen = shown.ask("Array.from(viewer.scene.items.chosen)")
+    shown = open_page(sk.view(done))
+    chosen = shown.evaluate("Array.from(viewer.scene.items.chosen)")
     assert np.flatnonzero(chosen).tolist() == sorted(done.chosen.tolist())
     assert len(chosen) == len(done.alternatives)
-    boxes = shown.ask("viewer.scene.boxes.part.length")
+    boxes = shown.evaluate("viewer.scene.boxes.part.length")
     lanes = "Array.from(viewer.scene.boxes.part, (i) => viewer.scene.lanes[i])"
-    assert max(shown.ask(lanes)) > 1
+    assert max(shown.evaluate(lanes)) > 1
     shown.page.get_by_role("button", name="alternatives").click()
-    assert shown.ask("viewer.scene.boxes.part.length") < boxes
-    # What is not shown takes no room from what is.
-    assert set(shown.ask(lanes)) == {1}
+    assert shown.evaluate("viewer.scene.boxes.part.length") < boxes
+    # Hidden alternatives occupy no lanes.
+    assert set(shown.evaluate(lanes)) == {1}
     words = f"{len(done.alternatives)} windows, 2 of them chosen"
     assert words in shown.page.locator(".summary").inner_text()
     legend = shown.page.locator(".legend").inner_text()
@@ -424,22 +432,22 @@ def test_a_batch_shows_what_was_and_what_was_not_chosen(opened: Open) -> None:
     assert "wide" in legend
 
 
-# --- what it promises
+# --- size, accessibility, printing and safety
 
 
-def test_a_crowd_is_quick_small_and_silent(opened: Open) -> None:
-    shown = opened(crowd())
-    assert len(shown.requests) == 1  # itself
-    assert shown.said == []
-    frames = shown.ask(
+def test_a_large_page_draws_without_requests_or_messages(open_page: Open) -> None:
+    shown = open_page(large_view())
+    assert len(shown.requests) == 1  # the page itself
+    assert shown.messages == []
+    frames = shown.evaluate(
         """new Promise(done => {
           const first = viewer.scene.about.first, last = viewer.scene.about.last;
           let frames = 0;
           const begin = performance.now();
           const step = () => {
             const by = 1 - 0.002 * (frames % 10);
-            viewer.sight.all();
-            viewer.sight.zoomTime(by, (first + last) / 2);
+            viewer.viewport.showAll();
+            viewer.viewport.zoomTime(by, (first + last) / 2);
             viewer.paint();
             frames++;
             if (frames < 30) requestAnimationFrame(step);
@@ -449,21 +457,23 @@ def test_a_crowd_is_quick_small_and_silent(opened: Open) -> None:
         })"""
     )
     assert frames == 30
-    # All windows are there, by name, and one can be found among 20,000 nodes.
+    # A window can be selected and zoomed to among 20,000 nodes.
     shown.key("n")
     shown.key("Enter")
-    x0, x1, y0, y1 = shown.sight()
+    x0, x1, y0, y1 = shown.visible_range()
     assert x1 - x0 < 86400
     assert 0 <= y0 < y1 <= 20_000
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_can_be_used_by_everybody(opened: Open, scheme: str, width: int) -> None:
+def test_the_page_is_accessible(open_page: Open, scheme: str, width: int) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    axe, pool = Axe(), machine()
-    shown = opened(sk.view(pool, three(pool)), width=width, color_scheme=scheme)
+    axe, pool = Axe(), named_pool()
+    shown = open_page(
+        sk.view(pool, three_windows(pool)), width=width, color_scheme=scheme
+    )
     shown.key("n")
     shown.page.locator("summary").click()
     found = axe.run(shown.page).response["violations"]
@@ -471,9 +481,9 @@ def test_it_can_be_used_by_everybody(opened: Open, scheme: str, width: int) -> N
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_can_be_told_apart(opened: Open, scheme: str) -> None:
-    shown = opened(sk.view(machine()), color_scheme=scheme)
-    colours = shown.ask("viewer.colours")
+def test_colours_have_enough_contrast(open_page: Open, scheme: str) -> None:
+    shown = open_page(sk.view(named_pool()), color_scheme=scheme)
+    colours = shown.evaluate("viewer.colours")
 
     def light(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -489,24 +499,24 @@ def test_colours_can_be_told_apart(opened: Open, scheme: str) -> None:
     assert contrast(colours["free"], colours["busy"]) >= 3
     for text in ("ink", "faint"):
         assert contrast(colours[text], colours["back"]) >= 4.5
-    if scheme == "dark":  # where light ones have no darker outline
+    if scheme == "dark":  # in the light scheme windows have dark outlines
         assert min(contrast(each, colours["free"]) for each in colours["windows"]) >= 3
 
 
-def test_paper_is_white_and_has_the_table(opened: Open) -> None:
-    pool = machine()
-    shown = opened(sk.view(pool, three(pool)), color_scheme="dark")
-    shown.ask("dispatchEvent(new Event('beforeprint'))")
-    assert shown.ask("viewer.colours.back") == "#ffffff"
-    assert shown.ask("document.querySelector('details').open")
+def test_printing_is_white_with_the_table(open_page: Open) -> None:
+    pool = named_pool()
+    shown = open_page(sk.view(pool, three_windows(pool)), color_scheme="dark")
+    shown.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert shown.evaluate("viewer.colours.back") == "#ffffff"
+    assert shown.evaluate("document.querySelector('details').open")
     assert shown.page.pdf(landscape=True).startswith(b"%PDF")
-    shown.ask("dispatchEvent(new Event('afterprint'))")
+    shown.evaluate("dispatchEvent(new Event('afterprint'))")
     shown.frame()
-    assert shown.ask("viewer.colours.back") != "#ffffff"
-    assert not shown.ask("document.querySelector('details').open")
+    assert shown.evaluate("viewer.colours.back") != "#ffffff"
+    assert not shown.evaluate("document.querySelector('details').open")
 
 
-def test_what_people_write_is_text(opened: Open) -> None:
+def test_text_of_users_is_not_markup(open_page: Open) -> None:
     evil = "</script><script>document.title='x'</script>"
     turn = "a\u202eb\u2028c\x00d"
     table = sk.Machine({"name": [evil, turn, "<b>&amp;\"'", "שלום"]})
@@ -514,21 +524,21 @@ def test_what_people_write_is_text(opened: Open) -> None:
         sk.free_slots(table, start="2026-01-01", end="2026-01-02", zone="UTC")
     )
     window = pool.find(sk.Request(4, walltime="1:00:00", name=evil), "start")
-    shown = opened(sk.view(pool, window, title=evil))
+    shown = open_page(sk.view(pool, window, title=evil))
     assert shown.page.title() == evil
-    names = [shown.ask(f"viewer.scene.node({row})") for row in range(4)]
+    names = [shown.evaluate(f"viewer.scene.nodeName({row})") for row in range(4)]
     assert names == [evil, "a\\u202eb\\u2028c\\x00d", "<b>&amp;\"'", "שלום"]
     shown.key("n")
     assert shown.page.locator(".panel h2").inner_text() == evil
     assert shown.page.locator("h1").inner_text() == evil
     assert shown.page.locator("b b, .panel script").count() == 0
-    assert shown.said == []
+    assert shown.messages == []
 
 
-def test_it_shows_itself_in_a_frame_without_rights(browser: Any) -> None:
-    pool = machine()
+def test_the_page_works_in_a_sandboxed_frame(browser: Any) -> None:
+    pool = named_pool()
     page = browser.new_page()
-    page.set_content(sk.view(pool, three(pool))._repr_html_())
+    page.set_content(sk.view(pool, three_windows(pool))._repr_html_())
     frame = page.frame_locator("iframe")
     frame.locator("canvas").first.wait_for()
     assert frame.locator("h1").inner_text().startswith("slotkern")
@@ -536,7 +546,7 @@ def test_it_shows_itself_in_a_frame_without_rights(browser: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "empty", "one moment", "no end"])
-def test_the_edges_of_what_there_is(opened: Open, kind: str) -> None:
+def test_empty_and_infinite_schedules(open_page: Open, kind: str) -> None:
     slots = sk.make_slots(
         node=[0, 1], start=[0, 5], end=[10, math.inf], performance=1, price=1
     )
@@ -548,7 +558,7 @@ def test_the_edges_of_what_there_is(opened: Open, kind: str) -> None:
         windows = sk.WindowTable.of([])
     if kind == "no end":
         windows = sk.find_window(slots, sk.Request(1, 3))
-    shown = opened(sk.view(slots, windows))
+    shown = open_page(sk.view(slots, windows))
     for key in ("+", "-", "n", "Enter", "PageDown", "u", "Escape", "0"):
         shown.key(key)
-    assert shown.said == []
+    assert shown.messages == []

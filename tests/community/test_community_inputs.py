@@ -1,4 +1,4 @@
-"""What a simulation takes: jobs, nodes, labels, scenarios; and what it refuses."""
+"""Inputs of community simulations: jobs, nodes, labels, scenarios, and errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_few_jobs(count: int, scenario: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"home": [0, 9]}, r"jobs: row 1: home is 9, not within \[0, 1\]"),
         ({"processors": [0, 1]}, "jobs: row 0: processors is 0"),
@@ -52,14 +52,14 @@ def test_few_jobs(count: int, scenario: str) -> None:
         ({"run": [1e300, 1e300]}, "the times add up to more than"),
     ],
 )
-def test_bad_jobs_are_named(change: dict[str, Any], said: str) -> None:
+def test_invalid_jobs_are_refused(change: dict[str, Any], message: str) -> None:
     good = {"submit": [0.0, 1], "run": [1.0, 2], "processors": [1, 1], "home": [0, 1]}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         sk.simulate_community({**good, **change}, {"processors": [1, 1]}, "ind")
 
 
 @pytest.mark.parametrize(
-    ("grid", "said"),
+    ("grid", "message"),
     [
         ({"processors": []}, "grid has no nodes"),
         ({"speed": [1]}, "grid has no column 'processors'"),
@@ -67,14 +67,14 @@ def test_bad_jobs_are_named(change: dict[str, Any], said: str) -> None:
         ({"processors": [1, 0]}, "grid: row 1: processors is 0"),
     ],
 )
-def test_bad_grids_are_named(grid: dict[str, Any], said: str) -> None:
+def test_invalid_grids_are_refused(grid: dict[str, Any], message: str) -> None:
     jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         sk.simulate_community(jobs, grid, "ind")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"neighbours": 0}, "neighbours must be at least 1, got 0"),
         ({"neighbours": "some"}, "neighbours must be one of all"),
@@ -86,14 +86,14 @@ def test_bad_grids_are_named(grid: dict[str, Any], said: str) -> None:
         ({"neighbours": {"x": [1]}}, "a node is 'x', but the grid has nodes 0 to 1"),
     ],
 )
-def test_bad_scenarios_are_named(options: dict[str, Any], said: str) -> None:
+def test_invalid_scenarios_are_refused(options: dict[str, Any], message: str) -> None:
     jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         sk.simulate_community(jobs, {"processors": [1, 1]}, sk.Community(**options))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ((1, 5, "leave"), "changes: row 0: node must be at most 1, got 5"),
         ((1, 0, "go"), "changes: row 0: change must be one of leave, join"),
@@ -101,14 +101,14 @@ def test_bad_scenarios_are_named(options: dict[str, Any], said: str) -> None:
         ((1, 0), "changes: row 0 is"),
     ],
 )
-def test_bad_changes_are_named(change: Any, said: str) -> None:
+def test_invalid_changes_are_refused(change: Any, message: str) -> None:
     jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         sk.simulate_community(jobs, {"processors": [1, 1]}, "ind", changes=[change])
 
 
-def test_a_graph_of_networkx_is_taken() -> None:
-    class Graph:  # what networkx.Graph.adjacency gives
+def test_a_graph_of_networkx_is_accepted() -> None:
+    class Graph:  # the interface of networkx.Graph
         def adjacency(self) -> Any:
             return iter([(0, {1: {}}), (1, {0: {}})])
 
@@ -117,7 +117,7 @@ def test_a_graph_of_networkx_is_taken() -> None:
     assert len(sk.simulate_community(jobs, grid, sk.Community(Graph())).completed) == 1
 
 
-def test_shares_are_what_the_labels_say() -> None:
+def test_mean_metrics_of_the_scenarios() -> None:
     names = ("ind", "cen", "dec-g", "dec-p")
     runs: dict[str, list[Any]] = {name: [] for name in names}
     common: dict[str, list[float]] = {name: [] for name in names}

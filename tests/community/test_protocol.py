@@ -1,4 +1,4 @@
-"""The protocol core: against its plain twin, and in networks that do their worst."""
+"""The protocol core against its Python reference, and in unreliable networks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES = st.fixed_dictionaries(
 
 
 @given(script=SCRIPTS, rules=RULES)
-def test_the_core_does_what_its_twin_does(
+def test_the_core_agrees_with_the_reference(
     script: list[int], rules: dict[str, Any]
 ) -> None:
     core, twin = World(Agent, rules), World(Node, rules)
@@ -54,7 +54,7 @@ def test_no_job_is_lost_or_run_twice(script: list[int], rules: dict[str, Any]) -
 
 
 @given(script=SCRIPTS)
-def test_promises_are_revoked_where_nothing_is_lost(script: list[int]) -> None:
+def test_offers_are_revoked_without_losses(script: list[int]) -> None:
     world = World(Agent, {})
     world.play([step for step in script if step % 16 != 8])
     world.deliver_all()
@@ -75,11 +75,11 @@ def sent(asked: list[Any]) -> list[Any]:
 
 
 def handed_over() -> tuple[Agent, Agent, Any]:
-    """A job on its way from node 0 to node 1."""
+    """Return two nodes and the ASSIGN that hands a job from node 0 to node 1."""
     one, other = two()
     [(_, ticket)] = one.submit(0)
     own, asked = sent(one.contact(ticket, [1]))
-    assert own.receiver == 0  # is never delivered here
+    assert own.receiver == 0  # never delivered in this test
     [accept] = sent(other.receive(asked, 1.0))
     assert accept.times == (2.0, 0.0, 0.0)
     one.receive(accept, 2.0)
@@ -87,7 +87,7 @@ def handed_over() -> tuple[Agent, Agent, Any]:
     return one, other, assign
 
 
-def test_a_doubled_assign_is_answered_and_no_more() -> None:
+def test_a_repeated_assign_is_only_acknowledged() -> None:
     one, other, assign = handed_over()
     first = other.receive(assign, 3.0)
     assert [each[0] for each in first] == ["came", "send"]
@@ -100,7 +100,7 @@ def test_a_doubled_assign_is_answered_and_no_more() -> None:
     assert one.receive(again[0][1], 6.0) == []
 
 
-def test_an_assign_is_sent_until_it_is_answered() -> None:
+def test_an_assign_is_sent_until_it_is_acknowledged() -> None:
     one, _, assign = handed_over()
     ticket = assign.negotiation
     for _ in range(3):
@@ -111,28 +111,28 @@ def test_an_assign_is_sent_until_it_is_answered() -> None:
     assert one.resend(ticket) == []
 
 
-def test_a_node_that_comes_back_goes_on() -> None:
+def test_a_restarted_node_continues() -> None:
     one, other, assign = handed_over()
     other.receive(assign, 3.0)
-    back = Agent(1, 4, first_serial=1000)  # after a restart, from what it had written
+    back = Agent(1, 4, first_serial=1000)  # restarted from its journal
     back.describe(0, 1, 8.0)
     assert back.hold(0, 1, 3.0) == [("came", 0, 1, 3.0)]
     assert back.waiting == [(0, 1, 3.0)]
     assert [each[0] for each in back.receive(assign, 4.0)] == ["send"]
-    again = Agent(0, 1, first_serial=1000)  # the requester too
+    again = Agent(0, 1, first_serial=1000)  # the requester restarts too
     again.describe(0, 1, 8.0)
-    [told, (_, ticket)] = again.hand_over(0, 1, 1)
-    assert told[1].hop == assign.hop
+    [assign_again, (_, ticket)] = again.hand_over(0, 1, 1)
+    assert assign_again[1].hop == assign.hop
     assert ticket != assign.negotiation
-    [receipt] = sent(back.receive(told[1], 5.0))
+    [receipt] = sent(back.receive(assign_again[1], 5.0))
     assert again.receive(receipt, 6.0) == [("given", 0, 1)]
-    assert one.negotiations == 1  # the life before this one
+    assert one.negotiations == 1  # of the instance before the restart
 
 
-def test_a_job_may_come_back_and_old_copies_may_not() -> None:
+def test_a_job_may_return_but_old_copies_are_ignored() -> None:
     _, other, assign = handed_over()
     other.receive(assign, 3.0)
-    assert other.start(0)  # as if it had been given away since
+    assert other.start(0)  # as if the job had been moved since
     back = assign._replace(hop=3, negotiation=(9, 9))
     assert other.receive(back, 4.0)[0] == ("came", 0, 3, 4.0)
     for hop in (1, 2, 3):
@@ -170,7 +170,7 @@ def test_messages_of_an_earlier_round_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_messages_that_belong_to_nothing_do_nothing(kind: str) -> None:
+def test_messages_with_unknown_handles_have_no_effect(kind: str) -> None:
     one, _ = two()
     place, nowhere = 2**31, (2**32 - 1, 5)
     message = Message(kind, 1, 0, 0, 0, place, 0, nowhere, nowhere, (1.0, 1.0, 1.0))
@@ -186,7 +186,7 @@ def test_messages_that_belong_to_nothing_do_nothing(kind: str) -> None:
     assert [each.kind for each in sent(asked)] == ([answer] if answer else [])
 
 
-def test_what_is_unknown_is_refused() -> None:
+def test_unknown_jobs_are_refused() -> None:
     agent = Agent(0, 1)
     with pytest.raises(ValueError, match="job 3 has not been described"):
         agent.submit(3)

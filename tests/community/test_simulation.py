@@ -1,4 +1,4 @@
-"""The simulation against slow models, and what must hold whatever happens."""
+"""Community simulations against slow models, and invariants under failures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def columns(jobs: list[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def check_conservation(run: sk.CommunityRun) -> None:
-    """Every job ends once or has failed for a reason; no processor serves two."""
+    """Check that each job ends once or has a reason, and processors run one job."""
     jobs = run.jobs
     fates = np.array(run.fates)[jobs["fate"]]
     assert "pending" not in fates
@@ -78,14 +78,14 @@ def check_conservation(run: sk.CommunityRun) -> None:
 FALLBACKS = ["most-free", "least-load", "central-fcfs", "central-scan"]
 
 
-# The node that alone can run the first leaves, with nobody to follow.
+# The only node that can run the first job leaves.
 LEFT = [(0.0, 4.0, 4.0, 8, 0, 1), (1.0, 0.0, 1.0, 1, 0, 1), (2.0, 0.0, 1.0, 1, 0, 0)]
 
 
 @pytest.mark.parametrize("how", ["home", *FALLBACKS])
 @given(jobs=flows(), changes=CHANGES, decision=st.sampled_from([0.0, 0.5, 1.0, 4.0]))
 @example(LEFT, [(3.0, 2, "leave")], 0.0)
-def test_what_needs_no_protocol_is_as_in_the_slow_model(
+def test_scenarios_without_protocol_agree_with_the_model(
     how: Any, jobs: list[tuple[Any, ...]], changes: list[Any], decision: float
 ) -> None:
     if how == "home":
@@ -103,7 +103,7 @@ def test_what_needs_no_protocol_is_as_in_the_slow_model(
     check_conservation(run)
 
 
-def test_a_job_that_nobody_can_run_any_more_holds_nobody_up() -> None:
+def test_a_stranded_job_does_not_block_the_central_queue() -> None:
     run = sk.simulate_community(
         columns(LEFT), GRID, sk.Centralized("central-fcfs"), changes=[(3.0, 2, "leave")]
     )
@@ -112,7 +112,7 @@ def test_a_job_that_nobody_can_run_any_more_holds_nobody_up() -> None:
 
 @pytest.mark.parametrize("fallback", FALLBACKS)
 def test_a_centre_decides_on_one_job_after_another(fallback: Any) -> None:
-    """Three come at 0, one at 100: the n-th waits for n decisions, the last for one."""
+    """The n-th job at time 0 waits for n decisions; a job at 100 waits for one."""
     jobs = [(0.0, 5.0, 5.0, 1, 0, -1)] * 3 + [(100.0, 5.0, 5.0, 1, 0, -1)]
     centre = sk.Centralized(fallback, decision=30)
     run = sk.simulate_community(columns(jobs), GRID, centre)
@@ -122,7 +122,7 @@ def test_a_centre_decides_on_one_job_after_another(fallback: Any) -> None:
 
 
 def at_home(jobs: list[tuple[Any, ...]], policy: Any) -> list[Any]:
-    """What `slotkern.replay` does with the jobs of each node."""
+    """Return the starts if the jobs of each node are run by `slotkern.replay`."""
     start: list[Any] = [None] * len(jobs)
     for k, (processors, speed, label) in enumerate(NODES):
         own = [
@@ -149,7 +149,7 @@ LOCAL = ["fcfs", "easy", "conservative", "first-fit", "sjf", "easy-sjf"]
 @pytest.mark.parametrize("policy", LOCAL)
 @settings(max_examples=settings().max_examples // 3)
 @given(jobs=flows())
-def test_local_policies_are_those_of_replays(
+def test_local_policies_agree_with_replays(
     policy: str, jobs: list[tuple[Any, ...]]
 ) -> None:
     run = sk.simulate_community(columns(jobs), GRID, "ind", policy=policy)
@@ -169,7 +169,7 @@ def test_jobs_of_one_moment_are_one_event(policy: str, cycle: float | None) -> N
     run = sk.simulate_community(jobs, {"processors": [1]}, scenario, policy=policy)
     start = run.jobs["start"]
     assert start[0] - start[1] == 1
-    # A job that ends and one that comes at the same time are one event, too.
+    # An end and an arrival at the same time are one event, too.
     jobs = {"submit": [0.0, 1.0, 4.0], "run": [4.0, 9.0, 1.0], "processors": [1, 1, 1]}
     jobs["home"] = [0, 0, 0]
     run = sk.simulate_community(jobs, {"processors": [1]}, "ind", policy=policy)
@@ -179,7 +179,7 @@ def test_jobs_of_one_moment_are_one_event(policy: str, cycle: float | None) -> N
 @pytest.mark.parametrize("policy", LOCAL[1:])
 @settings(max_examples=settings().max_examples // 10)
 @given(seed=st.integers(0, 50), loss=st.sampled_from([0, 0.3]), changes=CHANGES)
-def test_local_policies_lose_nothing(
+def test_local_policies_lose_no_job(
     policy: str, seed: int, loss: float, changes: list[Any]
 ) -> None:
     jobs, nodes = sk.generate_community("heavy", jobs=400, seed=seed)
@@ -196,8 +196,8 @@ def test_local_policies_lose_nothing(
 @pytest.mark.parametrize("policy", LOCAL)
 @settings(max_examples=settings().max_examples // 5)
 @given(seed=st.integers(0, 10_000), mu=st.sampled_from([0.0, 0.5]))
-@example(seed=49, mu=0.0)  # the shortest first: a job comes back to its old place
-def test_jobs_that_come_back_to_a_node(policy: str, seed: int, mu: float) -> None:
+@example(seed=49, mu=0.0)  # shortest first: a job returns to its old position
+def test_jobs_that_return_to_a_node(policy: str, seed: int, mu: float) -> None:
     jobs, nodes = sk.generate_community("heavy", jobs=60, nodes=3, seed=seed)
     jobs["label"] = -1
     jobs["submit"] = np.round(jobs["submit"] / jobs["submit"].max() * 3000)
@@ -236,7 +236,7 @@ GRAPHS = st.sampled_from(
     policy=st.sampled_from(["fcfs", "fcfs", "easy", "first-fit", "sjf", "easy-sjf"]),
     seed=st.integers(0, 3),
 )
-def test_the_community_is_that_of_the_slow_model(
+def test_the_community_agrees_with_the_model(
     jobs: list[tuple[Any, ...]],
     near: list[list[int]],
     changes: list[Any],
@@ -268,7 +268,7 @@ def test_the_community_is_that_of_the_slow_model(
     run = sk.simulate_community(
         columns(jobs), GRID, scenario, policy=policy, changes=changes, seed=seed
     )
-    told = {
+    protocol = {
         name: getattr(scenario, name)
         for name in (
             *("cycle", "window", "interval", "discovery", "latency", "loss"),
@@ -278,7 +278,7 @@ def test_the_community_is_that_of_the_slow_model(
     rules = {"mu": mu, "varpi": varpi, "promise_life": life}
     when = [(time, node, word == "join") for time, node, word in changes]
     near = [sorted(row) for row in near]
-    model = Model(jobs, NODES, near, {**told, "seed": seed}, rules, when, policy)
+    model = Model(jobs, NODES, near, {**protocol, "seed": seed}, rules, when, policy)
     model.run()
     found = run.jobs["start"]
     assert {j: t for j, t in enumerate(found.tolist()) if t == t} == model.start
@@ -323,14 +323,14 @@ def test_nothing_is_lost_when_nodes_leave_and_messages_are_lost(
     assert run.counts["promises"] == 0
     assert run.counts["shadow_load"] == 0
     again = sk.simulate_community(jobs, nodes, scenario, changes=changes, seed=seed)
-    for name in run.jobs.dtype.names:  # padding may differ
+    for name in run.jobs.dtype.names:  # padding bytes may differ
         assert run.jobs[name].tobytes() == again.jobs[name].tobytes()
     for name in ("ind", "cen"):
         other = sk.simulate_community(jobs, nodes, name, changes=changes)
         check_conservation(other)
 
 
-def test_a_node_that_leaves_gives_its_queue_away() -> None:
+def test_a_node_that_leaves_hands_over_its_queue() -> None:
     jobs = {
         "submit": [0.0, 1.0, 2.0],
         "run": [1000.0, 1000.0, 1000.0],
@@ -338,7 +338,7 @@ def test_a_node_that_leaves_gives_its_queue_away() -> None:
         "home": [0, 0, 0],
     }
     grid = {"processors": [4, 4]}
-    near: list[list[int]] = [[], [0]]  # node 0 asks nobody, until node 1 is known
+    near: list[list[int]] = [[], [0]]  # node 0 has no neighbours
     stay = sk.Community(near, cycle=0, window=1, interval=float("inf"))
     alone = sk.simulate_community(jobs, grid, stay)
     assert alone.jobs["start"].tolist() == [1.0, 1001.0, 2001.0]
@@ -352,8 +352,8 @@ def test_a_node_that_leaves_gives_its_queue_away() -> None:
     assert moved.jobs["moves"].tolist() == [0, 1, 1]
 
 
-def test_jobs_wait_for_a_node_that_comes_back() -> None:
-    """In Ind and Cen too, as in a community: nobody else could run them."""
+def test_jobs_wait_for_a_node_that_returns() -> None:
+    """In Ind and Cen, as in a community, jobs wait if no other node can run them."""
     jobs = {
         "submit": [0.0, 1.0, 20.0],
         "run": [10.0, 10.0, 10.0],
@@ -373,7 +373,7 @@ def test_jobs_wait_for_a_node_that_comes_back() -> None:
         assert gone.failures() == {why: n for why, n in reasons.items() if n}, scenario
 
 
-def test_a_job_that_waits_for_a_node_holds_nobody_up_at_the_centre() -> None:
+def test_a_job_that_waits_for_a_node_does_not_block_the_central_queue() -> None:
     jobs = {"submit": [0.0, 1.0], "run": [1.0, 1.0], "processors": [4, 1], "home": 0}
     grid = {"processors": [4, 2]}
     first = sk.Centralized("central-fcfs")
@@ -387,7 +387,7 @@ def preferring(jobs: Any, nodes: int, seed: int) -> NDArray[np.bool_]:
 
 @given(jobs=flows(), seed=st.integers(0, 99), moves=st.booleans())
 def test_nodes_may_decline(jobs: list[tuple[Any, ...]], seed: int, moves: bool) -> None:
-    """No job runs where it was declined; nobody is asked in Ind and Cen."""
+    """No job runs on a node that declined it."""
     given = columns(jobs)
     willing = preferring(given, len(NODES), seed)
     scenario = sk.Community(willing=willing, mu=0, varpi=0, interval=8, cycle=0)
@@ -407,7 +407,7 @@ def test_nodes_may_decline(jobs: list[tuple[Any, ...]], seed: int, moves: bool) 
 
 def test_a_compiled_function_may_decline() -> None:
     jobs, nodes = sk.generate_community(jobs=500, seed=3)
-    jobs = jobs[::-1].copy()  # rows are those of the caller, not in order
+    jobs = jobs[::-1].copy()  # rows refer to the given jobs, which are not sorted
     first = jobs["submit"].min()
     odd = jobs["processors"] % 2 == 1
 
@@ -428,7 +428,7 @@ def test_a_compiled_function_may_decline() -> None:
     assert sk.simulate_community(jobs, nodes, nobody).failures() == {"no offer": 500}
 
 
-def test_wrong_preferences_are_named() -> None:
+def test_invalid_preferences_are_refused() -> None:
     jobs = {"submit": [0.0], "run": [1.0], "processors": [1], "home": [0]}
     grid = {"processors": [1, 1]}
     for wrong in ([[1, 0]], [True], "all"):

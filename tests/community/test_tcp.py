@@ -1,4 +1,4 @@
-"""The community that runs for real: nodes are killed, no job is lost or run twice."""
+"""The example with real processes: nodes are killed, no job is lost or run twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "community.py"
 
 pytestmark = pytest.mark.skipif(
-    sys.platform == "win32", reason="SIGKILL is of other systems"
+    sys.platform == "win32", reason="Windows has no SIGKILL"
 )
 
 
@@ -28,7 +28,7 @@ def test_a_third_of_the_nodes_is_killed(more: list[str]) -> None:
     assert report["started_twice"] == report["done_twice"] == []
     assert report["done"] + len(report["not_done"]) == 24
     reasons = {state.partition(" on")[0] for state in report["not_done"].values()}
-    if more:  # on the journals of nodes that are gone, or on the way there
+    if more:  # in journals of dead nodes, or in transit to them
         assert reasons <= {"submitted", "came", "giving", "started"}
         assert report["done"] >= 8
     else:
@@ -38,7 +38,7 @@ def test_a_third_of_the_nodes_is_killed(more: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
-def test_no_node_outlives_who_started_it(name: str) -> None:
+def test_no_node_outlives_its_parent_process(name: str) -> None:
     command = [sys.executable, str(EXAMPLE), "--nodes", "3", "--jobs", "40"]
     with subprocess.Popen(
         [*command, "--length", "3"],
@@ -50,7 +50,7 @@ def test_no_node_outlives_who_started_it(name: str) -> None:
         while len(nodes := listed.read_text().split()) < 3:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(1)  # they run Python by now
+        time.sleep(1)  # until the nodes have started
         play.send_signal(getattr(signal, name))
     while any(is_running(node) for node in nodes):
         assert time.monotonic() < deadline + 60
@@ -59,7 +59,7 @@ def test_no_node_outlives_who_started_it(name: str) -> None:
 
 def is_running(process: str) -> bool:
     try:
-        told = Path(f"/proc/{process}/stat").read_text()
+        status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return False
-    return told.rpartition(")")[2].split()[0] != "Z"
+    return status.rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,4 @@
-"""Generated workloads, those of traces, the command, the pictures."""
+"""Workloads of communities, generated or from traces; the command; the plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_share_of_windows_nodes_is_exact(nodes: int, windows: int) -> None:
         assert grid["label"].sum() == windows
 
 
-def test_the_generated_workload_is_what_it_says() -> None:
+def test_the_generated_workload_has_its_documented_properties() -> None:
     jobs, nodes = sk.generate_community(seed=4)
     assert (len(jobs), len(nodes)) == (10_201, 26)
     assert (np.diff(jobs["submit"]) >= 0).all()
@@ -39,7 +39,7 @@ def test_the_generated_workload_is_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"preset": "grid"}, "preset must be one of casa"),
         ({"jobs": -1}, "jobs must be at least 0"),
@@ -47,8 +47,8 @@ def test_the_generated_workload_is_what_it_says() -> None:
         ({"seed": -1}, "seed must be at least 0"),
     ],
 )
-def test_bad_workloads_are_named(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_workloads_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         sk.generate_community(**options)
 
 
@@ -78,7 +78,7 @@ def test_a_trace_becomes_a_community() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"homes": "user"}, "field 'user' of the trace is unknown"),
         ({"homes": "origin_site"}, "the trace has no field 'origin_site'"),
@@ -89,14 +89,16 @@ def test_a_trace_becomes_a_community() -> None:
         ({"estimates": "none"}, "estimates must be one of"),
     ],
 )
-def test_what_a_trace_lacks_is_named(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_options_for_traces_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
         sk.community_from_trace(flow(), **options)
     with pytest.raises(ValueError, match="no job has a submission"):
         sk.community_from_trace(sk.Trace(np.full(2, -1, sk.SWF)))
 
 
-@pytest.mark.skipif(not REAL, reason="no real traces here")
+@pytest.mark.skipif(not REAL, reason="the real traces are not here")
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_real_traces_run_in_all_scenarios(path: Path) -> None:
     trace = sk.read_trace(path)
@@ -181,11 +183,11 @@ def test_the_command_reads_traces(tmp_path: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "4 jobs on 2 nodes" in found.output
     plain = command(path, "--seeds", 1, "--homes", "partition", "--windows", 0)
-    assert found.output == plain.output  # nothing is labelled unless that is asked for
+    assert found.output == plain.output  # without --windows no label is assigned
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--scenario", "best"), "none of ind, cen, dec-g, dec-p"),
         (("--scenario", "dec:x"), "'dec:x' is not dec:K"),
@@ -194,17 +196,17 @@ def test_the_command_reads_traces(tmp_path: Path) -> None:
         (("--loss", "1"), "loss must be below 1"),
     ],
 )
-def test_the_command_names_what_is_wrong(words: Any, said: str) -> None:
+def test_the_command_reports_errors(words: Any, message: str) -> None:
     found = command("--jobs", 10, *words)
     assert found.exit_code == 2
-    assert said in found.stderr
+    assert message in found.stderr
     assert found.stderr.count("\n") == 1
 
 
-# --- pictures
+# --- plots
 
 
-def test_pictures_show_what_they_say(tmp_path: Path) -> None:
+def test_plots_show_the_metrics(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from slotkern.plotting.communities import plot_communities, plot_flow
 
@@ -219,7 +221,7 @@ def test_pictures_show_what_they_say(tmp_path: Path) -> None:
         ("utilization, %", "utilization", 100),
         ("uptime, days", "uptime", 1 / 86400),
     ):
-        bars = figure.axes[labels.index(what)].patches  # each with an axis of its own
+        bars = figure.axes[labels.index(what)].patches  # each measure has its own axes
         found = [scale * run.metrics()[metric] for run in runs.values()]
         assert [bar.get_height() for bar in bars] == pytest.approx(found)
     assert "jobs of ind by state" in [axes.get_title() for axes in figure.axes]

@@ -23,7 +23,7 @@ POLICIES = [
 
 
 def flow_of(*rows: tuple[int, float, float, int, int, float]) -> np.ndarray:
-    """Jobs of (number, submit, run, width, preceding, think)."""
+    """Return jobs from tuples (number, submit, run, width, preceding, think)."""
     jobs = np.full(len(rows), -1, sk.SWF)
     names = ["job", "submit", "run_time", "allocated", "preceding", "think_time"]
     for i, row in enumerate(rows):
@@ -44,7 +44,7 @@ def test_a_job_waits_for_its_preceding_job(policy: str) -> None:
     free = sk.replay(CHAIN, 16, policy, preceding=False)
     assert free.following == 0
     assert (free.jobs["submit"] == 20).all()
-    if policy != "batch-slicer":  # which lets jobs wait for its cycles
+    if policy != "batch-slicer":  # under which jobs wait for a cycle
         assert done.jobs["submit"].tolist() == [20, 1220, 3380]
         assert done.jobs["start"].tolist() == [20, 1220, 3380]
         assert (free.jobs["start"] == 20).all()
@@ -57,7 +57,9 @@ def test_a_job_waits_for_its_preceding_job(policy: str) -> None:
 @pytest.mark.parametrize("policy", [*POLICIES, "batch-slicer"])
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_policy_starts_a_job_before_its_turn(policy: str, seed: int) -> None:
+def test_no_policy_starts_a_job_before_its_predecessor_ends(
+    policy: str, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 12))
     before = [int(rng.integers(-1, i)) + 1 if i else 0 for i in range(size)]
@@ -96,9 +98,9 @@ def test_no_policy_starts_a_job_before_its_turn(policy: str, seed: int) -> None:
             assert apart or nodes[i].isdisjoint(nodes[j])
 
 
-def test_predecessors_that_are_not_there(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_predecessors(caplog: pytest.LogCaptureFixture) -> None:
     jobs = CHAIN.copy()
-    jobs["run_time"][0] = -1  # unknown: not replayed
+    jobs["run_time"][0] = -1  # unknown, so the job is not replayed
     done = sk.replay(jobs, 16)
     assert done.following == 1
     assert done.jobs["submit"].tolist() == [20, 2180]
@@ -148,7 +150,7 @@ def test_parts_of_a_job_and_cancelled_jobs(tmp_path: Path) -> None:
     path = tmp_path / "parts.swf"
     path.write_text(PARTS)
     trace = sk.read_trace(path, clean=("partial", "cancelled"))
-    assert trace.jobs["job"].tolist() == [1, 3]  # the part of no whole stays
+    assert trace.jobs["job"].tolist() == [1, 3]  # a part without a whole job is kept
     assert trace.repairs == {"partial": 3, "cancelled": 1}
     done = sk.replay(sk.read_trace(path))
     assert done.jobs["job"].tolist() == [1, 2, 3]
@@ -163,7 +165,7 @@ def test_parts_of_a_job_and_cancelled_jobs(tmp_path: Path) -> None:
     assert "load 1400.0 %" in summary.output
 
 
-def test_a_trace_without_a_sound_line(tmp_path: Path) -> None:
+def test_a_trace_without_a_valid_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.swf"
     path.write_text("1 2 3\nfour five\n")
     with pytest.raises(
@@ -204,7 +206,7 @@ def test_partitions_of_unknown_size_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", [" (128+72)", " (1: 128, 2: 72)", " (2=72, 1=128)"])
-def test_the_header_tells_the_sizes_of_partitions(tmp_path: Path, sizes: str) -> None:
+def test_partition_sizes_of_the_header(tmp_path: Path, sizes: str) -> None:
     path = tmp_path / "grid.swf"
     path.write_text(GRID.format(sizes=sizes))
     done = sk.replay(sk.read_trace(path), "partitions")
@@ -235,7 +237,7 @@ def test_tables_are_jobs(make: Any) -> None:
         (COLUMNS | {"submit": pd.date_range("2026-01-01", periods=3)}, "holds dates"),
     ],
 )
-def test_bad_tables_are_named(columns: Any, message: str) -> None:
+def test_invalid_tables_are_refused(columns: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         sk.replay(pd.DataFrame(columns), 4)
 
@@ -245,7 +247,7 @@ def test_a_missing_value_is_unknown() -> None:
     assert sk.replay(frame, 4).dropped == {"run time unknown": 1}
 
 
-def test_killed_jobs_are_told(tmp_path: Path) -> None:
+def test_killed_jobs_are_reported(tmp_path: Path) -> None:
     jobs = flow_of((1, 0, 100, 1, -1, 0), (2, 0, 10, 1, -1, 0))
     jobs["requested_time"], jobs["status"] = 50, 1
     done = sk.replay(jobs, 4)
@@ -256,8 +258,8 @@ def test_killed_jobs_are_told(tmp_path: Path) -> None:
     assert pd.read_csv(tmp_path / "out.csv")["success"].tolist() == [0, 1]
     assert sk.replay(jobs, 4, overrun="extend").metrics()["killed"] == 0
     sk.write_trace(tmp_path / "jobs.swf", jobs)
-    told = CliRunner().invoke(app, ["replay", str(tmp_path / "jobs.swf")])
-    assert "killed at the requested time: 1" in told.output
+    found = CliRunner().invoke(app, ["replay", str(tmp_path / "jobs.swf")])
+    assert "killed at the requested time: 1" in found.output
 
 
 ALEA = """\
@@ -299,12 +301,12 @@ def test_further_fields_are_columns(tmp_path: Path) -> None:
     path.write_text(ALEA.replace("60.5", "60.5 " + "9 " * 64))
     with pytest.raises(ValueError, match="line 5: 85 fields, not 21"):
         sk.read_trace(path)
-    path.write_text(rows)  # nobody says what they are
+    path.write_text(rows)  # without names of the further fields
     with pytest.raises(ValueError, match=r"line 1: 21 fields, not 18 .further fields"):
         sk.read_trace(path)
 
 
-def test_window_policies_refuse_endless_machines() -> None:
+def test_window_policies_refuse_too_many_processors() -> None:
     with pytest.raises(
         ValueError, match=r"at most 1,048,576; the cluster has 16,777,216"
     ):

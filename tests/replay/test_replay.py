@@ -1,4 +1,4 @@
-"""Replays as people call them: clusters, policies, results, files."""
+"""The public function `replay`: clusters, policies, results and files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def random_flow(seed: int, count: int = 200, most: int = 16) -> Any:
 
 
 def kept_jobs(jobs: Any, processors: int) -> list[Job]:
-    """Jobs as the definitions want them, prepared by a plain loop."""
+    """Return the jobs to replay, prepared by a plain loop."""
     kept: list[Job] = []
     for row in jobs[np.argsort(jobs["submit"], kind="stable")]:
         width = row["allocated"] if row["allocated"] > 0 else row["requested"]
@@ -47,7 +47,7 @@ def kept_jobs(jobs: Any, processors: int) -> list[Job]:
 
 
 def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[float]:
-    """The starts of the slow model."""
+    """Return the starts of the slow model."""
     kept = kept_jobs(jobs, processors)
     sign = {"arrival": 0, "shortest": 1, "largest": -1}[policy.order]
     by = {
@@ -59,7 +59,7 @@ def model_starts(jobs: Any, processors: int, policy: sk.QueuePolicy) -> list[flo
 
 
 def counted_starts(jobs: Any, processors: int, policy: str) -> list[float]:
-    """The starts of the compiled model."""
+    """Return the starts of the compiled model."""
     pytest.importorskip("numba")
     from replay_counts import starts
 
@@ -120,7 +120,7 @@ def test_5000_jobs_of_real_traces(path: Path, policy: str) -> None:
 @pytest.mark.parametrize("policy", sk.POLICIES)
 def test_a_whole_trace_under_every_policy(policy: str) -> None:
     trace = sk.read_trace(REAL[0])
-    if isinstance(sk.POLICIES[policy], sk.WindowPolicy):  # a search a job
+    if isinstance(sk.POLICIES[policy], sk.WindowPolicy):  # one search per job
         trace = sk.Trace(trace.jobs[:1500], trace.header)
     done = sk.replay(trace, None, policy)
     check(done)
@@ -128,7 +128,7 @@ def test_a_whole_trace_under_every_policy(policy: str) -> None:
 
 
 def check(done: sk.Replay) -> None:
-    """No processor serves two at once; starts, ends and widths are right."""
+    """Check that no processor runs two jobs at once, and starts, ends and widths."""
     jobs, first, count = done.jobs, done._first, done._count
     assert (jobs["start"] >= jobs["submit"]).all()
     assert (jobs["end"] == jobs["start"] + jobs["run"]).all()
@@ -148,7 +148,7 @@ def check(done: sk.Replay) -> None:
 
 
 @pytest.mark.parametrize("backfill", BACKFILLING)
-def test_sites_are_machines_of_their_own(backfill: str) -> None:
+def test_sites_are_independent(backfill: str) -> None:
     jobs = random_flow(1)
     cluster = {
         "site": [2, 0, 7],
@@ -176,7 +176,7 @@ def test_sites_are_machines_of_their_own(backfill: str) -> None:
     assert len(done.nodes(index)) == done.jobs["processors"][index]
 
 
-def test_a_whole_machine_that_is_blocked_serves_nobody() -> None:
+def test_no_job_runs_while_all_processors_are_blocked() -> None:
     jobs = random_flow(2)
     for policy in sk.POLICIES:
         done = sk.replay(jobs, 16, policy, blocked=[(100, 700, 16), (900, 950, 16)])
@@ -186,7 +186,7 @@ def test_a_whole_machine_that_is_blocked_serves_nobody() -> None:
             assert not (over & (done.jobs["run"] > 0)).any()
 
 
-def test_priorities_of_the_users_own() -> None:
+def test_user_defined_priorities() -> None:
     jobs = random_flow(3)
     by_array = sk.QueuePolicy("easy", -jobs["requested_time"])
     expected = sk.replay(jobs, 16, "easy-sjf").jobs["start"].tolist()
@@ -198,7 +198,7 @@ def test_priorities_of_the_users_own() -> None:
     for backfill in BACKFILLING:
         own = sk.replay(jobs, 16, sk.QueuePolicy(backfill, short_first))
         same = sk.replay(jobs, 16, sk.QueuePolicy(backfill, -jobs["requested_time"]))
-        if backfill != "conservative":  # where a place is kept, arrivals go before
+        if backfill != "conservative":  # reservations are made in order of arrival
             assert (own.jobs["start"] == same.jobs["start"]).all()
         check(own)
 
@@ -237,7 +237,7 @@ def test_what_if() -> None:
     assert cut[cut["row"] == 5][["run", "estimate"]].tolist() == [(1, 1)]
 
 
-def test_weeks_are_drawn_whole() -> None:
+def test_whole_weeks_are_drawn() -> None:
     jobs = np.zeros(300, sk.SWF)
     week = 7 * 86400
     rng = np.random.default_rng(0)
@@ -462,15 +462,15 @@ def test_dropped_jobs_are_counted_by_reason() -> None:
     assert "4 dropped" in repr(done)
 
 
-def test_progress_is_told() -> None:
-    told: list[int] = []
-    sk.replay(random_flow(8, 3000), 16, progress=told.append)
-    assert told
-    assert told == sorted(told)
-    assert told[-1] == 3000
+def test_progress_is_reported() -> None:
+    counts: list[int] = []
+    sk.replay(random_flow(8, 3000), 16, progress=counts.append)
+    assert counts
+    assert counts == sorted(counts)
+    assert counts[-1] == 3000
 
 
-def test_partitions_are_as_large_as_the_trace_shows() -> None:
+def test_partition_sizes_of_the_trace() -> None:
     jobs = random_flow(9)
     jobs["wait"] = 3
     done = sk.replay(jobs, "partitions")

@@ -1,4 +1,4 @@
-"""The kernel against a slow model of the definitions, job by job."""
+"""The kernel of replays against a slow model of the definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns(jobs: list[Job], blocked: list[Span]) -> list[Any]:
 def check_conservation(
     jobs: list[Job], blocked: list[Span], found: tuple[Any, ...]
 ) -> None:
-    """No processor serves two at once, none starts too early, all widths are met."""
+    """Check that no processor runs two jobs at once, and the starts and widths."""
     start, first_span, count, spans, _ = found
     taken: list[tuple[int, float, float]] = []
     over = max((b + job[1] for b, job in zip(start, jobs, strict=True)), default=-99)
@@ -45,7 +45,7 @@ def check_conservation(
             for low, size in spans[where : where + number].tolist()
             for node in range(low, low + size)
         ]
-        if begin <= over:  # a span that begins later takes no processors
+        if begin <= over:  # spans that begin later occupy no processors
             assert len(set(held)) == len(held) == width
         assert all(0 <= node < PROCESSORS for node in held)
         taken += [(node, begin, end) for node in held if end > begin]
@@ -102,7 +102,7 @@ def test_random_flows(
 
 
 def chain_of(draw: Any) -> tuple[list[Job], list[tuple[int, float] | None]]:
-    """Jobs of which some wait for one of a smaller number."""
+    """Return jobs, and for some the earlier job that they wait for, with think time."""
     jobs = draw(FLOWS)
     chain: list[tuple[int, float] | None] = []
     for job in range(len(jobs)):
@@ -123,7 +123,7 @@ def test_jobs_that_wait_for_others(
     backfill: str, flow: Any, blocked: list[Span], order: list[int], turned: bool
 ) -> None:
     jobs, chain = flow
-    if turned:  # jobs also wait for one that stands behind them
+    if turned:  # jobs also wait for jobs with larger indices
         size = len(jobs)
         chain = [c and (size - 1 - c[0], c[1]) for c in reversed(chain)]
     before = np.array([-1 if c is None else c[0] for c in chain], np.int32)
@@ -141,7 +141,7 @@ def test_jobs_that_wait_for_others(
 
 
 @given(jobs=FLOWS)
-def test_easy_is_that_of_its_authors(jobs: list[Job]) -> None:
+def test_easy_agrees_with_its_original_definition(jobs: list[Job]) -> None:
     class ByCounts(Model):
         def look(self, now: float) -> None:
             queue = self.queue(now)
@@ -157,7 +157,7 @@ def test_easy_is_that_of_its_authors(jobs: list[Job]) -> None:
 
 
 class Shares(Model):
-    """Multifactor priority in its own words."""
+    """A model with an independent implementation of the multifactor priority."""
 
     weights = (1.0, 0.5, 2.0)
     longest_wait, half_life, users = 20.0, 6.0, 3
@@ -171,7 +171,7 @@ class Shares(Model):
         )
 
     def used(self, now: float, user: int | None) -> float:
-        """Processor seconds, halved at every multiple of the half life."""
+        """Return processor seconds, halved at every multiple of the half life."""
         origin = self.jobs[0][0]
         total, running, last = 0.0, 0, origin
         changes = [c for c in self.history if user is None or c[1] == user]
@@ -202,7 +202,7 @@ class Shares(Model):
 @pytest.mark.parametrize("backfill", BACKFILLING)
 @given(jobs=FLOWS)
 def test_multifactor_priority(backfill: str, jobs: list[Job]) -> None:
-    jobs = [tuple(map(round, job)) for job in jobs]  # sums of whole numbers are exact
+    jobs = [tuple(map(round, job)) for job in jobs]  # sums of integers are exact
     jobs.sort(key=lambda job: job[0])
     model = Shares(jobs, PROCESSORS, backfill)
     expected = model.run()

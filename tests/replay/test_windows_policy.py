@@ -1,4 +1,4 @@
-"""Slot-window policies against a plain model of nodes with lists of busy spans."""
+"""Window and cycle policies against a plain model with lists of busy spans."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ NODES = 5
 def plain_starts(
     jobs: list[tuple[int, int, int, int]], blocked: list[tuple[int, int, int]]
 ) -> tuple[list[float], list[list[int]]]:
-    """Equal nodes: the earliest start at which enough are free, the lowest of them.
+    """Return the starts and nodes of jobs on equal nodes.
 
-    Jobs are (submit, run, estimate, width); a job that ends gives back what is left.
+    Each job gets the earliest start at which enough nodes are free, and of these the
+    lowest. Jobs are (submit, run, estimate, width); a job that ends early releases the
+    rest of its time.
     """
     busy: list[list[list[float]]] = [[] for _ in range(NODES)]
     for start, end, width in sorted(blocked):
@@ -32,7 +34,7 @@ def plain_starts(
             busy[node].append([start, end])
     starts, held, ends = [], [], []
     for submit, run, estimate, width in jobs:
-        for end, span, came in ends:  # who came now has not ended before
+        for end, span, came in ends:  # not of jobs that arrive now
             if end <= submit and came < submit:
                 span[1] = min(span[1], end)
         times = sorted({submit, *(b for each in busy for _, b in each if b > submit)})
@@ -110,7 +112,7 @@ GRID = {
 
 
 def busy_times(done: Any, jobs: Any, shape: str) -> list[tuple[int, float, float]]:
-    """Node and span of every part, on GRID."""
+    """Return the node and the span of every part, on GRID."""
     busy = []
     for index, job in enumerate(done.jobs):
         nodes = done.nodes(index)
@@ -129,7 +131,7 @@ def busy_times(done: Any, jobs: Any, shape: str) -> list[tuple[int, float, float
     "criterion", ["start", "finish", "cost", "dependable", "coordinated"]
 )
 @pytest.mark.parametrize("compress", ["none", "start"])
-def test_unlike_nodes(shape: Any, criterion: str, compress: Any) -> None:
+def test_heterogeneous_nodes(shape: Any, criterion: str, compress: Any) -> None:
     jobs = random_flow()
     policy = sk.WindowPolicy(criterion, shape=shape, compress=compress)
     blocked = [(100, 300, 4, 1), (50, 60, 1, 0)]
@@ -159,7 +161,7 @@ def test_slack_bounds_how_late_a_window_may_finish() -> None:
     assert loose["wait"].mean() > tight["wait"].mean()
 
 
-def test_cheap_windows_are_cheaper_and_budgets_are_kept() -> None:
+def test_cheap_windows_are_cheaper_and_budgets_are_respected() -> None:
     jobs = random_flow()
     cost = {
         name: sk.replay(jobs, GRID, sk.WindowPolicy(name)).metrics()["cost"]
@@ -190,7 +192,7 @@ BATCHES = [sk.BatchSlicer(2), sk.Backfilling(), sk.Backfilling("easy"), sk.BSF(1
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("batch", BATCHES, ids=repr)
-def test_cycles_are_those_of_run_cycles_where_nothing_ends_early(
+def test_cycles_agree_with_run_cycles_without_early_ends(
     batch: Any, shape: Any
 ) -> None:
     jobs = random_flow(60)
@@ -226,14 +228,14 @@ def test_cycles_are_those_of_run_cycles_where_nothing_ends_early(
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("batch", BATCHES, ids=repr)
-def test_cycles_where_jobs_end_early(batch: Any, shape: Any) -> None:
+def test_cycles_with_early_ends(batch: Any, shape: Any) -> None:
     jobs = random_flow()
     policy = sk.CyclePolicy(40, batch, horizon=200, shape=shape)
     blocked = [(100, 300, 4, 1), (50, 60, 1, 0)]
     done = sk.replay(jobs, GRID, policy, blocked=blocked)
-    assert len(done) == len(jobs)  # who found none is in the next batch again
+    assert len(done) == len(jobs)  # jobs without a window are in the next batch again
     first = jobs["submit"][0]
-    cycle = np.ceil((done.jobs["submit"] - first) / 40)  # the first that knows the job
+    cycle = np.ceil((done.jobs["submit"] - first) / 40)  # first after submission
     assert (done.jobs["start"] >= first + 40 * cycle).all()
     busy = busy_times(done, jobs, shape)
     for (node, _, end), (other, begin, _) in pairwise(busy):
@@ -250,10 +252,10 @@ EQUAL = {**GRID, "performance": [3.0, 3.0], "price": [0.7, 0.7]}
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("criterion", ["own", "start", "runtime", "cost"])
-def test_on_equal_nodes_jobs_get_what_is_chosen_for_them(
+def test_booking_in_turn_agrees_with_choosing_on_equal_nodes(
     criterion: str, shape: Any
 ) -> None:
-    """A target named is chosen for, also where all alternatives are as good."""
+    """A named target is optimized even if all alternatives are equally good."""
     jobs = random_flow()
     jobs["requested_time"] += jobs["requested_time"] % 7 == 0
     policy = sk.CyclePolicy(
@@ -271,7 +273,7 @@ def test_on_equal_nodes_jobs_get_what_is_chosen_for_them(
     )
 
 
-def test_nothing_is_chosen_where_all_windows_are_as_good(
+def test_no_alternatives_are_searched_if_all_windows_are_equal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_args: Any, **_options: Any) -> None:
@@ -288,7 +290,7 @@ def test_nothing_is_chosen_where_all_windows_are_as_good(
         sk.replay(jobs, GRID, "batch-slicer")
 
 
-def test_cycles_end_where_a_job_fits_in_none() -> None:
+def test_cycles_end_if_a_job_fits_in_none() -> None:
     jobs = random_flow(30)
     budget = np.full(len(jobs), np.inf)
     budget[[3, 29]] = 1e-3
@@ -314,7 +316,7 @@ def test_cycles_end_where_a_job_fits_in_none() -> None:
 def test_cycles_are_counted_until_all_jobs_have_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Who fits in none is asked again as long as another runs, or time is blocked."""
+    """A job that does not fit is tried again while a job runs or time is blocked."""
     monkeypatch.setattr("slotkern.replays.cycles._MAX_CYCLES", 1000)
     jobs = random_flow(2)
     jobs["submit"], jobs["allocated"] = [0, 1], 1
@@ -328,7 +330,7 @@ def test_cycles_are_counted_until_all_jobs_have_run(
 
 
 def test_cycles_last_longer_than_all_work() -> None:
-    """Who comes just after a cycle waits for the next, when all else is long done."""
+    """A job that arrives after a cycle waits for the next, even if all is idle."""
     jobs = random_flow(4)
     jobs["submit"] = [0, 1, 3601, 3601]
     jobs["allocated"] = 4
@@ -343,7 +345,7 @@ def test_cycles_last_longer_than_all_work() -> None:
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("policy", [sk.WindowPolicy, sk.CyclePolicy])
-def test_what_runs_as_long_as_asked_costs_what_its_window_does(
+def test_a_job_with_an_exact_estimate_costs_as_much_as_its_window(
     policy: Any, shape: Any
 ) -> None:
     jobs = random_flow(1)
@@ -367,7 +369,7 @@ def test_what_runs_as_long_as_asked_costs_what_its_window_does(
     assert half == pytest.approx([window.cost / 2])
 
 
-def test_windows_of_the_most_of_a_column() -> None:
+def test_windows_maximize_a_column() -> None:
     jobs = random_flow(40)
     grid = GRID | {"memory": [16, 64], "name": ["a", "b"]}
     most = sk.replay(jobs, grid, sk.WindowPolicy("memory", slack=300.0))

@@ -1,4 +1,4 @@
-"""What `sk.view` puts into a page, and how it is written."""
+"""The content of the pages of `sk.view`, and how they are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
 
 
 class Page(HTMLParser):
-    """The elements of a page, as any reader of HTML finds them."""
+    """The texts and attributes of a page's elements, found by an HTML parser."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Page(HTMLParser):
 
 
 def read(view: sk.View) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    """The description and the columns of a page, read back as its script does."""
+    """Return the description and the columns of a page, read as its script does."""
     page = Page(view.html)
     about = json.loads(page.texts["about"])
     raw = np.frombuffer(
@@ -82,10 +82,10 @@ def slots() -> Any:
     )
 
 
-# --- what it holds
+# --- content
 
 
-def test_every_slot_and_part_is_there() -> None:
+def test_the_page_contains_every_slot_and_part() -> None:
     rows = slots()
     window = sk.find_window(rows, sk.Request(2, 30), "start")
     assert window is not None
@@ -102,12 +102,12 @@ def test_every_slot_and_part_is_there() -> None:
         assert columns[f"part_{name}"] == pytest.approx(parts[name][order])
     assert about["rest"] == "busy"
     assert about["first"] == 0
-    assert about["last"] == pytest.approx(99)  # room to see that one goes on
+    assert about["last"] == pytest.approx(99)  # a margin shows that one slot has no end
     assert about["items"]["names"] == ["best by start"]
     assert about["items"]["count"] == 1
 
 
-def test_a_crowd_of_slots_is_small_and_quick_to_read_back() -> None:
+def test_a_page_of_100000_slots_is_small() -> None:
     rng = np.random.default_rng(3)
     nodes, each = 20_000, 5
     cuts = np.sort(rng.uniform(0, 3 * 86400, (nodes, 2 * each)), axis=1)
@@ -170,7 +170,7 @@ def test_owners_of_a_pool_have_a_colour_each() -> None:
     assert sorted(columns["item_group"].tolist()) == [0, 0, 1]
 
 
-def test_a_batch_has_all_alternatives_and_says_which_were_chosen() -> None:
+def test_a_batch_has_all_alternatives_and_marks_the_chosen() -> None:
     rows = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     done = sk.schedule_batch(rows, [sk.Request(1, 30, name="a"), sk.Request(2, 30)])
     about, columns = read(sk.view(done))
@@ -179,7 +179,7 @@ def test_a_batch_has_all_alternatives_and_says_which_were_chosen() -> None:
     assert about["items"]["names"][0] == "a (1)"
     assert len(set(about["items"]["names"])) == len(done.alternatives)
     assert np.array_equal(columns["item_group"], done.owner)
-    # On slots of one's own, too.
+    # The same with explicit slots.
     assert read(sk.view(rows, done))[0]["items"] == about["items"]
 
 
@@ -232,14 +232,14 @@ def test_a_replay_shows_its_jobs_on_their_processors(tmp_path: Path) -> None:
             for row in range(low, low + count)
         ]
         assert sorted(rows) == done.nodes(item).tolist()
-    # Which processors are blocked is known where all are.
+    # The blocked processors are known only if all are blocked.
     assert columns["busy_start"].tolist() == [100] * 4
     unplaced = sk.replay(sk.read_trace(path), policy="fcfs", nodes=False)
     with pytest.raises(ValueError, match="did not place jobs"):
         sk.view(unplaced)
 
 
-def test_windows_of_others_are_shown_as_they_are() -> None:
+def test_windows_of_other_classes_are_accepted() -> None:
     window = SimpleNamespace(
         start=1.0, finish=4.0, slots=np.array([(7, 1, 4), (11, 1, 3)], PART)
     )
@@ -249,7 +249,7 @@ def test_windows_of_others_are_shown_as_they_are() -> None:
     assert about["items"]["fields"] == []
 
 
-def test_names_that_come_twice_are_all_there() -> None:
+def test_equal_names_are_made_unique() -> None:
     window = sk.find_window(slots(), sk.Request(1, 5))
     assert window is not None
     named = [SimpleNamespace(start=0.0, finish=5.0, slots=window.slots, name=name)
@@ -258,7 +258,7 @@ def test_names_that_come_twice_are_all_there() -> None:
     assert about["items"]["names"] == ["a", "a (3)", "a (3) (3)"]
 
 
-# --- what it refuses
+# --- errors
 
 
 @pytest.mark.parametrize(
@@ -274,14 +274,14 @@ def test_names_that_come_twice_are_all_there() -> None:
         ((slots(),), {"height": "9"}, TypeError, "height must be an integer"),
     ],
 )
-def test_what_cannot_be_shown_is_named(
+def test_invalid_arguments_are_refused(
     arguments: Any, options: Any, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
         sk.view(*arguments, **options)
 
 
-def test_pages_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_pages_are_written_atomically(tmp_path: Path) -> None:
     view = sk.view(slots(), title="naïve “schedule” \ud800")
     path = tmp_path / "a.html"
     view.save(path)
@@ -295,13 +295,13 @@ def test_pages_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
 
 
-# --- that it is safe
+# --- safety
 
 
 EVIL = "</script><script>alert(1)</script><!-- \u2028 \u202e \x00 & \" ' ]]>"
 
 
-def test_text_of_others_ends_no_element_and_turns_no_line() -> None:
+def test_foreign_text_is_escaped() -> None:
     table = sk.Machine({"name": [EVIL, "b"]})
     free = sk.free_slots(table, start="2026-01-01", end="2026-01-02", zone="UTC")
     pool = sk.SlotPool(free)
@@ -327,11 +327,11 @@ def test_text_of_others_ends_no_element_and_turns_no_line() -> None:
 
 
 @given(st.text())
-def test_any_text_comes_back_from_a_script_element(text: str) -> None:
-    told = to_script_json({"text": text})
-    assert told.isascii()
-    assert not set("<>&") & set(told)
-    assert json.loads(told) == {"text": text}
+def test_any_text_survives_in_a_script_element(text: str) -> None:
+    encoded = to_script_json({"text": text})
+    assert encoded.isascii()
+    assert not set("<>&") & set(encoded)
+    assert json.loads(encoded) == {"text": text}
     forbidden = set("\u202a\u202b\u202d\u202e\u2066\u2067\u2028\x00\n")
     assert not forbidden & set(visible(text))
 
@@ -359,7 +359,7 @@ def test_only_its_own_script_and_style_may_run() -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False)), st.lists(st.integers(0, 2**31 - 1)))
-def test_columns_come_back_bit_by_bit(floats: list[float], ints: list[int]) -> None:
+def test_columns_are_unpacked_exactly(floats: list[float], ints: list[int]) -> None:
     given = {"a": np.array(floats, ">f8"), "b": np.array(ints, np.int32)}
     raw = np.frombuffer(
         zlib.decompress(base64.b64decode(pack_columns(given))), np.uint8
@@ -371,11 +371,13 @@ def test_columns_come_back_bit_by_bit(floats: list[float], ints: list[int]) -> N
     assert back.tolist() == ints
 
 
-def test_a_notebook_asks_and_is_told() -> None:
+def test_notebooks_get_text_and_html() -> None:
     view = sk.view(slots(), height=300)
-    told = view._repr_mimebundle_(include=None, exclude=None)
-    assert told["text/plain"] == repr(view) == "View(2 nodes, 3 free slots, 0 windows)"
-    assert 'height="300"' in told["text/html"]
+    bundle = view._repr_mimebundle_(include=None, exclude=None)
+    assert (
+        bundle["text/plain"] == repr(view) == "View(2 nodes, 3 free slots, 0 windows)"
+    )
+    assert 'height="300"' in bundle["text/html"]
 
 
 def test_nothing_but_numpy_is_needed() -> None:
@@ -394,7 +396,7 @@ def test_nothing_but_numpy_is_needed() -> None:
     assert done.stdout == "True\n"
 
 
-# --- that the script is that of its source
+# --- build of the script
 
 
 def test_the_script_is_built_from_its_source(tmp_path: Path) -> None:
@@ -419,7 +421,7 @@ def test_the_script_is_built_from_its_source(tmp_path: Path) -> None:
         assert (out / name).read_bytes() == committed, "run make viewer"
 
 
-def test_a_reservation_is_called_as_its_owner() -> None:
+def test_a_reservation_is_named_after_its_owner() -> None:
     machine = sk.Machine({"name": ["n[1-3]"]})
     pool = sk.SlotPool(sk.free_slots(machine, start=0, end=9))
     pool.reserve("n[1-2]", 1, 2, owner="maintenance")

@@ -1,13 +1,14 @@
-// What the page was given: a description in JSON, and columns of numbers in one packed text.
+// The data of the page: a description in JSON, and columns of numbers in one packed text. Both
+// are written by src/slotkern/viewer/packing.py.
 
 export type Numbers = Float64Array | Float32Array | Int32Array | Uint8Array;
 type Kind = "f8" | "f4" | "i4" | "u1";
 
 export interface Clock {
-  origin: number; // ms since 1970 of time 0
-  unit: number; // ms
+  origin: number; // ms since 1970 at time 0
+  unit: number; // ms per time unit
   zone: string;
-  offsets: [number, number][]; // from which ms of UTC on which seconds are added
+  offsets: [number, number][]; // (ms since 1970 from which it holds, seconds added to UTC)
 }
 
 export interface Field {
@@ -18,11 +19,11 @@ export interface Field {
 
 export interface Description {
   title: string;
-  rest: "busy" | "free" | "blank"; // what a node is where nothing is said
+  rest: "busy" | "free" | "blank"; // the state of a node outside of all spans
   first: number;
   last: number;
   clock: Clock | null;
-  seconds: number | null; // without a clock: how long a unit is, where that is known
+  seconds: number | null; // without a clock: seconds per time unit, or null if unknown
   nodes: { noun: string; count: number; names: string[] | null };
   items: { noun: string; count: number; names: string[] | null; fields: Field[] };
   groups: { noun: string; names: string[] } | null;
@@ -41,7 +42,8 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The columns by name. The first bytes of all numbers come first, then the second ones. */
+/** Unpack the columns by name. In each column the first bytes of all numbers come first, then
+ * the second bytes, and so on. */
 export async function unpack(
   columns: Description["columns"],
   text: string,

@@ -1,4 +1,4 @@
-// Elements in few words. All text is text: nothing here reads markup.
+// Functions that create elements. Text is inserted as text and never parsed as markup.
 
 type Child = Node | string;
 
@@ -7,30 +7,30 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   attributes: Record<string, string> = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
-/** A name as its owner wrote it, which does not turn the text around it. */
-export const name = (text: string) => el("bdi", {}, text);
+/** Return an element with a name that cannot change the direction of the text around it. */
+export const isolated = (text: string) => el("bdi", {}, text);
 
-export function button(text: string, says: string, act: () => void): HTMLButtonElement {
-  const made = el("button", { type: "button", title: says }, text);
-  if (text !== says && !says.startsWith(text)) made.setAttribute("aria-label", says);
-  made.addEventListener("click", act);
-  return made;
+export function button(text: string, label: string, onClick: () => void): HTMLButtonElement {
+  const element = el("button", { type: "button", title: label }, text);
+  if (text !== label && !label.startsWith(text)) element.setAttribute("aria-label", label);
+  element.addEventListener("click", onClick);
+  return element;
 }
 
-/** A small square of a window's look; its colour comes by script, for style attributes are
- * forbidden. */
+/** Return a small square in a window's colour, filled or outlined. The colour is set by the
+ * script because the page's policy forbids style attributes. */
 export function swatch(colour: string, full = true): HTMLElement {
-  const made = el("span", { class: full ? "swatch" : "swatch hollow", "aria-hidden": "true" });
-  if (full) made.style.background = colour;
-  else made.style.borderColor = colour;
-  return made;
+  const element = el("span", { class: full ? "swatch" : "swatch hollow", "aria-hidden": "true" });
+  if (full) element.style.background = colour;
+  else element.style.borderColor = colour;
+  return element;
 }
 
-export const counted = (n: number, noun: string) =>
+export const countText = (n: number, noun: string) =>
   `${n.toLocaleString("en")} ${n === 1 ? noun : `${noun}s`}`;

@@ -1,4 +1,4 @@
-// The schedule viewer: reads what the page holds, and shows it.
+// Starts the schedule viewer: reads the data of the page and creates the application.
 import { App } from "./app";
 import { type Description, unpack } from "./data";
 import { Scene } from "./scene";

@@ -1,173 +1,178 @@
-// The picture: rows downwards, times across. Few boxes are drawn one by one, with edges and
-// names; of many the share of each pixel is, so that 20,000 rows are as true as 20.
-import { type Colours, luminance, onto, rgb, shade } from "./colours";
-import { Cover } from "./cover";
+// The picture: rows downwards, times across. Few boxes are drawn separately, with edges and
+// names; of many boxes the covered share of each pixel is computed, so that a picture of 20,000
+// rows is exact.
+import { type Colours, luminance, textColourOn, parseRgb, shade } from "./colours";
+import { Coverage } from "./coverage";
 import type { Scale } from "./scale";
-import type { Boxes, Scene, Sight, Spans } from "./scene";
+import type { Boxes, Scene, Viewport, Spans } from "./scene";
 
-export const AXIS = 46; // pixels below the rows
-const FEW = 4000; // boxes that are drawn one by one
-const LEAST = 3; // pixels: parts of windows are seen at any zoom
+export const AXIS_HEIGHT = 46; // pixels
+const MAX_SEPARATE_BOXES = 4000; // more are drawn by their coverage
+const MIN_PART_HEIGHT = 3; // pixels, so that parts are visible at any zoom
 const FONT = "12px system-ui, sans-serif";
 const SMALL = "11px system-ui, sans-serif";
 
+/** The size of the canvas and the rectangle of the rows, in pixels. */
 export interface Frame {
   width: number;
   height: number;
   left: number;
   right: number;
   top: number;
-  bottom: number; // edges of the rows
-  ratio: number; // device pixels
+  bottom: number; // of the rows, as left, right and top
+  ratio: number; // device pixels per pixel
 }
 
+/** Draws the rows, boxes, names and the axis for the current viewport. */
 export class Painter {
   colours!: Colours;
   frame!: Frame;
-  private ground: Cover | null = null;
-  private parts: Cover | null = null;
+  private ground: Coverage | null = null;
+  private parts: Coverage | null = null;
   private image: ImageData | null = null;
   private layer: HTMLCanvasElement | null = null;
-  private readonly seen = {
+  private readonly visible = {
     ...{ of: null as Boxes | null, x0: 0, x1: 0, y0: 0, y1: 0 },
-    ...{ room: new Int32Array(0), found: new Int32Array(0) },
+    ...{ buffer: new Int32Array(0), found: new Int32Array(0) },
   };
 
   constructor(
     private readonly scene: Scene,
     private readonly scale: Scale,
-    private readonly sight: Sight,
+    private readonly viewport: Viewport,
   ) {}
 
-  get perTime(): number {
-    return (this.frame.right - this.frame.left) / (this.sight.x1 - this.sight.x0);
+  get pixelsPerTime(): number {
+    return (this.frame.right - this.frame.left) / (this.viewport.x1 - this.viewport.x0);
   }
 
-  get perRow(): number {
-    return (this.frame.bottom - this.frame.top) / (this.sight.y1 - this.sight.y0);
+  get pixelsPerRow(): number {
+    return (this.frame.bottom - this.frame.top) / (this.viewport.y1 - this.viewport.y0);
   }
 
   x(time: number): number {
-    return this.frame.left + (time - this.sight.x0) * this.perTime;
+    return this.frame.left + (time - this.viewport.x0) * this.pixelsPerTime;
   }
 
   y(row: number): number {
-    return this.frame.top + (row - this.sight.y0) * this.perRow;
+    return this.frame.top + (row - this.viewport.y0) * this.pixelsPerRow;
   }
 
-  /** How wide node names are, up to a share of the width. */
+  /** Return the width of the column of node names, limited to a share of the width. */
   gutter(g: CanvasRenderingContext2D, width: number): number {
     const { scene } = this;
     g.font = FONT;
     let longest = "";
     for (let row = 0; row < scene.rows; row++) {
-      const name = scene.node(row);
+      const name = scene.nodeName(row);
       if (name.length > longest.length) longest = name;
     }
     return Math.round(Math.min(Math.max(g.measureText(longest).width + 18, 76), width * 0.28, 200));
   }
 
   draw(g: CanvasRenderingContext2D, chosen: number): void {
-    const { frame, colours, sight, scene } = this;
+    const { frame, colours, viewport, scene } = this;
     g.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
     g.fillStyle = colours.back;
     g.fillRect(0, 0, frame.width, frame.height);
-    const first = Math.max(0, Math.floor(sight.y0));
-    const last = Math.min(scene.order.length, Math.ceil(sight.y1));
+    const first = Math.max(0, Math.floor(viewport.y0));
+    const last = Math.min(scene.order.length, Math.ceil(viewport.y1));
     g.save();
     g.beginPath();
     g.rect(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top);
     g.clip();
-    const boxes = this.inSight();
-    if (boxes.length > FEW || this.tooMany(first, last)) this.cover(g, first, last, boxes.length > FEW ? boxes : null, chosen);
-    else this.rows(g, first, last);
-    this.grid(g);
-    if (boxes.length <= FEW) this.boxes(g, boxes, chosen);
-    this.marks(g);
+    const boxes = this.boxesInView();
+    if (boxes.length > MAX_SEPARATE_BOXES || this.hasManySpans(first, last)) this.drawCoverage(g, first, last, boxes.length > MAX_SEPARATE_BOXES ? boxes : null, chosen);
+    else this.drawRows(g, first, last);
+    this.drawGrid(g);
+    if (boxes.length <= MAX_SEPARATE_BOXES) this.drawBoxes(g, boxes, chosen);
+    this.drawMarks(g);
     g.restore();
-    this.names(g, first, last);
-    this.axis(g);
+    this.drawNames(g, first, last);
+    this.drawAxis(g);
   }
 
-  // --- many
+  // --- many boxes: coverage of pixels
 
-  /** The boxes in sight; looked for anew only after it, or they, have changed. */
-  private inSight(): Int32Array {
-    const { scene, sight, seen } = this;
-    const { x0, x1, y0, y1 } = sight;
-    if (seen.of === scene.boxes && seen.x0 === x0 && seen.x1 === x1 && seen.y0 === y0 && seen.y1 === y1) {
-      return seen.found;
+  /** Return the visible boxes, cached until the viewport or the boxes change. */
+  private boxesInView(): Int32Array {
+    const { scene, viewport, visible } = this;
+    const { x0, x1, y0, y1 } = viewport;
+    if (visible.of === scene.boxes && visible.x0 === x0 && visible.x1 === x1 && visible.y0 === y0 && visible.y1 === y1) {
+      return visible.found;
     }
     const { top, bottom, part } = scene.boxes;
     const { start, end } = scene.parts;
-    if (seen.room.length < part.length) seen.room = new Int32Array(part.length);
-    const { room } = seen;
+    if (visible.buffer.length < part.length) visible.buffer = new Int32Array(part.length);
+    const { buffer } = visible;
     let count = 0;
     for (let i = 0; i < part.length; i++) {
       if (bottom[i] <= y0 || top[i] >= y1) continue;
       const p = part[i];
-      if (end[p] > x0 && start[p] < x1) room[count++] = i;
+      if (end[p] > x0 && start[p] < x1) buffer[count++] = i;
     }
-    Object.assign(seen, { of: scene.boxes, x0, x1, y0, y1, found: room.subarray(0, count) });
-    return seen.found;
+    Object.assign(visible, { of: scene.boxes, x0, x1, y0, y1, found: buffer.subarray(0, count) });
+    return visible.found;
   }
 
-  private tooMany(first: number, last: number): boolean {
-    if (this.perRow < 2) return true;
+  /** Return true if the rows are too narrow, or the spans too many, to be drawn separately. */
+  private hasManySpans(first: number, last: number): boolean {
+    if (this.pixelsPerRow < 2) return true;
     let count = 0;
-    for (let k = first; k < last && count <= FEW; k++) {
+    for (let k = first; k < last && count <= MAX_SEPARATE_BOXES; k++) {
       const row = this.scene.order[k];
       for (const spans of [this.scene.free, this.scene.busy]) {
-        count += spans.until(row, this.sight.x1) - spans.from(row, this.sight.x0);
+        count += spans.firstStartingAt(row, this.viewport.x1) - spans.firstEndingAfter(row, this.viewport.x0);
       }
     }
-    return count > FEW;
+    return count > MAX_SEPARATE_BOXES;
   }
 
-  /** One pixel of the screen after another: back, then the rest of a row, free, busy, parts. */
-  private cover(
+  /** Draw by coverage. The colour of a pixel is mixed from the rest of a row, free and busy time
+   * by their shares; the colours of parts are blended over it. */
+  private drawCoverage(
     g: CanvasRenderingContext2D,
     first: number,
     last: number,
     boxes: Int32Array | null,
     chosen: number,
   ): void {
-    const { frame, colours, scene, sight } = this;
+    const { frame, colours, scene, viewport } = this;
     const width = Math.max(1, Math.round((frame.right - frame.left) * frame.ratio));
     const height = Math.max(1, Math.round((frame.bottom - frame.top) * frame.ratio));
     if (this.ground?.width !== width || this.ground.height !== height) {
-      this.ground = new Cover(width, height, 2);
+      this.ground = new Coverage(width, height, 2);
       this.parts = null;
       this.image = g.createImageData(width, height);
     }
     const ground = this.ground;
-    const perTime = width / (sight.x1 - sight.x0);
-    const perRow = height / (sight.y1 - sight.y0);
+    const pixelsPerTime = width / (viewport.x1 - viewport.x0);
+    const pixelsPerRow = height / (viewport.y1 - viewport.y0);
     ground.clear();
-    const lay = (spans: Spans, weights: number[]) => {
+    const addSpans = (spans: Spans, weights: number[]) => {
       for (let k = first; k < last; k++) {
         const row = scene.order[k];
-        const top = (k - sight.y0) * perRow;
+        const top = (k - viewport.y0) * pixelsPerRow;
         const end = spans.first[row + 1];
-        for (let i = spans.from(row, sight.x0); i < end && spans.start[i] < sight.x1; i++) {
-          const left = (spans.start[i] - sight.x0) * perTime;
-          ground.add(left, (spans.end[i] - sight.x0) * perTime, top, top + perRow, weights);
+        for (let i = spans.firstEndingAfter(row, viewport.x0); i < end && spans.start[i] < viewport.x1; i++) {
+          const left = (spans.start[i] - viewport.x0) * pixelsPerTime;
+          ground.add(left, (spans.end[i] - viewport.x0) * pixelsPerTime, top, top + pixelsPerRow, weights);
         }
       }
     };
-    lay(scene.free, [1, 0]);
-    if (scene.busy.size) lay(scene.busy, [0, 1]);
+    addSpans(scene.free, [1, 0]);
+    if (scene.busy.size) addSpans(scene.busy, [0, 1]);
     ground.finish();
-    const parts = boxes && this.coverParts(width, height, perTime, perRow, boxes, chosen);
+    const parts = boxes && this.coverageOfParts(width, height, pixelsPerTime, pixelsPerRow, boxes, chosen);
     const rest = { busy: colours.busy, free: colours.free, blank: colours.back }[scene.about.rest];
-    const [r0, g0, b0] = rgb(rest);
-    const [rf, gf, bf] = rgb(colours.free).map((c, i) => c - [r0, g0, b0][i]);
-    const [rb, gb, bb] = rgb(colours.busy).map((c, i) => c - [r0, g0, b0][i]);
+    const [r0, g0, b0] = parseRgb(rest);
+    const [rf, gf, bf] = parseRgb(colours.free).map((c, i) => c - [r0, g0, b0][i]);
+    const [rb, gb, bb] = parseRgb(colours.busy).map((c, i) => c - [r0, g0, b0][i]);
     const image = this.image as ImageData;
     const pixels = new Uint32Array(image.data.buffer);
-    // Below the last row there is nothing.
-    const filled = Math.min(height, Math.ceil((scene.order.length - sight.y0) * perRow));
-    const [rn, gn, bn] = rgb(colours.back);
+    // Pixels below the last row have the background colour.
+    const filled = Math.min(height, Math.ceil((scene.order.length - viewport.y0) * pixelsPerRow));
+    const [rn, gn, bn] = parseRgb(colours.back);
     const { sums } = ground;
     for (let y = 0; y < height; y++) {
       let p = ground.index(0, y);
@@ -196,39 +201,39 @@ export class Painter {
           (red < 0 ? 0 : red > 255 ? 255 : red);
       }
     }
-    this.put(g, image);
+    this.drawPixels(g, image);
   }
 
-  private coverParts(
+  private coverageOfParts(
     width: number,
     height: number,
-    perTime: number,
-    perRow: number,
+    pixelsPerTime: number,
+    pixelsPerRow: number,
     boxes: Int32Array,
     chosen: number,
-  ): Cover {
-    const { scene, sight, colours } = this;
-    this.parts ??= new Cover(width, height, 4);
+  ): Coverage {
+    const { scene, viewport, colours } = this;
+    this.parts ??= new Coverage(width, height, 4);
     const cover = this.parts;
     cover.clear();
-    const looks = colours.windows.map((colour) => [...rgb(colour), 1]);
+    const looks = colours.windows.map((colour) => [...parseRgb(colour), 1]);
     const weak = looks.map((look) => look.map((c) => c * 0.35));
     const { top, bottom, part } = scene.boxes;
     for (const i of boxes) {
       const p = part[i];
       const item = scene.parts.item[p];
       const from = chosen >= 0 && chosen !== item ? weak : looks;
-      const tall = ((bottom[i] - top[i]) * perRow) / scene.lanes[p];
-      const y = (top[i] - sight.y0) * perRow + tall * scene.lane[p];
-      const left = (scene.parts.start[p] - sight.x0) * perTime;
-      const right = (scene.parts.end[p] - sight.x0) * perTime;
-      cover.add(left, right, y, y + tall, from[scene.colour(item) % from.length]);
+      const tall = ((bottom[i] - top[i]) * pixelsPerRow) / scene.lanes[p];
+      const y = (top[i] - viewport.y0) * pixelsPerRow + tall * scene.lane[p];
+      const left = (scene.parts.start[p] - viewport.x0) * pixelsPerTime;
+      const right = (scene.parts.end[p] - viewport.x0) * pixelsPerTime;
+      cover.add(left, right, y, y + tall, from[scene.colourIndex(item) % from.length]);
     }
     cover.finish();
     return cover;
   }
 
-  private put(g: CanvasRenderingContext2D, image: ImageData): void {
+  private drawPixels(g: CanvasRenderingContext2D, image: ImageData): void {
     const { frame } = this;
     if (!this.layer || this.layer.width !== image.width || this.layer.height !== image.height) {
       this.layer = document.createElement("canvas");
@@ -239,11 +244,11 @@ export class Painter {
     g.drawImage(this.layer, frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top);
   }
 
-  // --- few
+  // --- few boxes: drawn separately
 
-  private rows(g: CanvasRenderingContext2D, first: number, last: number): void {
-    const { scene, sight, colours, frame } = this;
-    const gap = this.perRow > 8 ? 2 : this.perRow > 4 ? 1 : 0;
+  private drawRows(g: CanvasRenderingContext2D, first: number, last: number): void {
+    const { scene, viewport, colours, frame } = this;
+    const gap = this.pixelsPerRow > 8 ? 2 : this.pixelsPerRow > 4 ? 1 : 0;
     const rest = { busy: colours.busy, free: colours.free, blank: colours.back }[scene.about.rest];
     for (let k = first; k < last; k++) {
       const row = scene.order[k];
@@ -254,41 +259,41 @@ export class Painter {
       for (const spans of [scene.free, scene.busy]) {
         g.fillStyle = spans === scene.free ? colours.free : colours.busy;
         const end = spans.first[row + 1];
-        for (let i = spans.from(row, sight.x0); i < end && spans.start[i] < sight.x1; i++) {
+        for (let i = spans.firstEndingAfter(row, viewport.x0); i < end && spans.start[i] < viewport.x1; i++) {
           const left = Math.max(this.x(spans.start[i]), frame.left - 1);
           const right = Math.min(this.x(spans.end[i]), frame.right + 1);
           g.fillRect(left, y, Math.max(right - left, 0.6), tall);
         }
       }
     }
-    if (scene.about.rest !== "busy" || this.perRow < 6) return;
-    // Slots that touch, of two prices or of two owners, are still two.
+    if (scene.about.rest !== "busy" || this.pixelsPerRow < 6) return;
+    // Separate adjacent slots, which differ in price or owner, by a line.
     g.fillStyle = colours.back;
     for (let k = first; k < last; k++) {
       const row = scene.order[k];
       const { free } = scene;
-      for (let i = free.from(row, sight.x0) + 1; i < free.first[row + 1] && free.start[i] < sight.x1; i++) {
-        if (free.end[i - 1] === free.start[i]) g.fillRect(this.x(free.start[i]) - 0.5, this.y(k), 1, this.perRow - gap);
+      for (let i = free.firstEndingAfter(row, viewport.x0) + 1; i < free.first[row + 1] && free.start[i] < viewport.x1; i++) {
+        if (free.end[i - 1] === free.start[i]) g.fillRect(this.x(free.start[i]) - 0.5, this.y(k), 1, this.pixelsPerRow - gap);
       }
     }
   }
 
-  /** Where a box is, at least as tall and wide as can be seen. */
-  private place(i: number): { x: number; y: number; wide: number; tall: number } {
+  /** Return the rectangle of a box in pixels, enlarged to be visible. */
+  private boxRect(i: number): { x: number; y: number; wide: number; tall: number } {
     const { scene, frame } = this;
     const { top, bottom, part } = scene.boxes;
     const p = part[i];
-    const gap = this.perRow > 8 ? 2 : this.perRow > 4 ? 1 : 0;
-    const whole = (bottom[i] - top[i]) * this.perRow - gap;
+    const gap = this.pixelsPerRow > 8 ? 2 : this.pixelsPerRow > 4 ? 1 : 0;
+    const whole = (bottom[i] - top[i]) * this.pixelsPerRow - gap;
     const tall = whole / scene.lanes[p];
     const left = Math.max(this.x(scene.parts.start[p]), frame.left - 4);
     const right = Math.min(this.x(scene.parts.end[p]), frame.right + 4);
-    const shown = Math.max(tall, LEAST);
+    const shown = Math.max(tall, MIN_PART_HEIGHT);
     const y = this.y(top[i]) + tall * scene.lane[p] - (shown - Math.max(tall, 0)) / 2;
     return { x: left, y, wide: Math.max(right - left, 2), tall: shown };
   }
 
-  private boxes(g: CanvasRenderingContext2D, boxes: Int32Array, chosen: number): void {
+  private drawBoxes(g: CanvasRenderingContext2D, boxes: Int32Array, chosen: number): void {
     const { scene, colours } = this;
     const { part } = scene.boxes;
     const { item } = scene.parts;
@@ -298,8 +303,8 @@ export class Painter {
     for (const i of order) {
       const p = part[i];
       const mine = item[p];
-      const { x, y, wide, tall } = this.place(i);
-      const colour = colours.windows[scene.colour(mine) % colours.windows.length];
+      const { x, y, wide, tall } = this.boxRect(i);
+      const colour = colours.windows[scene.colourIndex(mine) % colours.windows.length];
       const full = !!scene.items.chosen[mine];
       const edged = tall > 5 && wide > 3;
       g.globalAlpha = (chosen >= 0 && chosen !== mine ? 0.4 : 1) * (full || chosen === mine ? 1 : 0.7);
@@ -315,9 +320,9 @@ export class Painter {
         g.setLineDash([]);
       }
       if (tall >= 13 && wide > 26) {
-        const words = fitted(g, scene.item(mine), wide - 8, SMALL);
+        const words = fitText(g, scene.itemName(mine), wide - 8, SMALL);
         if (words) {
-          g.fillStyle = full ? onto(colour) : colours.ink;
+          g.fillStyle = full ? textColourOn(colour) : colours.ink;
           g.textAlign = "left";
           g.textBaseline = "middle";
           g.fillText(words, Math.max(x, this.frame.left) + 4, y + tall / 2 + 0.5);
@@ -327,12 +332,12 @@ export class Painter {
     g.globalAlpha = 1;
   }
 
-  /** Outlines over the picture, of an item's parts. */
+  /** Outline the visible parts of an item. */
   outline(g: CanvasRenderingContext2D, item: number, strong: boolean): void {
     const { colours } = this;
-    for (const i of this.inSight()) {
+    for (const i of this.boxesInView()) {
       if (this.scene.parts.item[this.scene.boxes.part[i]] !== item) continue;
-      const { x, y, wide, tall } = this.place(i);
+      const { x, y, wide, tall } = this.boxRect(i);
       g.lineWidth = strong ? 4 : 3;
       g.strokeStyle = colours.back;
       g.strokeRect(x - 0.5, y - 0.5, wide + 1, tall + 1);
@@ -342,23 +347,23 @@ export class Painter {
     }
   }
 
-  /** The box at a point: the one that was drawn last there. */
-  hit(x: number, y: number): number {
+  /** Return the part at a point, the topmost if several overlap; -1 for none. */
+  partAt(x: number, y: number): number {
     const { scene } = this;
-    const boxes = this.inSight();
-    const reach = boxes.length > FEW ? 0.5 : 2;
-    const slack = LEAST + reach; // pixels that a box may be larger than its span
-    const early = (x - slack - this.frame.left) / this.perTime + this.sight.x0;
-    const late = (x + slack - this.frame.left) / this.perTime + this.sight.x0;
-    const above = (y - slack - this.frame.top) / this.perRow + this.sight.y0;
-    const below = (y + slack - this.frame.top) / this.perRow + this.sight.y0;
+    const boxes = this.boxesInView();
+    const reach = boxes.length > MAX_SEPARATE_BOXES ? 0.5 : 2;
+    const slack = MIN_PART_HEIGHT + reach; // pixels by which a drawn box may exceed its span
+    const early = (x - slack - this.frame.left) / this.pixelsPerTime + this.viewport.x0;
+    const late = (x + slack - this.frame.left) / this.pixelsPerTime + this.viewport.x0;
+    const above = (y - slack - this.frame.top) / this.pixelsPerRow + this.viewport.y0;
+    const below = (y + slack - this.frame.top) / this.pixelsPerRow + this.viewport.y0;
     const { top, bottom, part } = scene.boxes;
     const { start, end } = scene.parts;
     let best = -1;
     let chosen = -1;
     for (const i of boxes) {
       if (top[i] > below || bottom[i] < above || start[part[i]] > late || end[part[i]] < early) continue;
-      const at = this.place(i);
+      const at = this.boxRect(i);
       if (x < at.x - reach || x > at.x + at.wide + reach || y < at.y - reach || y > at.y + at.tall + reach) continue;
       const rank = scene.items.chosen[scene.parts.item[scene.boxes.part[i]]];
       if (rank >= chosen) [best, chosen] = [i, rank];
@@ -366,16 +371,16 @@ export class Painter {
     return best < 0 ? -1 : scene.boxes.part[best];
   }
 
-  // --- around
+  // --- names, ticks and marks
 
-  private grid(g: CanvasRenderingContext2D): void {
+  private drawGrid(g: CanvasRenderingContext2D): void {
     g.fillStyle = this.colours.ink;
     g.globalAlpha = 0.1;
     for (const { at } of this.ticks()) g.fillRect(Math.round(this.x(at)), this.frame.top, 1, this.frame.bottom - this.frame.top);
     g.globalAlpha = 1;
   }
 
-  private marks(g: CanvasRenderingContext2D): void {
+  private drawMarks(g: CanvasRenderingContext2D): void {
     const { colours, frame } = this;
     let free = -Infinity;
     for (const { time, text } of this.scene.about.marks) {
@@ -402,13 +407,13 @@ export class Painter {
   }
 
   private ticks() {
-    const { frame, sight } = this;
-    return this.scale.ticks(sight.x0, sight.x1, Math.max(2, Math.floor((frame.right - frame.left) / 78)));
+    const { frame, viewport } = this;
+    return this.scale.ticks(viewport.x0, viewport.x1, Math.max(2, Math.floor((frame.right - frame.left) / 78)));
   }
 
-  private names(g: CanvasRenderingContext2D, first: number, last: number): void {
+  private drawNames(g: CanvasRenderingContext2D, first: number, last: number): void {
     const { frame, colours, scene } = this;
-    const raw = Math.max(1, 15 / this.perRow);
+    const raw = Math.max(1, 15 / this.pixelsPerRow);
     const ten = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * ten).find((n) => n >= raw - 1e-9) ?? 10 * ten;
     g.font = FONT;
@@ -419,12 +424,12 @@ export class Painter {
       if (y < frame.top + 4 || y > frame.bottom - 4) continue;
       const row = scene.order[k];
       g.fillStyle = scene.used[row] || step > 1 ? colours.ink : colours.faint;
-      g.fillText(fitted(g, scene.node(row), frame.left - 12, FONT), frame.left - 8, y);
+      g.fillText(fitText(g, scene.nodeName(row), frame.left - 12, FONT), frame.left - 8, y);
     }
   }
 
-  private axis(g: CanvasRenderingContext2D): void {
-    const { frame, colours, sight } = this;
+  private drawAxis(g: CanvasRenderingContext2D): void {
+    const { frame, colours, viewport } = this;
     const y = frame.bottom;
     g.fillStyle = colours.faint;
     g.fillRect(frame.left, y, frame.right - frame.left, 1);
@@ -442,9 +447,9 @@ export class Painter {
       g.fillText(text, x, y + 8);
       free = x + half + 6;
     }
-    // What ticks leave out stands where it begins.
+    // Draw the context of the ticks (such as the day) at the times from which it holds.
     const most = Math.max(2, Math.floor((frame.right - frame.left) / 78));
-    const context = this.scale.context(sight.x0, sight.x1, most);
+    const context = this.scale.context(viewport.x0, viewport.x1, most);
     g.textAlign = "left";
     g.font = `600 ${FONT}`;
     let taken = frame.left;
@@ -458,28 +463,28 @@ export class Painter {
       g.fillText(text, x, y + 26);
       taken = end + 10;
     });
-    // The label stands at the right where that is empty, else left of the axis, else nowhere:
-    // a zone is told above as well.
+    // The label is drawn at the right if there is space, else left of the axis, else not at all;
+    // the summary above contains the zone too.
     g.font = SMALL;
-    const room = g.measureText(this.scale.label).width;
+    const labelWidth = g.measureText(this.scale.label).width;
     g.fillStyle = colours.faint;
     g.textAlign = "right";
-    if (taken === frame.left || room <= frame.right - taken) {
-      g.fillText(fitted(g, this.scale.label, frame.right - frame.left, SMALL), frame.right, y + 27);
-    } else if (room <= frame.left - 8) {
+    if (taken === frame.left || labelWidth <= frame.right - taken) {
+      g.fillText(fitText(g, this.scale.label, frame.right - frame.left, SMALL), frame.right, y + 27);
+    } else if (labelWidth <= frame.left - 8) {
       g.fillText(this.scale.label, frame.left - 8, y + 27);
     }
   }
 }
 
-/** As much of a text as there is room for. */
-export function fitted(g: CanvasRenderingContext2D, text: string, room: number, font: string): string {
+/** Return a text, shortened with an ellipsis to a width in pixels. */
+export function fitText(g: CanvasRenderingContext2D, text: string, maxWidth: number, font: string): string {
   g.font = font;
-  if (g.measureText(text).width <= room) return text;
+  if (g.measureText(text).width <= maxWidth) return text;
   let [low, high] = [0, Math.min(text.length, 200)];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (g.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
+    if (g.measureText(`${text.slice(0, middle)}…`).width <= maxWidth) low = middle;
     else high = middle - 1;
   }
   return low ? `${text.slice(0, low)}…` : "";

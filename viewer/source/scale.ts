@@ -1,4 +1,5 @@
-// Times in words, and ticks at round ones: dates of a zone, days and hours, or plain numbers.
+// Time scales: text of times and durations, and ticks at round times. Times are dates in a zone,
+// days and hours, or plain numbers.
 import type { Clock, Description } from "./data";
 
 export interface Tick {
@@ -7,14 +8,14 @@ export interface Tick {
 }
 
 export interface Scale {
-  label: string; // what stands beside the axis
+  label: string; // beside the axis
   ticks(first: number, last: number, most: number): Tick[];
-  /** What ticks leave out, such as the day: from when on it holds. */
+  /** Return what the ticks leave out, such as the day, at the times from which it holds. */
   context(first: number, last: number, most: number): Tick[];
   text(time: number): string;
-  /** A time as it is pointed at: no finer than what a pixel is. */
-  near(time: number, pixel: number): string;
-  length(span: number): string;
+  /** Return the time under a pointer, rounded to the width of a pixel. */
+  pointerText(time: number, pixel: number): string;
+  durationText(span: number): string;
 }
 
 const SECOND = 1000;
@@ -23,7 +24,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const MONTH = 30.4 * DAY;
 const YEAR = 365.25 * DAY;
-// Lengths of steps; from MONTH on they are counted in the calendar.
+// Distances of ticks in ms; from MONTH on, ticks are the first days of months or years.
 const STEPS = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
   ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
@@ -35,9 +36,9 @@ const STEPS = [
 ];
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-const two = (n: number) => String(n).padStart(2, "0");
+const twoDigits = (n: number) => String(n).padStart(2, "0");
 
-export function number(value: number): string {
+export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
   const size = Math.abs(value);
   const digits = size >= 1e6 ? 0 : size >= 1000 ? 2 : 6;
@@ -47,29 +48,29 @@ export function number(value: number): string {
   return shown.replace("-", "−");
 }
 
-/** A clock's part of a day: as fine as a step asks. */
+/** Return the time of day, with minutes, seconds or milliseconds according to a step. */
 function clockText(local: number, step: number): string {
   const within = ((local % DAY) + DAY) % DAY;
-  const text = `${two(Math.floor(within / HOUR))}:${two(Math.floor(within / MINUTE) % 60)}`;
+  const text = `${twoDigits(Math.floor(within / HOUR))}:${twoDigits(Math.floor(within / MINUTE) % 60)}`;
   if (step >= MINUTE) return text;
-  const whole = `${text}:${two(Math.floor(within / SECOND) % 60)}`;
+  const whole = `${text}:${twoDigits(Math.floor(within / SECOND) % 60)}`;
   return step >= SECOND ? whole : `${whole}.${String(Math.floor(within % SECOND)).padStart(3, "0")}`;
 }
 
 const dateText = (local: number) => new Date(local).toISOString().replace(/T.*/, "");
 
-/** A duration in words: 1 d 04:30, 00:20:05. */
+/** Return a duration as text: 1 d 04:30 h, 00:20:05. */
 function lengthText(ms: number): string {
-  if (!Number.isFinite(ms)) return number(ms);
-  if (ms && Math.abs(ms) < SECOND) return `${number(ms)} ms`;
+  if (!Number.isFinite(ms)) return formatNumber(ms);
+  if (ms && Math.abs(ms) < SECOND) return `${formatNumber(ms)} ms`;
   const days = Math.floor(Math.abs(ms) / DAY);
   const rest = Math.abs(ms) % DAY;
   const fine = rest % MINUTE ? (rest % SECOND ? 1 : SECOND) : MINUTE;
   return `${ms < 0 ? "−" : ""}${days ? `${days} d ` : ""}${clockText(rest, fine)}${fine === MINUTE ? " h" : ""}`;
 }
 
-/** Round moments of local time in [low, high): those of the calendar, or multiples of a step. */
-function rounds(step: number, low: number, high: number): number[] {
+/** Return the round local times in [low, high): dates of the calendar, or multiples of a step. */
+function roundTimes(step: number, low: number, high: number): number[] {
   const found: number[] = [];
   if (step >= MONTH) {
     const months = step >= YEAR ? 12 * Math.round(step / YEAR) : Math.round(step / MONTH);
@@ -82,22 +83,22 @@ function rounds(step: number, low: number, high: number): number[] {
       if (at >= low) found.push(at);
     }
   }
-  const shift = step % (7 * DAY) === 0 ? 4 * DAY : 0; // weeks begin on Mondays
+  const shift = step % (7 * DAY) === 0 ? 4 * DAY : 0; // weeks start on Monday
   for (let at = Math.ceil((low - shift) / step) * step + shift; at < high; at += step) found.push(at);
   return found;
 }
 
-const stepFor = (span: number, most: number) =>
+const chooseStep = (span: number, most: number) =>
   STEPS.find((step) => step * most >= span) ?? STEPS[STEPS.length - 1];
 
-/** The nearest whole minute, second or millisecond, as fine as a pixel asks. */
-function pointed(ms: number, pixel: number): number {
+/** Round to a whole minute, second or millisecond, according to the width of a pixel. */
+function roundToPixel(ms: number, pixel: number): number {
   const fine = pixel >= MINUTE ? MINUTE : pixel >= SECOND ? SECOND : 1;
   return Math.round(ms / fine) * fine;
 }
 
-/** Dates in a zone. */
-class Dates implements Scale {
+/** Dates in a time zone. */
+class DateScale implements Scale {
   label: string;
   private readonly from: number[];
   private readonly offset: number[];
@@ -126,16 +127,16 @@ class Dates implements Scale {
     return low;
   }
 
-  /** Round local moments as times: in each stretch of one offset by itself, so that an hour
-   * which comes twice has two, and one which is left out none. */
-  private rounds(step: number, first: number, last: number): { at: number; local: number }[] {
+  /** Return the round local times. Each period of one UTC offset is handled separately, so an
+   * hour that occurs twice has two ticks, and an hour that is skipped has none. */
+  private roundTimes(step: number, first: number, last: number): { at: number; local: number }[] {
     const [low, high] = [this.ms(first), this.ms(last)];
     const found = [];
     for (let k = this.segment(low); k < this.from.length && this.from[k] <= high; k++) {
       const offset = this.offset[k];
       const begin = k ? Math.max(low, this.from[k]) : low;
       const end = Math.min(high, this.from[k + 1] ?? Infinity);
-      for (const local of rounds(step, begin + offset, end + offset)) {
+      for (const local of roundTimes(step, begin + offset, end + offset)) {
         found.push({ at: this.time(local - offset), local });
       }
     }
@@ -143,7 +144,7 @@ class Dates implements Scale {
   }
 
   private step(first: number, last: number, most: number): number {
-    return stepFor((last - first) * this.clock.unit, most);
+    return chooseStep((last - first) * this.clock.unit, most);
   }
 
   ticks(first: number, last: number, most: number): Tick[] {
@@ -153,7 +154,7 @@ class Dates implements Scale {
       const date = dateText(local);
       return step < MONTH ? date.slice(-5) : step < YEAR ? date.slice(0, -3) : date.slice(0, -6);
     };
-    return this.rounds(step, first, last).map(({ at, local }) => ({ at, text: words(local) }));
+    return this.roundTimes(step, first, last).map(({ at, local }) => ({ at, text: words(local) }));
   }
 
   context(first: number, last: number, most: number): Tick[] {
@@ -167,7 +168,7 @@ class Dates implements Scale {
     const begin = this.ms(first) + this.offset[this.segment(this.ms(first))];
     return [
       { at: first, text: words(begin) },
-      ...this.rounds(unit, first, last).map(({ at, local }) => ({ at, text: words(local) })),
+      ...this.roundTimes(unit, first, last).map(({ at, local }) => ({ at, text: words(local) })),
     ];
   }
 
@@ -178,28 +179,28 @@ class Dates implements Scale {
     const local = ms + offset;
     const fine = local % MINUTE ? (local % SECOND ? 1 : SECOND) : MINUTE;
     const size = Math.abs(offset);
-    const odd = size % MINUTE ? `:${two(Math.floor(size / SECOND) % 60)}` : ""; // long ago
+    const odd = size % MINUTE ? `:${twoDigits(Math.floor(size / SECOND) % 60)}` : ""; // historical offsets have seconds
     const zone = `${offset < 0 ? "−" : "+"}${clockText(size, MINUTE)}${odd}`;
     return `${dateText(local)} ${clockText(local, fine)} ${zone}`;
   }
 
-  near(time: number, pixel: number): string {
-    return this.text(this.time(pointed(this.ms(time), pixel * this.clock.unit)));
+  pointerText(time: number, pixel: number): string {
+    return this.text(this.time(roundToPixel(this.ms(time), pixel * this.clock.unit)));
   }
 
-  length(span: number): string {
+  durationText(span: number): string {
     return lengthText(span * this.clock.unit);
   }
 }
 
 /** Days and hours since time 0. */
-class Elapsed implements Scale {
+class ElapsedScale implements Scale {
   label = "days and hours since time 0";
 
   constructor(private readonly unit: number) {}
 
   ticks(first: number, last: number, most: number): Tick[] {
-    const step = Math.min(stepFor((last - first) * this.unit, most), 10 * YEAR);
+    const step = Math.min(chooseStep((last - first) * this.unit, most), 10 * YEAR);
     const length = step >= YEAR ? 1000 * DAY : step >= MONTH ? 100 * DAY : step;
     const found = [];
     for (let at = Math.ceil((first * this.unit) / length) * length; at < last * this.unit; at += length) {
@@ -209,7 +210,7 @@ class Elapsed implements Scale {
   }
 
   context(first: number, last: number, most: number): Tick[] {
-    if (stepFor((last - first) * this.unit, most) >= DAY) return [];
+    if (chooseStep((last - first) * this.unit, most) >= DAY) return [];
     const day = Math.floor((first * this.unit) / DAY);
     const found = [{ at: first, text: `day ${day}` }];
     for (let next = day + 1; next * DAY < last * this.unit; next++) {
@@ -222,17 +223,17 @@ class Elapsed implements Scale {
     return Number.isFinite(time) ? lengthText(time * this.unit) : "–";
   }
 
-  near(time: number, pixel: number): string {
-    return this.text(pointed(time * this.unit, pixel * this.unit) / this.unit);
+  pointerText(time: number, pixel: number): string {
+    return this.text(roundToPixel(time * this.unit, pixel * this.unit) / this.unit);
   }
 
-  length(span: number): string {
+  durationText(span: number): string {
     return lengthText(span * this.unit);
   }
 }
 
-/** Plain numbers. */
-class Plain implements Scale {
+/** Plain numbers, in the units of the slots. */
+class NumberScale implements Scale {
   label = "time, in the units of the slots";
 
   ticks(first: number, last: number, most: number): Tick[] {
@@ -253,20 +254,20 @@ class Plain implements Scale {
   }
 
   text(time: number): string {
-    return time === Infinity ? "no end" : number(time);
+    return time === Infinity ? "no end" : formatNumber(time);
   }
 
-  near(time: number, pixel: number): string {
+  pointerText(time: number, pixel: number): string {
     const fine = 10 ** Math.floor(Math.log10(pixel));
-    return number(Math.round(time / fine) * fine);
+    return formatNumber(Math.round(time / fine) * fine);
   }
 
-  length(span: number): string {
-    return number(span);
+  durationText(span: number): string {
+    return formatNumber(span);
   }
 }
 
-export function scaleOf(given: Description): Scale {
-  if (given.clock) return new Dates(given.clock);
-  return given.seconds ? new Elapsed(given.seconds * SECOND) : new Plain();
+export function createScale(given: Description): Scale {
+  if (given.clock) return new DateScale(given.clock);
+  return given.seconds ? new ElapsedScale(given.seconds * SECOND) : new NumberScale();
 }

@@ -1,9 +1,9 @@
-// What there is to see: spans by row, parts of windows, and which rows are shown.
+// The content of the picture: spans by row, parts of items, the visible rows, and the viewport.
 import type { Description, Numbers } from "./data";
 
-const CLEAR = 300; // of more alternatives, those not chosen are shown when asked for
+const MAX_SHOWN_ALTERNATIVES = 300; // if there are more, those not chosen are hidden at first
 
-/** Spans of one kind, sorted by (row, start): what is in sight is found by bisection. */
+/** Spans of one kind (free or busy), sorted by (row, start) and searched by bisection. */
 export class Spans {
   readonly first: Int32Array;
 
@@ -23,8 +23,8 @@ export class Spans {
     return this.row.length;
   }
 
-  /** The first span of a row that ends after a time. */
-  from(row: number, time: number): number {
+  /** Return the first span of a row that ends after a time. */
+  firstEndingAfter(row: number, time: number): number {
     let low = this.first[row];
     let high = this.first[row + 1];
     while (low < high) {
@@ -35,8 +35,8 @@ export class Spans {
     return low;
   }
 
-  /** The first span of a row that begins at a time or later. */
-  until(row: number, time: number): number {
+  /** Return the first span of a row that starts at a time or later. */
+  firstStartingAt(row: number, time: number): number {
     let low = this.first[row];
     let high = this.first[row + 1];
     while (low < high) {
@@ -47,39 +47,41 @@ export class Spans {
     return low;
   }
 
-  at(row: number, time: number): number {
-    const i = this.from(row, time);
+  /** Return the span of a row that contains a time, or -1. */
+  spanAt(row: number, time: number): number {
+    const i = this.firstEndingAfter(row, time);
     return i < this.first[row + 1] && this.start[i] <= time ? i : -1;
   }
 }
 
-/** A box: rows from `top` to before `bottom` in the order shown, and a part. */
+/** Boxes as columns: a part, and the positions [top, bottom) of its rows. */
 export interface Boxes {
   top: Int32Array;
   bottom: Int32Array;
   part: Int32Array;
 }
 
+/** The data of the page, and which rows and items of it are visible. */
 export class Scene {
   readonly free: Spans;
   readonly busy: Spans;
   readonly rows: number;
   readonly parts: { row: Numbers; count: Numbers; start: Numbers; end: Numbers; cost: Numbers; item: Numbers };
   readonly items: { start: Numbers; finish: Numbers; group: Numbers; chosen: Uint8Array };
-  /** Of each item its parts: `part[firstPart[i]]` and the following. */
+  /** The parts of item i are `partsByItem[firstPart[i]]` to `partsByItem[firstPart[i + 1] - 1]`. */
   readonly firstPart: Int32Array;
-  readonly partOf: Int32Array;
+  readonly partsByItem: Int32Array;
   readonly lane: Uint8Array;
   readonly lanes: Uint8Array;
   readonly used: Uint8Array;
   readonly performance: Numbers;
   private readonly ids: Numbers;
 
-  // What is shown of it.
+  // The visible rows and boxes.
   order: Int32Array;
-  place: Int32Array; // of each row in the order, or -1
+  position: Int32Array; // index of each row in `order`, or -1 if it is hidden
   boxes!: Boxes;
-  showRest: boolean; // also what was not chosen
+  showUnchosen: boolean; // if true, also items that were not chosen
 
   constructor(
     readonly about: Description,
@@ -104,23 +106,23 @@ export class Scene {
     this.firstPart = new Int32Array(about.items.count + 1);
     for (let i = 0; i < size; i++) this.firstPart[this.parts.item[i] + 1]++;
     for (let k = 0; k < about.items.count; k++) this.firstPart[k + 1] += this.firstPart[k];
-    this.partOf = new Int32Array(size);
+    this.partsByItem = new Int32Array(size);
     const next = this.firstPart.slice();
-    for (let i = 0; i < size; i++) this.partOf[next[this.parts.item[i]]++] = i;
+    for (let i = 0; i < size; i++) this.partsByItem[next[this.parts.item[i]]++] = i;
     this.lane = new Uint8Array(size);
     this.lanes = new Uint8Array(size).fill(1);
     this.used = new Uint8Array(this.rows);
     for (let i = 0; i < size; i++) this.used.fill(1, this.parts.row[i], this.parts.row[i] + this.parts.count[i]);
     this.order = Int32Array.from({ length: this.rows }, (_, row) => row);
-    this.place = this.order.slice();
-    this.showRest = this.items.chosen.reduce((sum, each) => sum + Number(!each), 0) <= CLEAR;
-    this.show(null);
+    this.position = this.order.slice();
+    this.showUnchosen = this.items.chosen.reduce((sum, each) => sum + Number(!each), 0) <= MAX_SHOWN_ALTERNATIVES;
+    this.showRows(null);
   }
 
-  /** Parts shown that overlap on a row share it out: each in the first lane that is empty. */
-  private arrange(): void {
+  /** Assign lanes to visible parts that overlap on a row: each gets the first free lane. */
+  private assignLanes(): void {
     const { row, start, end, count, item } = this.parts; // sorted by (row, start)
-    let last = -1; // the part shown before
+    let last = -1; // the previous visible part
     let from = 0;
     let latest = -Infinity;
     let ends: number[] = [];
@@ -128,7 +130,7 @@ export class Scene {
       for (let i = from; i < until; i++) this.lanes[i] = Math.min(ends.length, 255);
     };
     for (let i = 0; i < row.length; i++) {
-      if (!this.visible(item[i])) {
+      if (!this.isVisible(item[i])) {
         this.lane[i] = 0;
         continue;
       }
@@ -147,73 +149,73 @@ export class Scene {
     close(row.length);
   }
 
-  /** Show the rows that a test lets through, or all. */
-  show(test: ((row: number) => boolean) | null): void {
+  /** Show the rows that pass a test; null: all rows. */
+  showRows(test: ((row: number) => boolean) | null): void {
     const kept: number[] = [];
     for (let row = 0; row < this.rows; row++) if (!test || test(row)) kept.push(row);
     this.order = Int32Array.from(kept);
-    this.place = new Int32Array(this.rows).fill(-1);
-    kept.forEach((row, k) => (this.place[row] = k));
-    this.box();
+    this.position = new Int32Array(this.rows).fill(-1);
+    kept.forEach((row, k) => (this.position[row] = k));
+    this.updateBoxes();
   }
 
-  /** Boxes of all parts in the rows shown; rows that stand together make one. */
-  box(): void {
-    this.arrange();
+  /** Recompute the boxes of all visible parts; adjacent rows of a part form one box. */
+  updateBoxes(): void {
+    this.assignLanes();
     const top: number[] = [];
     const bottom: number[] = [];
     const part: number[] = [];
     const { row, count, item } = this.parts;
     const whole = this.order.length === this.rows;
     for (let i = 0; i < row.length; i++) {
-      if (!this.visible(item[i])) continue;
+      if (!this.isVisible(item[i])) continue;
       const end = row[i] + count[i];
       for (let r = row[i]; r < end; ) {
-        if (this.place[r] < 0) {
+        if (this.position[r] < 0) {
           r++;
           continue;
         }
-        const begin = this.place[r];
+        const begin = this.position[r];
         r = whole ? end : r + 1;
-        while (r < end && this.place[r] >= 0) r++;
+        while (r < end && this.position[r] >= 0) r++;
         top.push(begin);
-        bottom.push(this.place[r - 1] + 1);
+        bottom.push(this.position[r - 1] + 1);
         part.push(i);
       }
     }
     this.boxes = { top: Int32Array.from(top), bottom: Int32Array.from(bottom), part: Int32Array.from(part) };
   }
 
-  node(row: number): string {
+  nodeName(row: number): string {
     return this.about.nodes.names?.[row] ?? String(this.ids[row]);
   }
 
-  item(i: number): string {
+  itemName(i: number): string {
     return this.about.items.names?.[i] ?? `${this.about.items.noun} ${this.columns.item_number[i]}`;
   }
 
   partsOf(item: number): Int32Array {
-    return this.partOf.subarray(this.firstPart[item], this.firstPart[item + 1]);
+    return this.partsByItem.subarray(this.firstPart[item], this.firstPart[item + 1]);
   }
 
-  /** The nodes of an item. */
-  width(item: number): number {
+  /** Return the number of nodes of an item. */
+  nodeCount(item: number): number {
     let sum = 0;
     for (const part of this.partsOf(item)) sum += this.parts.count[part];
     return sum;
   }
 
-  colour(item: number): number {
+  colourIndex(item: number): number {
     return this.items.group[item];
   }
 
-  visible(item: number): boolean {
-    return this.showRest || !!this.items.chosen[item];
+  isVisible(item: number): boolean {
+    return this.showUnchosen || !!this.items.chosen[item];
   }
 }
 
-/** A test of rows by what a reader types: names, parts of names, ranges of ids. */
-export function rowTest(scene: Scene, text: string): ((row: number) => boolean) | null {
+/** Parse a filter of rows: names, parts of names or ranges of ids, separated by commas. */
+export function parseRowFilter(scene: Scene, text: string): ((row: number) => boolean) | null {
   const wanted = text
     .split(",")
     .map((each) => each.trim().toLowerCase())
@@ -229,14 +231,14 @@ export function rowTest(scene: Scene, text: string): ((row: number) => boolean) 
         return low <= id && id <= high;
       };
     }
-    if (named) return (row: number) => scene.node(row).toLowerCase().includes(each);
-    return (row: number) => scene.node(row) === each;
+    if (named) return (row: number) => scene.nodeName(row).toLowerCase().includes(each);
+    return (row: number) => scene.nodeName(row) === each;
   });
   return (row) => tests.some((test) => test(row));
 }
 
-/** What is in sight: times across, rows downwards. */
-export class Sight {
+/** The visible range of times [x0, x1] and of row positions [y0, y1]. */
+export class Viewport {
   x0: number;
   x1: number;
   y0 = 0;
@@ -252,11 +254,11 @@ export class Sight {
     this.y1 = Math.max(rows, 1);
   }
 
-  all(): void {
+  showAll(): void {
     [this.x0, this.x1, this.y0, this.y1] = [this.first, this.last, 0, Math.max(this.rows, 1)];
   }
 
-  /** Bring it back to where something is. */
+  /** Move and limit the ranges so that they lie within the content. */
   clamp(): void {
     const span = this.last - this.first;
     const least = Math.max(span * 1e-7, Math.max(Math.abs(this.first), Math.abs(this.last)) * 1e-13);

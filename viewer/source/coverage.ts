@@ -1,7 +1,11 @@
-// How much of each pixel is covered: exact areas of any number of boxes, however thin.
+// The share of each pixel that is covered by boxes, computed exactly for boxes of any size.
 
-/** Sums of areas. A box adds four differences to a line of pixels; sums come at the end. */
-export class Cover {
+/** Sums of covered areas per pixel and channel.
+ *
+ * In each line of pixels `add` writes at most four differences per channel, for the left and the
+ * right edge; `finish` replaces the differences by their prefix sums. A box thus costs
+ * O(lines), independent of its width. `sums` has `width + 2` pixels a line. */
+export class Coverage {
   readonly sums: Float32Array;
   private readonly stride: number;
 
@@ -18,7 +22,7 @@ export class Cover {
     this.sums.fill(0);
   }
 
-  /** Add a box, in pixels; `weights` for the channels, one each. */
+  /** Add a box with edges in pixels, multiplied by a weight for each channel. */
   add(left: number, right: number, top: number, bottom: number, weights: readonly number[]): void {
     const { width, height, stride, channels, sums } = this;
     const a = left < 0 ? 0 : left;
@@ -45,7 +49,7 @@ export class Cover {
     }
   }
 
-  /** Make sums of the differences; pixel x of line y begins at `index(x, y)`. */
+  /** Replace differences by sums; pixel x of line y then begins at `index(x, y)`. */
   finish(): void {
     const { height, stride, channels, sums } = this;
     for (let y = 0; y < height; y++) {

@@ -1,14 +1,14 @@
-// The strip above the rows: how many nodes are free and taken over all the time there is, and
-// which stretch of it is in sight.
+// The strip above the rows: the shares of nodes that are free, busy and in windows over all time,
+// and the visible range of time.
 import type { Colours } from "./colours";
-import { Cover } from "./cover";
+import { Coverage } from "./coverage";
 import type { Scene } from "./scene";
 
-export const STRIP = 40;
+export const OVERVIEW_HEIGHT = 40;
 
-export class Strip {
-  private cover: Cover | null = null;
-  private looks = 1;
+export class Overview {
+  private cover: Coverage | null = null;
+  private numColours = 1;
 
   constructor(
     private readonly scene: Scene,
@@ -16,12 +16,12 @@ export class Strip {
     private readonly last: number,
   ) {}
 
-  /** Count anew: after another width, or other rows. */
-  forget(): void {
+  /** Discard the counts, after a change of the width or of the rows. */
+  invalidate(): void {
     this.cover = null;
   }
 
-  /** How many of the nodes shown are free, busy, in windows at a place of the strip. */
+  /** Return the numbers of visible nodes that are free, busy and in windows at a pixel. */
   shares(x: number): { free: number; busy: number; taken: number } {
     const sums = this.cover?.sums;
     const at = Math.min(Math.max(Math.floor(x), 0), (this.cover?.width ?? 1) - 1) * this.channels;
@@ -29,15 +29,15 @@ export class Strip {
     return { free: sums[at], busy: sums[at + 1], taken: sums[at + 2] };
   }
 
-  /** Free, busy and taken nodes, and the taken ones of each colour. */
+  /** The number of channels: free, busy and taken nodes, and taken nodes of each colour. */
   private get channels(): number {
-    return 3 + this.looks;
+    return 3 + this.numColours;
   }
 
-  count(width: number): void {
+  accumulate(width: number): void {
     if (this.cover?.width === width) return;
     const { scene, first, last, channels } = this;
-    const cover = new Cover(width, 1, channels);
+    const cover = new Coverage(width, 1, channels);
     const weights = (channel: number): number[] => Array.from({ length: channels }, (_, k) => (k === channel ? 1 : 0));
     const per = width / (last - first);
     for (const [spans, weight] of [
@@ -45,11 +45,11 @@ export class Strip {
       [scene.busy, weights(1)],
     ] as const) {
       for (let i = 0; i < spans.size; i++) {
-        if (scene.place[spans.row[i]] < 0) continue;
+        if (scene.position[spans.row[i]] < 0) continue;
         cover.add((spans.start[i] - first) * per, (spans.end[i] - first) * per, 0, 1, weight);
       }
     }
-    // Boxes come by row and start; where windows overlap on a row it is taken once.
+    // Boxes are sorted by row and start; a row with overlapping windows counts once.
     const { top, bottom, part } = scene.boxes;
     const { item, start, end } = scene.parts;
     let [row, latest] = [-1, first];
@@ -59,7 +59,7 @@ export class Strip {
       if (top[i] !== row) [row, latest] = [top[i], first];
       const from = Math.max(start[p], latest);
       const weight = weights(2).fill(0);
-      weight[2] = weight[3 + (scene.colour(item[p]) % this.looks)] = bottom[i] - top[i];
+      weight[2] = weight[3 + (scene.colourIndex(item[p]) % this.numColours)] = bottom[i] - top[i];
       cover.add((from - first) * per, (end[p] - first) * per, 0, 1, weight);
       latest = Math.max(latest, end[p]);
     }
@@ -72,32 +72,32 @@ export class Strip {
     colours: Colours,
     left: number,
     right: number,
-    sight: { x0: number; x1: number },
+    viewport: { x0: number; x1: number },
   ): void {
     const width = Math.max(1, Math.round(right - left));
-    if (this.looks !== colours.windows.length) {
-      this.looks = colours.windows.length;
-      this.forget();
+    if (this.numColours !== colours.windows.length) {
+      this.numColours = colours.windows.length;
+      this.invalidate();
     }
-    this.count(width);
+    this.accumulate(width);
     const { scene, first, last } = this;
     const rows = Math.max(scene.order.length, 1);
     const { rest } = scene.about;
     g.fillStyle = rest === "busy" ? colours.busy : rest === "free" ? colours.free : colours.back;
-    g.fillRect(left, 0, width, STRIP);
+    g.fillRect(left, 0, width, OVERVIEW_HEIGHT);
     for (let x = 0; x < width; x++) {
       const { free, busy } = this.shares(x);
       const draw = (colour: string, nodes: number, below: number, fromTop = false) => {
-        const tall = (Math.min((below + nodes) / rows, 1) - Math.min(below / rows, 1)) * STRIP;
+        const tall = (Math.min((below + nodes) / rows, 1) - Math.min(below / rows, 1)) * OVERVIEW_HEIGHT;
         if (tall <= 0) return;
         g.fillStyle = colour;
-        g.fillRect(left + x, fromTop ? 0 : STRIP - (below / rows) * STRIP - tall, 1, tall);
+        g.fillRect(left + x, fromTop ? 0 : OVERVIEW_HEIGHT - (below / rows) * OVERVIEW_HEIGHT - tall, 1, tall);
       };
       draw(colours.free, free, 0);
       draw(colours.busy, busy, 0, true);
-      // The colours of the windows, one on another.
+      // Stack the colours of the windows.
       let below = 0;
-      for (let k = 0; k < this.looks; k++) {
+      for (let k = 0; k < this.numColours; k++) {
         const nodes = this.cover?.sums[x * this.channels + 3 + k] ?? 0;
         draw(colours.windows[k], nodes, below);
         below += Math.max(nodes, 0);
@@ -107,18 +107,18 @@ export class Strip {
     g.textAlign = "right";
     g.textBaseline = "middle";
     g.fillStyle = colours.faint;
-    g.fillText("share of", left - 8, STRIP / 2 - 7);
-    g.fillText(`${scene.about.nodes.noun}s`, left - 8, STRIP / 2 + 7);
+    g.fillText("share of", left - 8, OVERVIEW_HEIGHT / 2 - 7);
+    g.fillText(`${scene.about.nodes.noun}s`, left - 8, OVERVIEW_HEIGHT / 2 + 7);
     const per = width / (last - first);
-    const a = left + (sight.x0 - first) * per;
-    const b = Math.max(left + (sight.x1 - first) * per, a + 3);
+    const a = left + (viewport.x0 - first) * per;
+    const b = Math.max(left + (viewport.x1 - first) * per, a + 3);
     g.fillStyle = colours.back;
     g.globalAlpha = 0.65;
-    g.fillRect(left, 0, Math.max(a - left, 0), STRIP);
-    g.fillRect(b, 0, Math.max(right - b, 0), STRIP);
+    g.fillRect(left, 0, Math.max(a - left, 0), OVERVIEW_HEIGHT);
+    g.fillRect(b, 0, Math.max(right - b, 0), OVERVIEW_HEIGHT);
     g.globalAlpha = 1;
     g.strokeStyle = colours.ink;
     g.lineWidth = 1;
-    g.strokeRect(a + 0.5, 0.5, b - a - 1, STRIP - 1);
+    g.strokeRect(a + 0.5, 0.5, b - a - 1, OVERVIEW_HEIGHT - 1);
   }
 }
