@@ -119,7 +119,10 @@ def choose(
     """
     if len(limits):
         if method == "table":
-            raise ValueError("method 'table' knows no limits but the budget")
+            raise ValueError(
+                "method 'table' does not support limits besides the budget; use method "
+                "'auto' or 'search'"
+            )
         return _choice.choose_within(cost, value, n, budget, limits, gap, max_work)
     return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
 

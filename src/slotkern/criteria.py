@@ -116,7 +116,7 @@ class Criterion:
     @property
     def fixed(self) -> bool:
         """True if the value depends on the slot alone, like a column."""
-        return not self.uses_start and not _looks_at_length(self.function)
+        return not self.uses_start and not _uses_length(self.function)
 
     def __reduce__(self) -> Any:
         # A function decorated with @criterion is found by name, as pickle requires.
@@ -128,7 +128,7 @@ class Criterion:
 
     def capsule(self, dtype: np.dtype[np.void]) -> Any:
         """Compile the function for slots of this dtype; returns a capsule."""
-        return _compiled(self.function, self.uses_start, dtype).capsule
+        return _compile(self.function, self.uses_start, dtype).capsule
 
 
 def _named(module: str, name: str) -> Any:
@@ -202,7 +202,7 @@ def criterion_of(function: Callable[..., float], uses_start: bool) -> Criterion:
     return Criterion(function, bool(uses_start))
 
 
-def known_criteria() -> list[str]:
+def criterion_names() -> list[str]:
     """Return the names of the built-in criteria."""
     return [*CRITERIA, *NAMED_VALUES]
 
@@ -219,7 +219,7 @@ def values_of_windows(
     Parameters
     ----------
     criterion
-        As for `find_window`, except the names of `known_criteria` that are not
+        As for `find_window`, except the names of `criterion_names` that are not
         placement criteria: those are attributes of windows.
     pool : PreparedSlots
         The slots that were searched.
@@ -228,7 +228,7 @@ def values_of_windows(
     parts : structured array, shape (k, n)
         As `Alternatives.parts`.
     """
-    worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
+    worth, data, sign, name, _ = valuation_of(criterion, pool, criterion_names())
     if worth in NAMED_VALUES:
         sign = NAMED_VALUES[worth].sign
         endless = np.isinf(pool.slots["end"][rows])
@@ -250,13 +250,13 @@ def values_of_windows(
     return totals, sign > 0
 
 
-class _Compiled(NamedTuple):
+class _CompiledFunction(NamedTuple):
     capsule: Any
     owner: Any  # keeps the machine code alive
 
 
 @lru_cache(maxsize=128)
-def _looks_at_length(function: Callable[..., float]) -> bool:
+def _uses_length(function: Callable[..., float]) -> bool:
     """Return whether the code of a static function reads its second argument."""
     with extra():
         from numba.core import compiler, ir
@@ -274,9 +274,9 @@ def _looks_at_length(function: Callable[..., float]) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _compiled(
+def _compile(
     function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
-) -> _Compiled:
+) -> _CompiledFunction:
     with extra():
         import numba
     title = getattr(function, "__name__", "criterion")
@@ -334,7 +334,7 @@ def _compiled(
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return _Compiled(new(compiled.address, name, None), (compiled, name))
+    return _CompiledFunction(new(compiled.address, name, None), (compiled, name))
 
 
 def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:

@@ -38,9 +38,9 @@ __all__ = ["Explanation", "explain"]
 
 
 #: Relative tolerance of the amounts that are proposed for limits on sums.
-_NEAR = 1e-8
+_AMOUNT_TOLERANCE = 1e-8
 #: The largest number of distinct values of a text column that are listed.
-_FEW_WORDS = 12
+_MAX_VALUES = 12
 #: The limits that `explain` lifts one by one, without a smallest change.
 _OTHER_LIMITS = {
     "min_performance": "the least performance",
@@ -181,11 +181,15 @@ class Explanation(HasTable):
     def _shown(self) -> Table:
         """Return one row per limit whose change helps; the notes are the text."""
         asked = self.asked or self.request
-        helps = {name: self._told(name, v) for name, v in self.changes().items()}
+        helps = {
+            name: self._format_change(name, v) for name, v in self.changes().items()
+        }
         helps |= dict.fromkeys(self.without, "none")
         columns = {
             "limit": np.array([*helps], np.str_),
-            "asked": np.array([self._asked(asked, name) for name in helps], np.str_),
+            "asked": np.array(
+                [self._format_given(asked, name) for name in helps], np.str_
+            ),
             "fits_with": np.array([*helps.values()], np.str_),
         }
         heading, *notes = str(self).splitlines()
@@ -196,17 +200,18 @@ class Explanation(HasTable):
             return "No window fits: there are no slots."
         asked = self.request
         lines = [
-            self._qualified(),
+            self._describe_nodes(),
             *(
                 f"no slot passes the filter: {visible(name)} is one of "
                 + visible(", ".join(words))
                 for name, words in self.words.items()
             ),
             f"{self.slots_long} of {self.slots_total} slots can hold a part of "
-            + self._length(),
-            f"at most {_counted(self.together, ' such node is', ' such nodes are')} "
-            f"ever free together for that long{self._when()}; "
-            f"{_counted(asked.nodes, ' is', ' are')} asked for",
+            + self._describe_length(),
+            "at most "
+            f"{_pluralize(self.together, ' such node is', ' such nodes are')} ever free"
+            f" together for that long{self._time_clause()}; "
+            f"{_pluralize(asked.nodes, ' is', ' are')} asked for",
         ]
         if self.cheapest is not None:
             budget = asked.budget
@@ -214,14 +219,17 @@ class Explanation(HasTable):
             cost = f"{self.cheapest:.6g}"
             shown = float(f"{budget:g}")
             if float(cost) <= shown and budget < self.cheapest:
-                cost, of = _exact(self.cheapest), f"; the budget is {_exact(budget)}"
+                cost, of = (
+                    _format_exact(self.cheapest),
+                    f"; the budget is {_format_exact(budget)}",
+                )
             lines.append(f"the cheapest {self.shape} window costs {cost}{of}")
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [
-            f"no window keeps {_as_asked(limit := asked.limits[k])}, even with an "
-            "endless budget and without other limits on sums: it comes to "
-            f"{_exact(amount)} at {'most' if limit.side == '>=' else 'least'}"
+            f"no window keeps {_format_given_limit(limit := asked.limits[k])}, even "
+            "with an endless budget and without other limits on sums: it comes to "
+            f"{_format_exact(amount)} at {'most' if limit.side == '>=' else 'least'}"
             for k, amount in self.beyond.items()
         ]
         remedies = {
@@ -233,9 +241,11 @@ class Explanation(HasTable):
             if self.nearest_nodes == 1
             else "{} nodes instead",
         }
-        remedies |= {f"limits[{k}]": _words(asked.limits[k], "{}") for k in self.sums}
+        remedies |= {
+            f"limits[{k}]": _format_limit(asked.limits[k], "{}") for k in self.sums
+        }
         either = [
-            "with " + remedies[name].format(self._told(name, v))
+            "with " + remedies[name].format(self._format_change(name, v))
             for name, v in self.changes().items()
         ]
         either += [
@@ -255,60 +265,60 @@ class Explanation(HasTable):
         heading = _UNDECIDED if self.undecided else "No window fits."
         return "\n".join([heading, *lines])
 
-    def _qualified(self) -> str:
+    def _describe_nodes(self) -> str:
         """Count the fast nodes, and those that pass the filter and the price limit."""
         total, fast, proper = self.nodes_total, self.nodes_fast, self.nodes_proper
         if proper == total:
             return f"all {total} nodes qualify" if total > 1 else "the node qualifies"
-        steps = [_counted(total, " node has", " nodes have") + " slots"]
+        steps = [_pluralize(total, " node has", " nodes have") + " slots"]
         if fast < total:
             least = f"performance >= {self.request.min_performance:g}"
-            steps.append(_counted(fast, " of them has ", " of them have ") + least)
+            steps.append(_pluralize(fast, " of them has ", " of them have ") + least)
         if proper < fast:
-            passes = _counted(proper, " of them passes", " of them pass")
+            passes = _pluralize(proper, " of them passes", " of them pass")
             steps.append(f"{passes} the filter and the price limit")
         return ", ".join(steps)
 
-    def _asked(self, asked: Request, name: str) -> str:
+    def _format_given(self, asked: Request, name: str) -> str:
         if name.startswith("limits["):
             limit = asked.limits[int(name[len("limits[") : -1])]
-            return _as_asked(limit)
+            return _format_given_limit(limit)
         if name == "limits":
-            return " and ".join(map(_as_asked, asked.limits))
+            return " and ".join(map(_format_given_limit, asked.limits))
         value = getattr(asked, name)
-        return _exact(value) if isinstance(value, float) else str(value)
+        return _format_exact(value) if isinstance(value, float) else str(value)
 
-    def _length(self) -> str:
+    def _describe_length(self) -> str:
         """Return the size of a part in words: the walltime as given, or the volume."""
         if self.asked is None or self.asked.walltime is None:
             return f"volume {self.request.volume:g}"
         return f"walltime {self.asked.walltime}"
 
-    def _when(self) -> str:
+    def _time_clause(self) -> str:
         """Return a clause if the request limits its time."""
         asked = self.request
         limits = -asked.earliest, asked.latest, asked.deadline, asked.max_runtime
         return "" if all(map(math.isinf, limits)) else " in the time allowed"
 
-    def _told(self, name: str, value: float) -> str:
+    def _format_change(self, name: str, value: float) -> str:
         """Format a changed limit; the printed value is sufficient if typed in."""
         if name == "budget":
-            return _money(value)
+            return _format_money(value)
         if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
-            return _exact(value)
+            return _format_exact(value)
         if name == "max_runtime":
             return str(self.clock.least_timedelta(value))
         return str(self.clock.least_datetime(value))
 
 
-def _money(value: float) -> str:
+def _format_money(value: float) -> str:
     """Return the least sufficient amount in whole cents, or with six digits if small.
 
     An amount is met up to a relative 2^-50, which is the rounding of decimals.
     """
     size = math.floor(math.log10(value)) if value > 0 else 0
     if not math.isfinite(value) or size > 13:  # a float64 may have no cents
-        return _exact(value)
+        return _format_exact(value)
     unit = Decimal(1).scaleb(-2 if size >= 0 else size - 5)
     near = Decimal(value).quantize(unit)
     while float(near) * (1 + 2.0**-50) < value:
@@ -318,20 +328,20 @@ def _money(value: float) -> str:
     return f"{whole}.{digits.rstrip('0').ljust(2, '0')}" if digits.strip("0") else whole
 
 
-def _exact(value: float) -> str:
+def _format_exact(value: float) -> str:
     """Format a number with all its digits; integers without a point."""
     return repr(value).removesuffix(".0")
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def _pluralize(count: int, one: str, many: str) -> str:
     return f"{count}{one if count == 1 else many}"
 
 
-def _as_asked(limit: Limit) -> str:
-    return _words(limit, _exact(limit.amount))
+def _format_given_limit(limit: Limit) -> str:
+    return _format_limit(limit, _format_exact(limit.amount))
 
 
-def _words(limit: Limit, amount: str) -> str:
+def _format_limit(limit: Limit, amount: str) -> str:
     """Format a limit with another amount."""
     of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
     return f"sum({of}) {limit.side} {amount}"
@@ -346,15 +356,15 @@ def _nearest_amount(
     """Find the amount nearest to the limit's own that some window meets.
 
     Feasibility is monotone in the amount, so bisection is exact; the sum of each window
-    found tightens the feasible end. Bisection stops at a relative distance of `_NEAR`,
-    because many sets differ by less.
+    found tightens the feasible end. Bisection stops at a relative distance of
+    `_AMOUNT_TOLERANCE`, because many sets differ by less.
     """
     window = find(())
     if window is None:
         return None
     near, far = limit.amount, _sum_of(limit, window, pool, request)
     middle = near + (far - near) / 2
-    while abs(far - near) > _NEAR * abs(far) and near != middle != far:
+    while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
         window = find((replace(limit, amount=middle),))
         if window is None:
             near = middle
@@ -386,7 +396,7 @@ def _sum_of(
     )
 
 
-def _words_of(
+def _text_values(
     where: str, table: NDArray[np.void], machine: Machine | None
 ) -> dict[str, list[str]]:
     """Return the values of the text columns that a filter names, if there are few."""
@@ -399,7 +409,7 @@ def _words_of(
             found[name] = [abridge(names)]
         elif table.dtype[name].kind in "UO":
             words = sorted(set(table[name].tolist()))
-            if len(words) <= _FEW_WORDS:
+            if len(words) <= _MAX_VALUES:
                 found[name] = list(map(repr, words))
     return found
 
@@ -468,7 +478,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
             undecided += 1
             return None
 
-    def blamed(k: int) -> float | None:
+    def nearest_feasible(k: int) -> float | None:
         others = request.limits[:k] + request.limits[k + 1 :]
         return _nearest_amount(
             request.limits[k],
@@ -477,7 +487,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
             request,
         )
 
-    def beyond(k: int) -> float | None:
+    def nearest_reachable(k: int) -> float | None:
         def alone(limits: tuple[Limit, ...]) -> Window | None:
             return find("first", limits=limits, budget=np.inf)
 
@@ -487,11 +497,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         amount = _nearest_amount(limit, alone, pool, request)
         return amount if undecided == before else None
 
-    def of_each(amount: Callable[[int], float | None]) -> dict[int, float]:
+    def for_each_limit(amount: Callable[[int], float | None]) -> dict[int, float]:
         asked = range(len(request.limits) if window is None else 0)
         return {k: x for k in asked if (x := amount(k)) is not None}
 
-    def most(**changes: Any) -> int:
+    def max_nodes(**changes: Any) -> int:
         """Return the largest number of nodes that fits, by bisection."""
         low, high = 0, len(np.unique(table["node"][good]))
         while low < high:
@@ -515,8 +525,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         soonest = find("start", latest=np.inf)
     if request.max_runtime < np.inf:
         shortest = find("runtime", max_runtime=np.inf)
-    together = most(budget=np.inf, limits=())
-    most_nodes = most(limits=())
+    together = max_nodes(budget=np.inf, limits=())
+    most_nodes = max_nodes(limits=())
     nearest = min(request.nodes, most_nodes)
     if request.limits:  # not monotone: fewer nodes may meet a limit worse
         numbers = range(1, most_nodes + 1)
@@ -544,10 +554,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
             for name, value in lifted.items()
             if window is None and find("first", **{name: value}) is not None
         ],
-        sums=of_each(blamed),
-        beyond=of_each(beyond),
+        sums=for_each_limit(nearest_feasible),
+        beyond=for_each_limit(nearest_reachable),
         words=(
-            _words_of(request.where, table, getattr(slots, "machine", None))
+            _text_values(request.where, table, getattr(slots, "machine", None))
             if isinstance(request.where, str) and len(table) and not np.any(proper)
             else {}
         ),

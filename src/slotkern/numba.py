@@ -110,13 +110,13 @@ def _check_array(name: str, given: Any, dtype: Any) -> None:
         raise TypingError(f"{name} must be {wanted}, got {given}")
 
 
-def _whole(pool: Any, found: Any) -> Any:
+def _is_complete(pool: Any, found: Any) -> Any:
     """Return whether the pool exists and each array of a window holds n parts."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(_whole)
-def _compile_whole(pool: Any, found: Any) -> Any:
+@overload(_is_complete)
+def _compile_is_complete(pool: Any, found: Any) -> Any:
     if not isinstance(types.unliteral(pool), types.Integer):
         raise TypingError(f"pool must be the integer of SlotPool.handle(), got {pool}")
     if getattr(found, "instance_class", None) is not FoundWindow:
@@ -124,7 +124,9 @@ def _compile_whole(pool: Any, found: Any) -> Any:
     for (name, dtype), given in zip(_ARRAYS.items(), found.types, strict=True):
         _check_array(f"{name} of found", given, dtype)
 
-    def whole(pool: Any, found: Any) -> Any:  # numba requires the annotations of _whole
+    def is_complete(
+        pool: Any, found: Any
+    ) -> Any:  # numba requires the annotations of _whole
         n = len(found.nodes)
         return (
             pool != 0
@@ -135,22 +137,22 @@ def _compile_whole(pool: Any, found: Any) -> Any:
             and len(found.costs) >= n
         )
 
-    return whole
+    return is_complete
 
 
-def _asks_for(asked: Any, n: Any) -> Any:
+def _is_for_nodes(asked: Any, n: Any) -> Any:
     """Return whether a request is for n nodes."""
     raise NotImplementedError("compiled code only")
 
 
-@overload(_asks_for)
-def _compile_asks_for(asked: Any, n: Any) -> Any:
+@overload(_is_for_nodes)
+def _compile_is_for_nodes(asked: Any, n: Any) -> Any:
     _check_array("asked", asked, types.float64)
 
-    def asks_for(asked: Any, n: Any) -> Any:
+    def is_for_nodes(asked: Any, n: Any) -> Any:
         return len(asked) >= 2 and asked[0] == n
 
-    return asks_for
+    return is_for_nodes
 
 
 class FoundWindow(NamedTuple):
@@ -209,7 +211,7 @@ def window(nodes: int) -> FoundWindow:
 
 
 @numba.njit(cache=True)
-def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) -> int:
+def find(pool: int, query: Any, found: FoundWindow, criterion: int, shape: int) -> int:
     """Search for the best window; returns 0 if found, and a non-zero status otherwise.
 
     Parameters
@@ -229,12 +231,12 @@ def find(pool: int, asked: Any, found: FoundWindow, criterion: int, shape: int) 
     numba.core.errors.TypingError
         At compile time, for arrays of another type or with strides.
     """
-    if not _whole(pool, found) or not _asks_for(asked, len(found.nodes)):
+    if not _is_complete(pool, found) or not _is_for_nodes(query, len(found.nodes)):
         return -1
     status: int = _find(
         np.uintp(pool),
-        asked.ctypes.data,
-        len(asked),
+        query.ctypes.data,
+        len(query),
         np.int32(criterion),
         np.int32(shape),
         found.totals.ctypes.data,
@@ -252,7 +254,7 @@ def book(pool: int, found: FoundWindow) -> int:
 
     A failure changes nothing.
     """
-    if not _whole(pool, found):
+    if not _is_complete(pool, found):
         return -1
     status: int = _book(
         np.uintp(pool),
@@ -271,7 +273,7 @@ def release(pool: int, found: FoundWindow) -> int:
 
     A failure changes nothing.
     """
-    if not _whole(pool, found):
+    if not _is_complete(pool, found):
         return -1
     status: int = _release(
         np.uintp(pool),

@@ -16,7 +16,7 @@ from slotkern.display_table import Table
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 
 #: The largest number of points of a sampled curve; each needs a search of its own.
-MOST_POINTS = 100_000
+MAX_POINTS = 100_000
 
 
 @hint_keywords
@@ -165,20 +165,20 @@ def trade_off(
     """
     if points < 2:
         raise ValueError(f"points must be at least 2, got {points}")
-    if points > MOST_POINTS:
-        raise ValueError(f"points must be at most {MOST_POINTS}, got {points}")
+    if points > MAX_POINTS:
+        raise ValueError(f"points must be at most {MAX_POINTS}, got {points}")
     weights, values, complete = _choice.trade_off(
         value, weight, first, maximize, max_work
     )
     if complete:
         return TradeOff(weights, values, True)
 
-    def at(limit: float) -> OneEach:
+    def choose_at(limit: float) -> OneEach:
         return choose_one_each(value, weight, first, limit, maximize=maximize, gap=1e-9)
 
-    best = at(np.inf)
+    best = choose_at(np.inf)
     limits = np.linspace(best.least, max(best.weight, best.least), points)
-    chosen = [at(limit) for limit in limits.tolist()]
+    chosen = [choose_at(limit) for limit in limits.tolist()]
     found = {(each.weight, each.value) for each in [*chosen, best]}
     curve = np.array(sorted(found))
     sign = -1 if maximize else 1

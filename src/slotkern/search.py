@@ -56,15 +56,17 @@ def find_otherwise(
 ) -> Window | None:
     """Run `find_window` for anything but one sweep of a built-in criterion."""
     one_of("method", method, METHODS)
-    how = SearchOptions(shape, method, placement, span, gap, max_work, seed)
+    options = SearchOptions(shape, method, placement, span, gap, max_work, seed)
     if request.limits and (method != "exact" or span != "window"):
-        asked = f"method {method!r}" if method != "exact" else f"span {span!r}"
-        raise ValueError(f"{asked} knows no limits on sums; the request has limits")
+        feature = f"method {method!r}" if method != "exact" else f"span {span!r}"
+        raise ValueError(
+            f"{feature} does not support limits on sums; the request has some"
+        )
     if method.startswith("published"):
-        return _find_published(slots, request, criterion, how)
+        return _find_published(slots, request, criterion, options)
     if isinstance(criterion, str) and criterion in CRITERIA:
-        return _find_builtin(slots, request, cast("BuiltIn", criterion), how)
-    window: Window | None = _search_by_value(slots, request, criterion, how)
+        return _find_builtin(slots, request, cast("BuiltIn", criterion), options)
+    window: Window | None = _search_by_value(slots, request, criterion, options)
     return window
 
 
@@ -141,45 +143,45 @@ def step_values(
     ([0.0, 4.0], [3.0, 7.0])
     """
     one_of("method", method, ("exact", "lite"))
-    how = SearchOptions(shape, method, placement, span, max_work=max_work)
+    options = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
     if request.limits:
-        raise ValueError("step_values knows no limits on sums; the request has limits")
+        raise ValueError("step_values does not support limits on sums")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
-        slots, in_numbers(slots, request), criterion, how, record=True
+        slots, in_numbers(slots, request), criterion, options, record=True
     )
     return found
 
 
 #: Default `max_work` of a search by value, in counted units: about a second.
-WORK = 50_000_000
-MEMORY = 256 * 2**20
+DEFAULT_MAX_WORK = 50_000_000
+MEMORY_LIMIT = 256 * 2**20
 
 
 def _search_by_value(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: SearchOptions,
+    options: SearchOptions,
     record: bool = False,
 ) -> Any:
     from slotkern import _value
-    from slotkern.criteria import PLACEMENT_CRITERIA, known_criteria, valuation_of
+    from slotkern.criteria import PLACEMENT_CRITERIA, criterion_names, valuation_of
 
     pool = prepared(slots)
-    worth, data, sign, name, fixed = valuation_of(criterion, pool, known_criteria())
+    worth, data, sign, name, fixed = valuation_of(criterion, pool, criterion_names())
     if worth == "column":
         _check_sums(data, name)
     uses_start = worth == "function" and (
         _value.capsule_signature(data) == _value.MOVING_SIGNATURE
     )
-    if how.placement == "any" and uses_start:
+    if options.placement == "any" and uses_start:
         raise ValueError(
             "placement='any' needs a criterion whose best start is known: dependable, "
             "coordinated, or one that does not use the start"
         )
-    if how.span == "group" and not (uses_start or worth in PLACEMENT_CRITERIA):
+    if options.span == "group" and not (uses_start or worth in PLACEMENT_CRITERIA):
         raise ValueError(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {name!r}"
@@ -191,30 +193,32 @@ def _search_by_value(
         data,
         sign,
         name,
-        how.shape,
-        lite=how.method == "lite",
-        any_start=how.placement == "any" and worth in PLACEMENT_CRITERIA,
-        group_span=how.span == "group",
-        gap=float(how.gap),
-        max_work=WORK if how.max_work is None else min(int(how.max_work), 2**62),
-        memory=float(MEMORY),
+        options.shape,
+        lite=options.method == "lite",
+        any_start=options.placement == "any" and worth in PLACEMENT_CRITERIA,
+        group_span=options.span == "group",
+        gap=float(options.gap),
+        max_work=DEFAULT_MAX_WORK
+        if options.max_work is None
+        else min(int(options.max_work), 2**62),
+        memory=float(MEMORY_LIMIT),
         record=record,
         fixed=fixed,
     )
 
 
 #: Larger values are refused: bounds multiply them, and sums of n of them overflow.
-_MOST_VALUE = 1e290
+_MAX_VALUE = 1e290
 
 
 def _check_sums(values: NDArray[np.float64], name: str) -> None:
     """Raise ValueError if the sum of a window's values could overflow."""
     sizes = np.abs(values)
     row = int(sizes.argmax()) if sizes.size else -1
-    if row >= 0 and sizes[row] > _MOST_VALUE:
+    if row >= 0 and sizes[row] > _MAX_VALUE:
         raise ValueError(
             f"criterion {name}: the value of row {row} is {values[row]}, beyond "
-            f"{_MOST_VALUE:g}, where sums overflow"
+            f"{_MAX_VALUE:g}, where sums overflow"
         )
 
 
@@ -222,14 +226,14 @@ def _find_builtin(
     slots: Slots,
     request: Request,
     criterion: BuiltIn,
-    how: SearchOptions,
+    options: SearchOptions,
 ) -> Window | None:
     """Return the exact window, which is also the result of Lite and of any placement.
 
     The n cheapest slots of each step are already optimal, and none of these criteria
     improves if the window starts later than a slot.
     """
-    if how.method == "lite" and (how.shape, criterion) in (
+    if options.method == "lite" and (options.shape, criterion) in (
         ("ragged", "runtime"),
         ("ragged", "finish"),
     ):
@@ -237,35 +241,36 @@ def _find_builtin(
             f"method 'lite' does not apply to ragged {criterion}: its windows are not "
             "valued part by part"
         )
-    if how.span == "group":
+    if options.span == "group":
         raise ValueError(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {criterion!r}"
         )
-    return find_builtin(slots, request, criterion, how.shape, how.max_work)
+    return find_builtin(slots, request, criterion, options.shape, options.max_work)
 
 
 def _find_published(
     slots: Slots,
     request: Request,
     criterion: Any,
-    how: SearchOptions,
+    options: SearchOptions,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.criteria import known_criteria, valuation_of
+    from slotkern.criteria import criterion_names, valuation_of
 
-    if how.placement == "any":
+    if options.placement == "any":
         raise ValueError("the published algorithms start windows at slots' starts only")
     check_volume(slots, request)
     table, proper = filter_rows(slots, request.where)
     name, named = criterion, published.ALGORITHMS
-    if not (isinstance(criterion, str) and (how.shape, criterion) in named):
+    if not (isinstance(criterion, str) and (options.shape, criterion) in named):
         worth, data, sign, name, _ = valuation_of(
-            criterion, prepared(slots), known_criteria()
+            criterion, prepared(slots), criterion_names()
         )
-        if (how.shape, "value" if worth == "column" else worth) not in named:
+        if (options.shape, "value" if worth == "column" else worth) not in named:
             raise ValueError(
-                f"no published algorithm for {how.shape} windows by criterion {name!r}"
+                f"no published algorithm for {options.shape} windows by criterion "
+                f"{name!r}"
             )
         if worth == "column":
             criterion = sign * data
@@ -284,9 +289,9 @@ def _find_published(
         max_runtime=request.max_runtime,
         proper=proper,
         criterion=criterion,
-        shape=how.shape,
-        lite=how.method == "published-lite",
-        seed=how.seed,
+        shape=options.shape,
+        lite=options.method == "published-lite",
+        seed=options.seed,
     )
     if found is None:
         return None
@@ -301,7 +306,7 @@ def _find_published(
         found.start,
         request,
         name,
-        how.shape,
+        options.shape,
         value,
         found.length,
     )

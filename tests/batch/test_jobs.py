@@ -40,10 +40,10 @@ def test_every_kind_of_table_is_the_same_batch(tmp_path):
     frame.to_csv(tmp_path / "jobs.csv", index=False)
     pq.write_table(table, tmp_path / "jobs.parquet")
     (tmp_path / "jobs.json").write_text(json.dumps(rows()))
-    assert sk.Batch.of(frame) == EXPECTED
-    assert sk.Batch.of(table) == EXPECTED
-    assert sk.Batch.of(COLUMNS) == EXPECTED
-    assert sk.Batch.of(EXPECTED) is EXPECTED
+    assert sk.Batch.from_jobs(frame) == EXPECTED
+    assert sk.Batch.from_jobs(table) == EXPECTED
+    assert sk.Batch.from_jobs(COLUMNS) == EXPECTED
+    assert sk.Batch.from_jobs(EXPECTED) is EXPECTED
     for suffix in ("csv", "parquet", "json"):
         assert sk.read_batch(tmp_path / f"jobs.{suffix}") == EXPECTED
     slots = sk.make_slots(node=[0, 1, 2], start=0, end=40, performance=1, price=1)
@@ -53,7 +53,7 @@ def test_every_kind_of_table_is_the_same_batch(tmp_path):
 def test_a_table_may_have_any_field_of_a_request():
     limits = {"setup": 2.0, "step": 5.0, "latest": 7.0, "max_runtime": 9.0}
     columns = {"nodes": [1], "volume": [4.0], **{k: [v] for k, v in limits.items()}}
-    (request,) = sk.Batch.of(columns).requests
+    (request,) = sk.Batch.from_jobs(columns).requests
     assert request == sk.Request(1, 4, **limits)
 
 
@@ -82,14 +82,14 @@ def test_jobs_may_say_times_in_words(tmp_path):
         pa.table(columns),
         pl.DataFrame(columns),
     ):
-        assert sk.Batch.of(table).in_numbers(free) == expected
+        assert sk.Batch.from_jobs(table).in_numbers(free) == expected
     schedule = sk.schedule_batch(free, columns)
     assert [str(w.start_time) for w in schedule] == [
         "2026-10-25 02:00:00+02:00",
         "2026-10-24 00:00:00+02:00",
     ]
     assert [w.runtime for w in schedule] == [4.0, 0.75]
-    assert sk.Batch.of({"a": asked[0]}).names == ("a",)
+    assert sk.Batch.from_jobs({"a": asked[0]}).names == ("a",)
     (tmp_path / "j.csv").write_text("nodes,walltime\n1,90min\n2,4:00:00\n")
     told = sk.read_batch(tmp_path / "j.csv").requests
     assert told == (sk.Request(1, walltime="90min"), sk.Request(2, walltime="4:00:00"))
@@ -114,7 +114,7 @@ def test_dates_and_durations_of_numpy_keep_their_unit(unit):
     if unit != "s":  # which polars does not have
         tables.append(pl.DataFrame(jobs))
     for table in tables:
-        first, second = sk.Batch.of(table).in_numbers(free).requests
+        first, second = sk.Batch.from_jobs(table).in_numbers(free).requests
         assert (first.volume, first.earliest) == (3_600, 86_400)
         assert (second.volume, second.earliest) == (60, -math.inf)
         done = sk.SlotPool(free).schedule(table, "start")
@@ -140,7 +140,7 @@ def test_dates_and_durations_of_numpy_keep_their_unit(unit):
 def test_what_is_wrong_is_named(change, message):
     columns = {k: v for k, v in {**COLUMNS, **change}.items() if v is not None}
     with pytest.raises((ValueError, TypeError), match=message):
-        sk.Batch.of(columns)
+        sk.Batch.from_jobs(columns)
 
 
 def test_files_that_are_wrong_are_named(tmp_path):

@@ -198,7 +198,7 @@ def test_invalid_limits_are_refused(limits, kind, words):
 
 
 def test_the_table_does_not_support_limits():
-    with pytest.raises(ValueError, match="method 'table' knows no limits"):
+    with pytest.raises(ValueError, match="method 'table' does not support limits"):
         sk.choose([1, 2], [1, 2], 1, 5, method="table", limits=[([1, 2], "<=", 1)])
 
 

@@ -83,8 +83,8 @@ def test_nothing_scheduled_is_exit_code_one(files):
     [
         (["--policy", "fast"], "a policy is css, slicer:K"),
         (["--policy", "slicer:0"], "policy 'slicer:0': k must be at least 1"),
-        (["--policy", "slicer:x"], "policy 'slicer:x': 'x' is no whole number"),
-        (["--policy", "bsf:1:x"], "policy 'bsf:1:x': 'x' is no whole number"),
+        (["--policy", "slicer:x"], "policy 'slicer:x': 'x' is not an integer"),
+        (["--policy", "bsf:1:x"], "policy 'bsf:1:x': 'x' is not an integer"),
         (["--output", "out.txt"], "does not end in .csv, .json, .parquet"),
         (["--minimize", "time", "--maximize", "cost"], "contradict"),
     ],

@@ -182,7 +182,7 @@ def test_claims_on_means_medians_and_numbers(tmp_path):
 def test_intervals_of_medians_are_those_of_the_binomial_law():
     for count in (1, 5, 6, 9, 40, 401):
         values = np.arange(count, dtype=np.float64)
-        found = Median.of(values[::-1])
+        found = Median.from_values(values[::-1])
         assert (found.middle, found.count) == ((count - 1) / 2, count)
         if count < 6:
             assert math.isnan(found.low)
@@ -194,10 +194,10 @@ def test_intervals_of_medians_are_those_of_the_binomial_law():
             for k in (below, below + 1)
         ]
         assert tail[0] <= 0.025 < tail[1]
-    none = Median.of(np.array([np.nan, 3.0]))
+    none = Median.from_values(np.array([np.nan, 3.0]))
     assert (none.middle, none.count) == (3.0, 1)
-    assert Median.of(np.full(2, np.nan)).count == 0
-    same = Median.of(np.full(400_000, 2.0))
+    assert Median.from_values(np.full(2, np.nan)).count == 0
+    same = Median.from_values(np.full(400_000, 2.0))
     assert (same.low, same.high) == (2.0, 2.0)
 
 
@@ -237,7 +237,7 @@ def test_the_report_names_what_is_not_matched(summary, tmp_path):
         assert row.agrees is not False or row.remarks, row.label
     assert "base: medians of the cycles [95% confidence intervals]" in text
     assert "neighbours: medians of the cycles" in text
-    assert "Where the papers contradict themselves" in text
+    assert "Contradictions within the papers" in text
     assert text.count("INFORM, Dec-") >= 2
     folder = summary.campaign.folder
     study = replace(summary.study, formats=("png", "tex", "csv"))

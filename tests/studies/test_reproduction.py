@@ -168,7 +168,9 @@ def test_what_cannot_be_matched_is_explained(name, request):
 def test_the_papers_searches_are_never_better(name, request):
     """The exact search gains over the paper's; Lite is the paper's own."""
     summary = request.getfixturevalue(name)
-    worth = {w.algorithm.name: w for w in summary.worth(summary.study.settings[0])}
+    worth = {
+        w.algorithm.name: w for w in summary.compare_twins(summary.study.settings[0])
+    }
     for row in worth.values():
         assert (row.worse, row.only) == (0, 0), row.algorithm.name
         assert row.algorithm.options.get("method") != "lite" or row.better == 0
@@ -198,7 +200,7 @@ def test_placement_is_exact_in_every_cycle(placement):
 def test_aep_searches_are_exact(aep):
     """The paper's searches are exact, and no random window beats the exact search."""
     base = aep.study.settings[0]
-    for worth in aep.worth(base):
+    for worth in aep.compare_twins(base):
         assert (worth.better, worth.worse, worth.only) == (0, 0, 0)
     assert (
         aep.advantage(base, "processor_time", "minproctime", "processor_time").mean

@@ -225,7 +225,9 @@ def test_other_readings_stand_beside(readings):
         differs = row.agrees is False and concerned
         assert row.remarks == ((0,) if differs else ())
     assert any(row.remarks for row in rows if row.algorithm == "any")
-    lite = {w.algorithm.name: w for w in readings.worth(readings.study.settings[0])}
+    lite = {
+        w.algorithm.name: w for w in readings.compare_twins(readings.study.settings[0])
+    }
     assert lite["lite"].algorithm.twin.options["method"] == "published-lite"
     assert (lite["lite"].better, lite["lite"].worse) == (0, 0)
 
@@ -404,7 +406,7 @@ def test_published_twins_run_on_the_first_cycles(tmp_path):
     cost = table[table["algorithm"] == "cost"]["cost"].to_numpy()[:12]
     assert np.allclose(twin, cost)  # minCost as published is exact
     summary = studies.Summary(campaign)
-    (worth,) = summary.worth(study.settings[0])
+    (worth,) = summary.compare_twins(study.settings[0])
     assert worth.metric == "cost"
     assert worth.exact.mean == pytest.approx(cost.mean())
     assert worth.twin.mean == pytest.approx(twin.mean())
@@ -413,7 +415,10 @@ def test_published_twins_run_on_the_first_cycles(tmp_path):
     assert row.twin.mean == pytest.approx(twin.mean())
     stream = io.StringIO()
     print_report(summary, Console(file=stream, width=150))
-    assert "what exactness is worth, on the first 12 cycles" in stream.getvalue()
+    assert (
+        "exact searches and the published ones, on the first 12 cycles"
+        in stream.getvalue()
+    )
 
 
 def test_published_and_exact_algorithms_are_joined_by_cycle(tmp_path):
@@ -436,7 +441,7 @@ def test_published_and_exact_algorithms_are_joined_by_cycle(tmp_path):
     got = summary.advantage(setting, "cost", "random", "cost")
     assert got.count == len(both)
     assert got.mean == pytest.approx(1 - both["cost"].mean() / both["random"].mean())
-    (worth,) = summary.worth(setting)
+    (worth,) = summary.compare_twins(setting)
     assert worth.exact.mean == pytest.approx(table["cost"][:50].mean())
 
 
@@ -454,7 +459,7 @@ def test_twins_that_find_less_are_told(tmp_path):
         cost = pa.array(table["cost"].to_numpy() + dearer)
         at = table.schema.get_field_index("cost")
         parquet.write_table(table.set_column(at, "cost", cost), file)
-    (worth,) = studies.Summary(campaign).worth(study.settings[0])
+    (worth,) = studies.Summary(campaign).compare_twins(study.settings[0])
     assert (worth.better, worth.worse, worth.only) == (1, 1, 1)
     assert worth.gain.mean == pytest.approx((0 + 7 - 2) / 3)
     assert worth.gain.missing == 1

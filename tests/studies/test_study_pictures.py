@@ -48,8 +48,8 @@ def test_what_no_paper_says_is_not_told_of_one(tmp_path):
         stream = io.StringIO()
         summary = studies.Summary(studies.run(study, 3, out=out))
         print_report(summary, Console(file=stream, width=200))
-        assert ("What the paper says" in stream.getvalue()) is bool(study.reference)
-        assert "What is claimed" in stream.getvalue() or study.reference
+        assert ("Claims of the paper" in stream.getvalue()) is bool(study.reference)
+        assert "\nClaims\n" in stream.getvalue() or study.reference
         assert "papers' own" not in stream.getvalue()
         assert "open t: none" in stream.getvalue()
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import slotkern as sk
 from slotkern import studies
-from slotkern.studies.batches import BATCH, OWN, _Run, draw, flow
+from slotkern.studies.batches import BATCH, USER_CRITERIA, _PolicyRun, draw, run_flow
 from slotkern.studies.claims import verdicts
 from slotkern.studies.experiment import compute
 from slotkern.studies.load import _study
@@ -60,7 +60,7 @@ def test_columns_are_those_of_the_schedules(vo):
     drawn, got = draw(setting, 5), compute(setting, 5, 6)
     schedule = sk.schedule_batch(drawn.slots, drawn.batch, sk.BatchSlicer(10), most=14)
     own = np.array(drawn.batch.criteria)
-    for column, name in enumerate(OWN):
+    for column, name in enumerate(USER_CRITERIA):
         costs = schedule.windows.table["cost"][own == name]
         assert got["cost"][0, column] == np.nanmean(costs)
     setting = vo.sweeps["table3"][0]
@@ -198,8 +198,10 @@ def test_the_batch_is_paid_whole_or_not_at_all(vo):
 
 def test_a_flow_is_scheduled_cycle_by_cycle(vo):
     setting = vo.sweeps["figure1"][0]
-    css, slicer = (_Run.of(algorithm) for algorithm in setting.algorithms)
-    run = flow(setting, css, 0)
+    css, slicer = (
+        _PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms
+    )
+    run = run_flow(setting, css, 0)
     assert run.times.tolist() == [0, 600, 1200]
     for at, schedule in zip(run.times, run.schedules, strict=True):
         windows = schedule.windows
@@ -207,7 +209,7 @@ def test_a_flow_is_scheduled_cycle_by_cycle(vo):
         assert np.nanmax(windows.finish) <= at + 600
     prices = [schedule.slots["price"].mean() for schedule in run.schedules]
     assert len(set(prices)) == 3  # the owners make them anew
-    assert max(flow(setting, slicer, 0).schedules[1].piece) == 2
+    assert max(run_flow(setting, slicer, 0).schedules[1].piece) == 2
 
 
 def test_the_pictures_of_the_paper(vo):
@@ -228,7 +230,11 @@ def test_the_pictures_of_the_paper(vo):
         if each.get_zorder() >= 5
     ]
     assert sum(boxes) == len(schedule.alternatives.parts)
-    css = flow(setting := vo.sweeps["figure1"][0], _Run.of(setting.algorithms[0]), 0)
+    css = run_flow(
+        setting := vo.sweeps["figure1"][0],
+        _PolicyRun.from_algorithm(setting.algorithms[0]),
+        0,
+    )
     told = {text.get_text() for text in drawn["figure-1"].texts}
     for jobs, failures in zip(css.throughput, css.failures, strict=True):
         assert f"{jobs} scheduled\n{failures} returned" in told

@@ -14,7 +14,7 @@ from typing import Any
 
 from oracle import add
 
-from slotkern.published.casa import Lots, Node
+from slotkern.published.casa import Node, RandomStream
 
 CLASSES = (
     *("end", "message", "discovery", "decision", "resending", "retrial"),
@@ -52,9 +52,9 @@ class Model:
             self.present[node] = not joins
         self.nodes, self.phase, self.heap = [], [], []
         self.serial, self.now = 0, 0.0
-        self.network = Lots(seed, 0xFFFFFFFE)
+        self.network = RandomStream(seed, 0xFFFFFFFE)
         for k, (processors, speed, label) in enumerate(nodes):
-            lots = Lots(seed, 0x100000000 + k)
+            lots = RandomStream(seed, 0x100000000 + k)
             self.phase.append(whole(lots.uniform() * settings["cycle"]))
             at = whole(lots.uniform() * settings["interval"])
             if at < float("inf"):

@@ -17,7 +17,7 @@ import slotkern as sk
 import slotkern.typing
 from slotkern._value import NAMED_VALUES
 from slotkern.commands.windows import CRITERION_HELP
-from slotkern.criteria import known_criteria
+from slotkern.criteria import criterion_names
 
 pickers = st.binary(min_size=50, max_size=50).map(
     lambda digits: Picker(int.from_bytes(digits))
@@ -33,7 +33,7 @@ def test_every_source_equals_exhaustive_search(pick, more, options):
 def test_every_named_value_is_tested_typed_and_documented():
     named = [source[0] for source in SOURCES if isinstance(source[0], str)]
     assert set(named) == {"q", *NAMED_VALUES}
-    assert {*get_args(sk.typing.BuiltIn), *NAMED_VALUES} == set(known_criteria())
+    assert {*get_args(sk.typing.BuiltIn), *NAMED_VALUES} == set(criterion_names())
     literal = re.findall(r"'(\w+)'", str(sk.typing.ValueCriterion))
     assert literal == list(NAMED_VALUES)
     page = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()

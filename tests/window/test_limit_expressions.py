@@ -178,9 +178,12 @@ def test_length_in_limits_depends_on_shape():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "lite"}, "method 'lite' knows no limits"),
-        ({"method": "published"}, "method 'published' knows no limits"),
-        ({"criterion": "dependable", "span": "group"}, "span 'group' knows no limits"),
+        ({"method": "lite"}, "method 'lite' does not support limits"),
+        ({"method": "published"}, "method 'published' does not support limits"),
+        (
+            {"criterion": "dependable", "span": "group"},
+            "span 'group' does not support limits",
+        ),
     ],
 )
 def test_methods_without_limits_are_rejected(options, message):
@@ -189,5 +192,5 @@ def test_methods_without_limits_are_rejected(options, message):
 
 
 def test_step_values_rejects_limits():
-    with pytest.raises(ValueError, match="step_values knows no limits"):
+    with pytest.raises(ValueError, match="step_values does not support limits"):
         sk.step_values(some_slots(), request_with("sum(storage) >= 5"), "storage")

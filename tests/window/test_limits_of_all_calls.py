@@ -145,7 +145,7 @@ def test_batches_with_limits():
         "volume": [6.0, 5.0, 5.0],
         "limits": [" and ".join(LIMITS), "sum(storage) >= 150", ""],
     }
-    batch = sk.Batch.of(jobs)
+    batch = sk.Batch.from_jobs(jobs)
     assert [len(job.limits) for job in batch.requests] == [2, 1, 0]
     assert batch.requests[0].limits == JOB.limits
     for policy in (sk.CSS, sk.BatchSlicer(2), sk.Backfilling()):

@@ -192,10 +192,10 @@ def run_cycles(
     (array([ 0., 50., 20.]), array([15., 65., 30.]))
     """
     pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
-    batch = Batch.of(requests).in_numbers(pool)
+    batch = Batch.from_jobs(requests).in_numbers(pool)
     times = _arrivals(arrivals, len(batch), pool.clock)
     step = number("length", _duration("length", length, pool.clock), above=0)
-    begin = _begin(start, pool)
+    begin = _start_time(start, pool)
     if cycles is None:
         last = float(times.max(initial=begin))
         cycles = max(0, math.ceil((last - begin) / step)) + 1
@@ -218,25 +218,27 @@ def run_cycles(
     for c in range(count):
         now = begin + c * step
         pool.advance(now)
-        running = [each for each in running if not each.give_back(pool, now)]
-        told = None if update is None else update(c, pool)
+        running = [each for each in running if not each.release_ended(pool, now)]
+        updated = None if update is None else update(c, pool)
         ready = np.array([j for j in waiting if times[j] <= now], np.int64)
         current, rows = pool._free()
         free = current.copy()
-        if told is not None:
-            free["price"] = _prices(told, len(free), c)
+        if updated is not None:
+            free["price"] = _prices(updated, len(free), c)
         if prices is not None:
             free["price"] = prices(c, free)
         left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
-        asked = []
+        limited = []
         for j in ready.tolist():
-            request = _of_rows(batch.requests[j], batch.names[j], rows, rows_given)
+            request = _restrict_arrays(
+                batch.requests[j], batch.names[j], rows, rows_given
+            )
             until = max(now + ahead, request.earliest)
-            asked.append(request.replace(deadline=min(request.deadline, until)))
+            limited.append(request.replace(deadline=min(request.deadline, until)))
         schedule = schedule_batch(
             left,
             Batch(
-                asked,
+                limited,
                 [batch.names[j] for j in ready.tolist()],
                 [batch.criteria[j] for j in ready.tolist()],
             ),
@@ -308,7 +310,7 @@ class _Running:
             reverse=True,
         )
 
-    def give_back(self, pool: SlotPool, now: float) -> bool:
+    def release_ended(self, pool: SlotPool, now: float) -> bool:
         """Release the parts that have ended; return True if all have."""
         ended = []
         while self._parts and self._parts[-1][0] <= now:
@@ -351,7 +353,7 @@ def _duration(name: str, value: Any, clock: Clock | None) -> Any:
     return value if clock is None or is_number(value) else clock.duration(value, name)
 
 
-def _begin(start: Any, pool: SlotPool) -> float:
+def _start_time(start: Any, pool: SlotPool) -> float:
     """Return the time of cycle 0."""
     if start is None:
         return max(0.0, pool.now)
@@ -359,14 +361,14 @@ def _begin(start: Any, pool: SlotPool) -> float:
     return number("start", time, least=None if pool.now == -math.inf else pool.now)
 
 
-def _prices(told: Any, rows: int, cycle: int) -> NDArray[np.float64]:
+def _prices(returned: Any, rows: int, cycle: int) -> NDArray[np.float64]:
     """Return the prices that `update` returned, checked."""
     at = f"update returned at cycle {cycle}"
     try:
-        made = np.asarray(told, np.float64)
+        made = np.asarray(returned, np.float64)
     except (ValueError, TypeError):
         raise TypeError(
-            f"{at} {shown(told)}; it must return None or an array of prices"
+            f"{at} {shown(returned)}; it must return None or an array of prices"
         ) from None
     if made.shape != (rows,):
         raise ValueError(
@@ -400,7 +402,7 @@ def _arrays(request: Request) -> Iterable[tuple[str, NDArray[Any]]]:
             yield "a limit", limit.of
 
 
-def _of_rows(
+def _restrict_arrays(
     request: Request, name: str, rows: NDArray[np.int64] | None, given: int
 ) -> Request:
     """Return the request with its arrays taken at the slots that are free now.

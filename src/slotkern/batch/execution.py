@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Execution", "execute", "true_shares"]
 
 
-class Run(NamedTuple):
+class UsedWindow(NamedTuple):
     """The used part of a window, with the attributes that plots read."""
 
     start: float
@@ -88,7 +88,7 @@ class Execution(HasPlot):
         """The end of each job's last part."""
         return np.asarray(self.windows.start + self.windows.runtime * self.shares)
 
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, UsedWindow]:
         """Return the used part of each window by job name; no two of them overlap.
 
         A part ends at its start + its reserved length * share, which is exactly the
@@ -105,7 +105,7 @@ class Execution(HasPlot):
             whole = window.to_dict()["slots"]
             lengths = np.array([part["length"] for part in whole])
             parts["end"] = window.start + lengths * share
-            found[name] = Run(
+            found[name] = UsedWindow(
                 window.start,
                 window.start + share * window.runtime,
                 parts,

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "read_batch", "read_flow"]
 
 #: Further columns of a table of jobs, beside those of `slotkern.machine.jobs`.
-OWN = ("criterion", "order")
+BATCH_COLUMNS = ("criterion", "order")
 #: The further columns of a table of jobs that arrive one after another.
-FLOW = ("arrival", "share")
+FLOW_COLUMNS = ("arrival", "share")
 DEFAULT_CRITERION = "finish"
 
 
@@ -115,11 +115,11 @@ class Batch:
         """Return the jobs with dates and durations as numbers of the slots' clock."""
         if self._only_numbers:
             return self
-        asked = [in_numbers(slots, request) for request in self.named_requests]
-        return Batch(asked, self.names, self.criteria)
+        requests = [in_numbers(slots, request) for request in self.named_requests]
+        return Batch(requests, self.names, self.criteria)
 
     @staticmethod
-    def of(jobs: Any) -> Batch:
+    def from_jobs(jobs: Any) -> Batch:
         """Return a batch made from a sequence of requests, a table or a batch.
 
         Parameters
@@ -143,7 +143,7 @@ class Batch:
             isinstance(request, Request) for request in jobs.values()
         ):
             return Batch(requests_of(jobs))
-        return _of_table(jobs, "jobs") if is_table(jobs) else Batch(jobs)
+        return _from_table(jobs, "jobs") if is_table(jobs) else Batch(jobs)
 
 
 def read_batch(path: AnyPath) -> Batch:
@@ -153,7 +153,7 @@ def read_batch(path: AnyPath) -> Batch:
     ----------
     path : str or path-like
         ``.csv`` with a header, ``.parquet``, or ``.json`` (a list of objects). The
-        columns are those of `Batch.of`.
+        columns are those of `Batch.from_jobs`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def read_batch(path: AnyPath) -> Batch:
     OSError
         If the file cannot be read.
     """
-    return _of_table(read_jobs(path), "jobs")
+    return _from_table(read_jobs(path), "jobs")
 
 
 def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
@@ -201,7 +201,7 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
             f"{name} has no column 'arrival', the time at which each job arrives; it "
             f"has {', '.join(table) or 'none'}{meant('arrival', table)}"
         )
-    rows = _rows_in_order(table, name, (*OWN, *FLOW))
+    rows = _rows_in_order(table, name, (*BATCH_COLUMNS, *FLOW_COLUMNS))
     arrivals, shares = [], []
     for i, row in rows:
         if "arrival" not in row:
@@ -219,9 +219,9 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     return _batch_of(rows, name), arrivals, shares if "share" in table else None
 
 
-def _of_table(table: Any, name: str) -> Batch:
+def _from_table(table: Any, name: str) -> Batch:
     name = source_name(table, name)
-    return _batch_of(_rows_in_order(table, name, OWN), name)
+    return _batch_of(_rows_in_order(table, name, BATCH_COLUMNS), name)
 
 
 def _rows_in_order(

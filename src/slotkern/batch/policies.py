@@ -149,7 +149,7 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
+        raise ValueError(f"{text!r} is not an integer") from None
 
 
 def _check_slices(policy: BatchSlicer | BSF) -> None:

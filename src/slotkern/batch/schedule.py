@@ -243,11 +243,11 @@ class Schedule(HasPlot):
             jobs = np.flatnonzero(some).tolist()
             if not jobs:
                 continue
-            asked = [self.batch.requests[job] for job in jobs]
-            total += self._bound_of(asked, None if math.isinf(limit) else limit)
+            requests = [self.batch.requests[job] for job in jobs]
+            total += self._bound_of(requests, None if math.isinf(limit) else limit)
         return total
 
-    def _bound_of(self, asked: list[Request], limit: float | None) -> float:
+    def _bound_of(self, requests: list[Request], limit: float | None) -> float:
         target = self._rules["target"]
         single = ("start", "finish", "runtime")
         if isinstance(target, str) and target in single:
@@ -255,13 +255,13 @@ class Schedule(HasPlot):
                 return math.nan
             best = find_windows(
                 self._jobs.prepared,
-                asked,
+                requests,
                 cast("Criterion", target),
                 shape=self.shape,
             )
             return math.fsum(window.value for window in best if window is not None)
         rules = {**self._rules, "limit": None if self.under in single else limit}
-        jobs = _batch.Jobs(self._jobs.prepared, asked, ["start"] * len(asked))
+        jobs = _batch.Jobs(self._jobs.prepared, requests, ["start"] * len(requests))
         return _batch.bound(jobs, rules)
 
     def trade_off(self, points: int = 256) -> TradeOff:

@@ -26,9 +26,9 @@ __all__ = ["schedule_batch"]
 
 #: The measure of a schedule for each accepted name.
 MEASURES = {"time": "processor_time", **{name: name for name in _batch.MEASURES}}
-WORK = 1 << 24
+DEFAULT_MAX_WORK = 1 << 24
 #: The largest size of the alternatives in bytes.
-ROOM = 1 << 30
+MAX_BYTES = 1 << 30
 
 
 @hint_keywords
@@ -47,7 +47,7 @@ def schedule_batch(
     criteria: Sequence[str] | None = None,
     most: int | None = None,
     gap: float = 1e-9,
-    max_work: int = WORK,
+    max_work: int = DEFAULT_MAX_WORK,
 ) -> Schedule:
     """Choose one window for each job of a batch by the policy of the organization.
 
@@ -57,7 +57,7 @@ def schedule_batch(
         As for `find_window`. Never changed: ``pool.book(schedule)`` books it.
     requests : sequence of Request, Batch, or table
         In order of priority. A table is one of pandas, Arrow or a mapping of columns;
-        see `Batch.of`.
+        see `Batch.from_jobs`.
     policy : BatchSlicer, Backfilling or BSF
         `CSS` is ``BatchSlicer(1, "first")``.
     minimize, maximize : str, optional
@@ -117,7 +117,7 @@ def schedule_batch(
     >>> schedule.windows.cost
     array([10., 22., nan])
     """
-    batch = Batch.of(requests)
+    batch = Batch.from_jobs(requests)
     if names is not None or criteria is not None:
         batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
     batch = batch.in_numbers(slots)
@@ -133,7 +133,7 @@ def schedule_batch(
     one_of("alternatives", alternatives, ("amp", "alp"))
     asked = batch.named_requests
     if alternatives == "alp":
-        asked = tuple(_priced(i, request) for i, request in enumerate(asked))
+        asked = tuple(_with_price_limit(i, request) for i, request in enumerate(asked))
     own: Sequence[str] | None
     if isinstance(policy, Backfilling):  # the earliest window, regardless of criteria
         criterion, own, slices = "own", None, [0]
@@ -145,7 +145,7 @@ def schedule_batch(
         places = order.tolist()
         asked = tuple(asked[i] for i in places)
         own = None if own is None else [own[i] for i in places]
-    jobs = _jobs(slots, asked, own)
+    jobs = _kernel_jobs(slots, asked, own)
     table = jobs.slots
     if most is None and own is not None and jobs.has_unbounded_slot:
         _check_ends(asked)
@@ -162,7 +162,7 @@ def schedule_batch(
         "limit": None if limit is None else number("limit", limit, finite=False),
         "gap": number("gap", gap, least=0),
         "work": integer("max_work", max_work, least=0),
-        "room": ROOM,
+        "room": MAX_BYTES,
         "most": 2**62 if most is None else integer("most", most, least=1),
     }
     if limit is None and len(slices) > 1:
@@ -178,7 +178,7 @@ def schedule_batch(
     )
 
 
-def _jobs(
+def _kernel_jobs(
     slots: NDArray[np.void] | PreparedSlots,
     asked: Sequence[Request],
     own: Sequence[str] | None,
@@ -247,7 +247,7 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
     return values
 
 
-def _priced(job: int, request: Request) -> Request:
+def _with_price_limit(job: int, request: Request) -> Request:
     """Replace the budget by a limit on the price of every single slot (ALP)."""
     price = request.max_price
     if math.isinf(price) and not math.isinf(request.budget):

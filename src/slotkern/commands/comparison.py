@@ -17,7 +17,7 @@ from slotkern.commands.windows import (
     check_results,
     with_request,
 )
-from slotkern.criteria import known_criteria
+from slotkern.criteria import criterion_names
 from slotkern.extras import extra
 from slotkern.search import METHODS
 
@@ -39,7 +39,7 @@ def compare(
     criterion: Annotated[
         list[str] | None,
         typer.Option(
-            autocompletion=complete_from(known_criteria()),
+            autocompletion=complete_from(criterion_names()),
             help="Criterion to compare; repeat for several. By default those that need "
             f"no column: {', '.join(sk.CRITERIA)}, processor_time.",
         ),

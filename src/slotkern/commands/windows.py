@@ -42,7 +42,7 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.terminal import show, write
-from slotkern.criteria import known_criteria
+from slotkern.criteria import criterion_names
 from slotkern.extras import extra
 from slotkern.machine.durations import duration_of
 from slotkern.machine.moments import moment_of
@@ -178,7 +178,7 @@ AsJson = Annotated[
 #: Criteria of a front that need no column of the slots.
 FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 CRITERION_HELP = (
-    f"{', '.join(known_criteria())}, the name of a numeric column, whose sum is "
+    f"{', '.join(criterion_names())}, the name of a numeric column, whose sum is "
     "maximized, or minimize(column)."
 )
 
@@ -283,7 +283,7 @@ def find(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(known_criteria()),
+            autocompletion=complete_from(criterion_names()),
             help=f"Objective to optimize: {CRITERION_HELP}",
         ),
     ] = "finish",
@@ -476,7 +476,7 @@ def alternatives(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(known_criteria()),
+            autocompletion=complete_from(criterion_names()),
             help="Window taken next. first: all windows in one sweep; otherwise the "
             f"best one in the remaining free time by {CRITERION_HELP}",
         ),

@@ -15,7 +15,7 @@ from slotkern._windows import Window, WindowTable
 from slotkern.checks import hint_keywords, integer, number, one_of, visible
 from slotkern.display import HasPlot
 from slotkern.display_table import Table
-from slotkern.fronts.goals import Goal, goal_of
+from slotkern.fronts.goals import Goal, make_goal
 from slotkern.fronts.search import FrontSearch, Points
 from slotkern.search import restated
 
@@ -118,16 +118,16 @@ def pareto(
         raise ValueError(f"by must be two criteria, got {by!r}")
     pool = prepared(slots)
     request = in_numbers(slots, request)
-    one, other = (goal_of(name, pool, request, shape) for name in by)
+    one, other = (make_goal(name, pool, request, shape) for name in by)
     if one.name == other.name != "array":
         raise ValueError(f"by must be two different criteria, got {one.name!r} twice")
-    turned = one.rank > other.rank
-    goals = (other, one) if turned else (one, other)
+    swapped = one.rank > other.rank
+    goals = (other, one) if swapped else (one, other)
     options = {"gap": float(gap), "max_work": max_work}
     search = FrontSearch(pool, request, shape, *goals, options)
     points = search.all_points() if most is None else search.some_points(most)
-    if turned:
-        points = points.turned()
+    if swapped:
+        points = points.swapped()
     return _front(points, (one, other), pool, shape, request)
 
 

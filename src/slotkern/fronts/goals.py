@@ -15,16 +15,16 @@ from slotkern._find import CRITERIA
 from slotkern._request import Request
 from slotkern._value import NAMED_VALUES, part_values
 from slotkern._windows import Window
-from slotkern.criteria import Criterion, Minimize, known_criteria, valuation_of
+from slotkern.criteria import Criterion, Minimize, criterion_names, valuation_of
 from slotkern.limits import LENGTH, Limit
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
 
-__all__ = ["LAST_SUM", "Goal", "goal_of", "loss_of_bound"]
+__all__ = ["LAST_SUM", "Goal", "bound_to_loss", "make_goal"]
 
 #: The largest number of limits on sums of a request.
-_MOST_LIMITS = 6
+_MAX_LIMITS = 6
 #: The highest rank of a goal that is a sum of values.
 LAST_SUM = 1
 
@@ -56,11 +56,11 @@ class Goal(NamedTuple):
     search: Any
     loss: Callable[[Window], float]
     scale: float
-    within: Callable[[Request, float], Request]
+    limit_to: Callable[[Request, float], Request]
     exact: bool = True
 
 
-def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> Goal:
+def make_goal(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> Goal:
     """Make the goal of a criterion; raises ValueError if its front is not exact."""
     if isinstance(name, str):
         match name:
@@ -90,12 +90,12 @@ def goal_of(name: Any, pool: PreparedSlots, request: Request, shape: Shape) -> G
                     "a numeric field, an array, minimize(...) of those, or a function "
                     "made by criterion that does not use the start"
                 )
-    return _sumgoal_of(name, pool)
+    return _make_sum_goal(name, pool)
 
 
-def _sumgoal_of(criterion: Any, pool: PreparedSlots) -> Goal:
+def _make_sum_goal(criterion: Any, pool: PreparedSlots) -> Goal:
     """Make the goal of a column, an array or a function."""
-    worth, data, sign, name, _ = valuation_of(criterion, pool, known_criteria())
+    worth, data, sign, name, _ = valuation_of(criterion, pool, criterion_names())
     inner = criterion.criterion if isinstance(criterion, Minimize) else criterion
     if worth == "function":
         if not isinstance(inner, Criterion) or inner.uses_start:
@@ -147,18 +147,18 @@ def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
     """Return a function that limits a sum, which is `scale` times the loss."""
     side: Literal["<=", ">="] = "<=" if scale > 0 else ">="
 
-    def within(request: Request, most: float) -> Request:
-        if len(request.limits) >= _MOST_LIMITS:
+    def limit_to(request: Request, most: float) -> Request:
+        if len(request.limits) >= _MAX_LIMITS:
             raise ValueError(
                 f"the request has {len(request.limits)} limits; a front by a sum needs "
-                f"one of the {_MOST_LIMITS} for itself"
+                f"one of the {_MAX_LIMITS} for itself"
             )
         limit = Limit(of, side, scale * most)
         return request.replace(limits=[*request.limits, limit])
 
-    return within
+    return limit_to
 
 
-def loss_of_bound(goal: Goal, bound: float) -> float:
+def bound_to_loss(goal: Goal, bound: float) -> float:
     """Convert the bound of a search, which is a value, to a loss."""
     return bound if goal.rank else bound / goal.scale

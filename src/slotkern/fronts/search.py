@@ -18,7 +18,7 @@ from slotkern._core import PreparedSlots
 from slotkern._find import CRITERIA, find_window
 from slotkern._request import Request
 from slotkern._windows import Window
-from slotkern.fronts.goals import LAST_SUM, Goal, loss_of_bound
+from slotkern.fronts.goals import LAST_SUM, Goal, bound_to_loss
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -58,7 +58,7 @@ class Points(NamedTuple):
     points: list[Point]
     gaps: list[tuple[float, float] | None]
 
-    def turned(self) -> Points:
+    def swapped(self) -> Points:
         """Return the points by ascending second loss, which becomes the first."""
         points = [
             point._replace(first=point.second, second=point.first)
@@ -78,15 +78,15 @@ class Gap:
     left: Point
     right: Point
     low: float
-    halved: bool = False  # its lower half was searched without a result
-    over: bool = False  # the search of this gap has ended
+    is_halved: bool = False  # its lower half was searched without a result
+    is_done: bool = False  # the search of this gap has ended
 
 
 class FrontSearch:
     """The searches of one front: `first` is minimized while `second` is limited.
 
     `margin` is the relative rounding error of sums; `closed` has the pairs of windows
-    with a proven empty gap; `found` caches the searches by the limit on the second
+    with a proven empty gap; `cache` stores the searches by the limit on the second
     loss.
     """
 
@@ -105,7 +105,7 @@ class FrontSearch:
         self.margin = 2.0**-47 + request.nodes * 2.0**-50
         self.closed: set[tuple[int, int]] = set()
         self.lowest = -math.inf  # the least second loss of all windows
-        self.found: dict[float, tuple[Window | None, float]] = {}
+        self.cache: dict[float, tuple[Window | None, float]] = {}
 
     def best(self, goal: Goal, request: Request) -> tuple[Window | None, float]:
         """Return the window of least loss, and a lower bound on the loss of all."""
@@ -117,20 +117,20 @@ class FrontSearch:
         loss = goal.loss(window)
         if window.proven:
             return window, loss
-        return window, min(loss, loss_of_bound(goal, window.bound))
+        return window, min(loss, bound_to_loss(goal, window.bound))
 
-    def limited(self, most: float) -> tuple[Window | None, float]:
+    def best_limited(self, most: float) -> tuple[Window | None, float]:
         """Return `best` by the first goal, with the second loss limited; cached."""
-        if most not in self.found:
+        if most not in self.cache:
             request = self.request
             if most < math.inf:
-                request = self.second.within(request, most)
-            self.found[most] = self.best(self.first, request)
-        return self.found[most]
+                request = self.second.limit_to(request, most)
+            self.cache[most] = self.best(self.first, request)
+        return self.cache[most]
 
     def point(self, most: float) -> Point | None:
         """Find the point of least first loss whose second loss is at most this."""
-        window, least = self.limited(most)
+        window, least = self.best_limited(most)
         if window is None:
             return None
         return self.by_steps(window, least) or self.by_limit(window, least)
@@ -150,8 +150,10 @@ class FrontSearch:
                 least = loss
             if self.is_last(lower):
                 return Point(loss, lower, least, window, window.proven)
-            following, bound = self.limited(self.below(lower))
-            if following is None or first.loss(following) > self.reach(first, loss):
+            following, bound = self.best_limited(self.largest_below(lower))
+            if following is None or first.loss(following) > self.largest_equal(
+                first, loss
+            ):
                 proven = window.proven and bound > loss
                 return Point(loss, lower, least, window, proven)
             window, least = following, bound
@@ -160,25 +162,25 @@ class FrontSearch:
     def by_limit(self, window: Window, least: float) -> Point:
         """Find the point by a search by the second goal that limits the first loss."""
         first, second = self.first, self.second
-        within = self.reach(first, first.loss(window))
-        better, _ = self.best(second, first.within(self.request, within))
+        within = self.largest_equal(first, first.loss(window))
+        better, _ = self.best(second, first.limit_to(self.request, within))
         chosen = better or window
         proven = window.proven and better is not None and better.proven
         loss = first.loss(chosen)
         least = loss if window.proven else least  # the order of its sum may differ
         return Point(loss, second.loss(chosen), least, chosen, proven)
 
-    def reach(self, goal: Goal, loss: float) -> float:
+    def largest_equal(self, goal: Goal, loss: float) -> float:
         """Return the largest loss that counts as equal to this one."""
         return loss if goal.exact else loss + self.margin * abs(loss)
 
-    def below(self, loss: float) -> float:
+    def largest_below(self, loss: float) -> float:
         """Return the largest second loss that counts as less than this one."""
         if self.second.exact or loss == 0:
             return math.nextafter(loss, -math.inf)
         return loss - self.margin * abs(loss)
 
-    def ends(self) -> tuple[Point | None, float]:
+    def find_ends(self) -> tuple[Point | None, float]:
         """Return the first point, and a lower bound on all second losses."""
         window, bound = self.best(self.second, self.request)
         if window is None:
@@ -188,34 +190,36 @@ class FrontSearch:
 
     def is_last(self, loss: float) -> bool:
         """Return whether this is the least second loss of all windows."""
-        return loss <= self.reach(self.second, self.reach(self.second, self.lowest))
+        return loss <= self.largest_equal(
+            self.second, self.largest_equal(self.second, self.lowest)
+        )
 
     def all_points(self) -> Points:
         """Find the whole front, from the least first loss to the least second loss."""
-        point, bound = self.ends()
+        point, bound = self.find_ends()
         points: list[Point] = []
         while point is not None:
             points.append(point)
             if self.is_last(point.second):
                 break
-            following = self.point(self.below(point.second))
+            following = self.point(self.largest_below(point.second))
             if following is None or following.second >= point.second:
                 break  # the two differ by rounding only
             if following.least >= following.first:
-                self.close(point, following)
+                self.mark_empty(point, following)
             point = following
-        return self.gathered(points, [], bound)
+        return self.collect(points, [], bound)
 
     def some_points(self, most: int) -> Points:
         """Find at most n points: both ends, then one in the largest gap at a time."""
-        first, bound = self.ends()
+        first, bound = self.find_ends()
         if first is None:
             return Points([], [])
         last = None
         if not self.is_last(first.second):
-            last = self.point(self.reach(self.second, self.lowest))
+            last = self.point(self.largest_equal(self.second, self.lowest))
         if last is None or last.second >= first.second:
-            return self.gathered([first], [], bound)
+            return self.collect([first], [], bound)
         points, gaps = [first, last], [Gap(first, last, last.second)]
         across, up = last.first - first.first, first.second - last.second
 
@@ -224,56 +228,56 @@ class FrontSearch:
             return wide * ((gap.left.second - gap.low) / up)
 
         while len(points) < most:
-            open_gaps = [gap for gap in gaps if not gap.over]
+            open_gaps = [gap for gap in gaps if not gap.is_done]
             if not open_gaps:
                 break
             gap = max(open_gaps, key=area)  # the first of equals
-            found = self.look_into(gap)
+            found = self.search_gap(gap)
             if found is not None:
                 points.append(found)
                 gaps.append(self.split(gap, found))
-        return self.gathered(points, gaps, bound)
+        return self.collect(points, gaps, bound)
 
-    def look_into(self, gap: Gap) -> Point | None:
+    def search_gap(self, gap: Gap) -> Point | None:
         """Find a point in a gap; None if its lower half, or all of it, is empty."""
-        most = self.below(gap.left.second)
+        most = self.largest_below(gap.left.second)
         middle = gap.low + (gap.left.second - gap.low) / 2
-        if not gap.halved and gap.low < middle < most:
-            most, gap.halved = middle, True
+        if not gap.is_halved and gap.low < middle < most:
+            most, gap.is_halved = middle, True
         else:
-            gap.over = True
+            gap.is_done = True
         found = self.point(most)
         if found is None or found.first >= gap.right.first:
             if found is None or found.least >= gap.right.first:
                 gap.low = max(gap.low, most)
-                if gap.over:
-                    self.close(gap.left, gap.right)
+                if gap.is_done:
+                    self.mark_empty(gap.left, gap.right)
             else:
-                gap.over = True  # not proven: further searches cannot decide it
+                gap.is_done = True  # not proven: further searches cannot decide it
             return None
-        gap.halved = False
+        gap.is_halved = False
         if found.second <= gap.low and gap.low == gap.right.second:
-            gap.over = True  # the two differ by rounding only
+            gap.is_done = True  # the two differ by rounding only
         return found
 
     def split(self, gap: Gap, found: Point) -> Gap:
         """Shrink a gap to its left part at a new point, and return the right part."""
         right = Gap(found, gap.right, gap.right.second)
         proven = found.least >= found.first
-        if gap.over and proven:
-            self.close(gap.left, found)
+        if gap.is_done and proven:
+            self.mark_empty(gap.left, found)
         elif proven:
             middle = gap.low + (gap.left.second - gap.low) / 2
             gap.low = max(found.second, middle)
-        gap.over = gap.over or not proven
+        gap.is_done = gap.is_done or not proven
         gap.right = found
         return right
 
-    def close(self, left: Point, right: Point) -> None:
+    def mark_empty(self, left: Point, right: Point) -> None:
         """Record that no window lies between two points."""
         self.closed.add((id(left.window), id(right.window)))
 
-    def gathered(self, points: list[Point], gaps: list[Gap], lowest: float) -> Points:
+    def collect(self, points: list[Point], gaps: list[Gap], lowest: float) -> Points:
         """Return the points that are not dominated, with the bounds of their gaps."""
         kept: list[Point] = []
         for point in sorted(points, key=lambda point: (point.first, point.second)):

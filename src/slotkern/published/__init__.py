@@ -20,12 +20,20 @@ from numpy.typing import NDArray
 
 from . import aep, square, valued
 from .alternatives import SCHEMES, Scheme
-from .job import FINITE, Found, Job, whole
+from .job import FINITE, Found, Job, run_interruptible
 
-__all__ = ["ALGORITHMS", "SCHEMES", "Algorithm", "Found", "Job", "Scheme", "find"]
+__all__ = [
+    "ALGORITHMS",
+    "SCHEMES",
+    "Found",
+    "Job",
+    "PublishedAlgorithm",
+    "Scheme",
+    "find",
+]
 
 
-class Algorithm(NamedTuple):
+class PublishedAlgorithm(NamedTuple):
     """A published algorithm: its name, the paper and section, and its functions.
 
     `search(slots, proper, job, x)` returns the window or None; x is the seed, or the
@@ -47,45 +55,51 @@ PLACEMENT_PAPER = "Dependable and coordinated resources allocation algorithms"
 
 #: Every published algorithm by (shape, criterion). "value" means any array of
 #: values, "local_price" the first window whose slots each meet the price limit.
-ALGORITHMS: dict[tuple[str, str], Algorithm] = {
-    ("ragged", "first"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
-    ("ragged", "start"): Algorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
-    ("ragged", "local_price"): Algorithm("ALP", f"{AEP_PAPER}, 1", aep.alp),
-    ("ragged", "cost"): Algorithm("minCost", f"{AEP_PAPER}, 2.2", aep.min_cost),
-    ("ragged", "runtime"): Algorithm(
+ALGORITHMS: dict[tuple[str, str], PublishedAlgorithm] = {
+    ("ragged", "first"): PublishedAlgorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
+    ("ragged", "start"): PublishedAlgorithm("AMP", f"{AEP_PAPER}, 2.2", aep.amp),
+    ("ragged", "local_price"): PublishedAlgorithm("ALP", f"{AEP_PAPER}, 1", aep.alp),
+    ("ragged", "cost"): PublishedAlgorithm(
+        "minCost", f"{AEP_PAPER}, 2.2", aep.min_cost
+    ),
+    ("ragged", "runtime"): PublishedAlgorithm(
         "minRuntime", f"{AEP_PAPER}, 2.2", aep.min_runtime
     ),
-    ("ragged", "finish"): Algorithm("minFinish", f"{AEP_PAPER}, 2.2", aep.min_finish),
-    ("ragged", "processor_time"): Algorithm(
+    ("ragged", "finish"): PublishedAlgorithm(
+        "minFinish", f"{AEP_PAPER}, 2.2", aep.min_finish
+    ),
+    ("ragged", "processor_time"): PublishedAlgorithm(
         "minProcTime", f"{AEP_PAPER}, 3.1", aep.min_proc_time
     ),
-    ("ragged", "value"): Algorithm("AEP", f"{AEP_PAPER}, 2.1", valued.general),
-    ("square", "first"): Algorithm(
+    ("ragged", "value"): PublishedAlgorithm("AEP", f"{AEP_PAPER}, 2.1", valued.general),
+    ("square", "first"): PublishedAlgorithm(
         "FirstFit", f"{SQUARE_PAPER}, 3.2", square.first_fit
     ),
-    ("square", "start"): Algorithm(
+    ("square", "start"): PublishedAlgorithm(
         "FirstFit", f"{SQUARE_PAPER}, 3.2", square.first_fit
     ),
-    ("square", "finish"): Algorithm(
+    ("square", "finish"): PublishedAlgorithm(
         "MinFinish", f"{SQUARE_PAPER}, 3.3", square.min_finish
     ),
-    ("square", "runtime"): Algorithm(
+    ("square", "runtime"): PublishedAlgorithm(
         "MinRuntime", f"{SQUARE_PAPER}, 3.3", square.min_runtime
     ),
-    ("square", "cost"): Algorithm("MinCost", f"{SQUARE_PAPER}, 3.3", square.min_cost),
-    ("square", "value"): Algorithm(
+    ("square", "cost"): PublishedAlgorithm(
+        "MinCost", f"{SQUARE_PAPER}, 3.3", square.min_cost
+    ),
+    ("square", "value"): PublishedAlgorithm(
         "MaxQ",
         f"{SQUARE_PAPER}, 3.3",
         valued.max_value,
         partial(valued.max_value, lite=True),
     ),
-    ("square", "dependable"): Algorithm(
+    ("square", "dependable"): PublishedAlgorithm(
         "DEP",
         f"{PLACEMENT_PAPER}, 3.4",
         valued.dependable,
         partial(valued.dependable, lite=True),
     ),
-    ("square", "coordinated"): Algorithm(
+    ("square", "coordinated"): PublishedAlgorithm(
         "COORD",
         f"{PLACEMENT_PAPER}, 3.4",
         valued.coordinated,
@@ -211,7 +225,11 @@ def find(
     last = min(float(deadline), FINITE)
     job = Job(nodes, float(volume), float(budget), float(earliest), last, setup, step)
     with np.errstate(over="ignore", invalid="ignore"):  # lengths and costs may be inf
-        suitable = job.suitable(slots, min_performance, max_price, latest, max_runtime)
+        suitable_slots = job.suitable_slots(
+            slots, min_performance, max_price, latest, max_runtime
+        )
         if proper is not None:
-            suitable &= proper
-        return whole(run, slots, suitable, job, criterion if by_value else seed)
+            suitable_slots &= proper
+        return run_interruptible(
+            run, slots, suitable_slots, job, criterion if by_value else seed
+        )

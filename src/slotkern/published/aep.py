@@ -22,8 +22,8 @@ from .job import (
     Job,
     compiled,
     exact_total,
-    in_order,
-    interrupted,
+    is_interrupted,
+    rank_slots,
 )
 
 Numbers = NDArray[np.int64]
@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 START, COST, RUNTIME, FINISH, PROCESSOR_TIME = range(5)
 
 
-class SlotList(NamedTuple):
+class SlotsByCost(NamedTuple):
     """The papers' slotList as columns, numbered by (cost, node): cheapest first."""
 
     arrival: Numbers  # the numbers by non-decreasing start
@@ -52,7 +52,7 @@ def total(window: Numbers, column: NDArray[np.float64]) -> float:
 
 
 @compiled
-def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) -> int:
+def drop_expired(extended: Numbers, size: int, start: float, slots: SlotsByCost) -> int:
     """Keep the slots that are long enough to begin at `start`; return how many.
 
     Misprint: the paper removes elements from the list while iterating over its indices,
@@ -68,7 +68,7 @@ def drop_expired(extended: Numbers, size: int, start: float, slots: SlotList) ->
 
 
 @compiled
-def longest(window: Numbers, slots: SlotList) -> int:
+def longest_index(window: Numbers, slots: SlotsByCost) -> int:
     """Return the position of the first longest slot of a window."""
     place = 0
     for i in range(1, len(window)):
@@ -78,7 +78,7 @@ def longest(window: Numbers, slots: SlotList) -> int:
 
 
 @compiled
-def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> None:
+def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotsByCost) -> None:
     """Exchange the longest slot of the window for shorter ones as the budget allows.
 
     `rest` is sorted by cost, and contains nothing cheaper than the window.
@@ -91,7 +91,7 @@ def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> 
     """
     n = len(window)
     changed = np.empty(n, np.int64)
-    long_place = longest(window, slots)
+    long_place = longest_index(window, slots)
     for short_slot in rest:
         if slots.length[short_slot] < slots.length[window[long_place]]:
             changed[:long_place] = window[:long_place]
@@ -99,7 +99,7 @@ def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotList) -> 
             changed[n - 1] = short_slot
             if exact_total(changed, slots.cost) <= budget:
                 window[:] = changed
-                long_place = longest(window, slots)
+                long_place = longest_index(window, slots)
 
 
 @compiled
@@ -117,7 +117,7 @@ def best_window(
     n: int,
     budget: float,
     criterion: int,
-    slots: SlotList,
+    slots: SlotsByCost,
     random: np.random.Generator,
 ) -> Numbers:
     """Select the window of one step (getBestWindow): n slots, cheapest first.
@@ -139,11 +139,13 @@ def best_window(
 
 
 @compiled
-def value_of(window: Numbers, start: float, criterion: int, slots: SlotList) -> float:
+def window_value(
+    window: Numbers, start: float, criterion: int, slots: SlotsByCost
+) -> float:
     """Compute the value of a window (getCriterion): less is better."""
     if criterion == COST:
         return exact_total(window, slots.cost)
-    runtime: float = slots.length[window[longest(window, slots)]]
+    runtime: float = slots.length[window[longest_index(window, slots)]]
     if criterion == RUNTIME:
         return runtime
     if criterion == FINISH:
@@ -155,7 +157,7 @@ def value_of(window: Numbers, start: float, criterion: int, slots: SlotList) -> 
 
 @compiled
 def aep(
-    slots: SlotList,
+    slots: SlotsByCost,
     n: int,
     budget: float,
     criterion: int,
@@ -172,7 +174,7 @@ def aep(
     size = 0
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)
     for next_slot in slots.arrival:
-        if interrupted():
+        if is_interrupted():
             raise Interrupted
         if not slots.proper[next_slot]:
             continue
@@ -183,7 +185,7 @@ def aep(
         if size >= n:
             window = best_window(extended[:size], n, budget, criterion, slots, random)
             if exact_total(window, slots.cost) <= budget:
-                value = value_of(window, start, criterion, slots)
+                value = window_value(window, start, criterion, slots)
                 if len(best) == 0 or value < best_value:
                     best_start, best_value, best = start, value, window
                 if criterion == START:
@@ -194,7 +196,7 @@ def aep(
 @compiled
 def repeated(
     times: int,
-    slots: SlotList,
+    slots: SlotsByCost,
     n: int,
     budget: float,
     criterion: int,
@@ -209,22 +211,22 @@ def repeated(
 
 @compiled
 def cut(
-    slots: SlotList, node: Numbers, window: Numbers, start: float
-) -> tuple[SlotList, Numbers]:
+    slots: SlotsByCost, node: Numbers, window: Numbers, start: float
+) -> tuple[SlotsByCost, Numbers]:
     """Return the list, and the nodes, without the parts of a window.
 
     The remnants of a cut slot keep its place by cost. A remnant before the window also
     keeps its place by start; one after the window is inserted by (start, node).
     """
     m = len(slots.arrival)
-    most = m + len(window)
+    capacity = m + len(window)
     taken = np.zeros(m, np.bool_)
     taken[window] = True
     first = np.full(m, -1, np.int64)  # number of the remnant with the slot's start
     late = np.empty(len(window), np.int64)  # numbers of the remnants after the window
-    proper, place = np.empty(most, np.bool_), np.empty(most, np.int64)
-    begin, end = np.empty(most), np.empty(most)
-    length, cost = np.empty(most), np.empty(most)
+    proper, place = np.empty(capacity, np.bool_), np.empty(capacity, np.int64)
+    begin, end = np.empty(capacity), np.empty(capacity)
+    length, cost = np.empty(capacity), np.empty(capacity)
     size, rests = 0, 0
     for slot in range(m):
         finish = start + slots.length[slot]
@@ -268,7 +270,7 @@ def cut(
         arrival[filled] = kept
         filled += 1
     arrival[filled:] = late[used:rests]
-    columns = SlotList(
+    columns = SlotsByCost(
         arrival, proper[:size], begin[:size], end[:size], length[:size], cost[:size]
     )
     return columns, place[:size]
@@ -277,7 +279,7 @@ def cut(
 @compiled
 def csa(
     times: int,
-    slots: SlotList,
+    slots: SlotsByCost,
     node: Numbers,
     n: int,
     budget: float,
@@ -300,13 +302,13 @@ def csa(
     return starts
 
 
-def numbered(
+def number_slots(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
-) -> tuple[Numbers, SlotList]:
+) -> tuple[Numbers, SlotsByCost]:
     """Number the slots by cost; returns the row of each number, and the columns."""
     cost = job.costs(slots)
-    row, arrival = in_order(slots, cost)
-    return row, SlotList(
+    row, arrival = rank_slots(slots, cost)
+    return row, SlotsByCost(
         arrival,
         proper[row],
         np.maximum(slots["start"][row], job.earliest),
@@ -324,9 +326,9 @@ def search(
     seed: int,
 ) -> Found | None:
     """Sweep the slots and return the rows of the window."""
-    row, columns = numbered(slots, proper, job)
+    row, columns = number_slots(slots, proper, job)
     random = np.random.default_rng(seed)
-    start, window = aep(columns, job.nodes, job.most, criterion, random)
+    start, window = aep(columns, job.nodes, job.max_cost, criterion, random)
     return Found(float(start), row[window]) if len(window) else None
 
 

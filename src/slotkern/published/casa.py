@@ -23,31 +23,31 @@ from typing import Any, NamedTuple
 
 from slotkern._community import Message
 
-__all__ = ["Lots", "Node", "Rules"]
+__all__ = ["Node", "RandomStream", "Rules"]
 
-NOTHING = (0xFFFFFFFF, 0)  # the ticket that refers to no entry
-MASK = 2**64 - 1
+NO_TICKET = (0xFFFFFFFF, 0)  # the ticket that refers to no entry
+MASK_64 = 2**64 - 1
 
 
-class Lots:
+class RandomStream:
     """A stream of random numbers (splitmix64)."""
 
     def __init__(self, seed: int, stream: int) -> None:
-        self.state = _mix((_mix(seed) + stream) & MASK)
+        self.state = _mix((_mix(seed) + stream) & MASK_64)
 
     def uniform(self) -> float:
         """Return the next number in [0, 1)."""
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK_64
         return (_mix(self.state) >> 11) * 2.0**-53
 
 
 def _mix(z: int) -> int:
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK_64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK_64
     return z ^ (z >> 31)
 
 
-def _added(numbers: Iterable[float]) -> float:
+def _sum_in_order(numbers: Iterable[float]) -> float:
     """Sum from first to last; sum() rounds differently since Python 3.12."""
     total = 0.0
     for number in numbers:
@@ -66,7 +66,7 @@ class Rules(NamedTuple):
     promise_life: float = float("inf")
 
 
-class Job(NamedTuple):
+class CasaJob(NamedTuple):
     """The description of a job that a node receives."""
 
     processors: int
@@ -82,14 +82,14 @@ class Job(NamedTuple):
 class Round:
     """One attempt of a node to find a node for a job."""
 
-    def __init__(self, job: int, hop: int, moves: bool) -> None:
-        self.job, self.hop, self.moves = job, hop, moves
+    def __init__(self, job: int, hop: int, is_move: bool) -> None:
+        self.job, self.hop, self.is_move = job, hop, is_move
         self.state = "discovering"
         self.offers: list[tuple[int, Any, float]] = []  # node, promise, response
         self.answered: set[int] = set()
         self.contacted = 0
-        self.here = (0.0, 0.0)  # the requester's estimate and mean queueing time
-        self.to, self.promise = 0, NOTHING
+        self.own_times = (0.0, 0.0)  # the requester's estimate and mean queueing time
+        self.to, self.promise = 0, NO_TICKET
 
 
 class Node:
@@ -110,8 +110,8 @@ class Node:
     ) -> None:
         self.node, self.processors, self.speed = node, processors, speed
         self.label, self.rules = label, Rules(**rules)
-        self.lots = Lots(seed, node)
-        self.jobs: dict[int, Job] = {}
+        self.random = RandomStream(seed, node)
+        self.jobs: dict[int, CasaJob] = {}
         self.queue: list[tuple[int, int, float]] = []  # job, hop, time of arrival
         self.pending: dict[int, Any] = {}  # the round's ticket, by waiting job
         self.waited: list[float] = []  # waiting times of the ended jobs
@@ -119,27 +119,27 @@ class Node:
         self.rounds: dict[Any, Round] = {}
         self.hops: dict[int, int] = {}
         self.present = True
-        self.serial = 0
-        self.asked: list[tuple[Any, ...]] = []
+        self.last_ticket = 0
+        self.actions: list[tuple[Any, ...]] = []
 
     # --- events
 
     def describe(self, job: int, processors: int, estimate: float, label: int) -> None:
         """Store the description of a job."""
-        self.jobs[job] = Job(processors, estimate, label)
+        self.jobs[job] = CasaJob(processors, estimate, label)
 
     def submit(self, job: int) -> list[Any]:
         """Run h_request (Algorithm 1) up to the discovery of neighbours."""
-        self._begin(job, 0, False, (0.0, 0.0))
-        return self._done()
+        self._open_round(job, 0, False, (0.0, 0.0))
+        return self._take_actions()
 
     def contact(self, ticket: Any, neighbours: list[int]) -> list[Any]:
         """Send the REQUEST or INFORM of Algorithms 1 and 4 to the neighbours."""
         if (found := self.rounds.get(ticket)) and found.state == "discovering":
             found.state = "collecting"
-            own = [] if found.moves else [self.node]
+            own = [] if found.is_move else [self.node]
             found.contacted = len(own) + len(neighbours)
-            kind = "inform" if found.moves else "request"
+            kind = "inform" if found.is_move else "request"
             for place, node in enumerate([*own, *neighbours]):
                 self._send(
                     kind,
@@ -148,10 +148,10 @@ class Node:
                     place=place,
                     contacted=len(neighbours),
                     negotiation=ticket,
-                    times=(*found.here, 0.0),
+                    times=(*found.own_times, 0.0),
                 )
-            self.asked.append(("decide", ticket))
-        return self._done()
+            self.actions.append(("decide", ticket))
+        return self._take_actions()
 
     def receive(self, message: Any, now: float) -> list[Any]:
         """Handle a message."""
@@ -160,7 +160,7 @@ class Node:
                 del self.promises[promise]
         match message.kind:
             case "request":
-                if self._offers(message.job):
+                if self._can_accept(message.job):
                     self._accept(message, "accept_request", now)
             case "inform":
                 self._on_inform(message, now)
@@ -172,21 +172,21 @@ class Node:
                 found = self.rounds.get(message.negotiation)
                 if found and found.state == "handing over":
                     del self.rounds[message.negotiation]
-                    self.asked.append(("given", found.job, found.hop))
+                    self.actions.append(("given", found.job, found.hop))
             case "revoke":
                 self.promises.pop(message.promise, None)
-        return self._done()
+        return self._take_actions()
 
     def decide(self, ticket: Any) -> list[Any]:
         """Run h_assign (Algorithm 3)."""
         if (found := self.rounds.get(ticket)) and found.state == "collecting":
             self._assign(ticket, found)
-        return self._done()
+        return self._take_actions()
 
     def reschedule(self, now: float) -> list[Any]:
         """Run h_resched (Algorithm 4)."""
         if not self.present:
-            return self._done()
+            return self._take_actions()
         mean = self.mean_wait(now)
         chosen = []
         before = 0.0
@@ -198,25 +198,25 @@ class Node:
             before += self.jobs[job].load
         chosen.sort(key=lambda each: -each[0])
         for _, job, hop, estimate in chosen[: self.rules.most_informed]:
-            self.pending[job] = self._begin(job, hop, True, (estimate, mean))
-        return self._done()
+            self.pending[job] = self._open_round(job, hop, True, (estimate, mean))
+        return self._take_actions()
 
     def resend(self, ticket: Any) -> list[Any]:
         """Send an ASSIGN without RECEIPT again."""
         if (found := self.rounds.get(ticket)) and found.state == "handing over":
             self._hand_over(ticket, found)
-        return self._done()
+        return self._take_actions()
 
     def retry(self, ticket: Any) -> list[Any]:
         """Start a new round for a suspended job."""
         if (found := self.rounds.get(ticket)) and found.state == "suspended":
             del self.rounds[ticket]
-            self.asked.append(("resumed", found.job))
-            if not found.moves:
-                self._begin(found.job, found.hop, False, (0.0, 0.0))
+            self.actions.append(("resumed", found.job))
+            if not found.is_move:
+                self._open_round(found.job, found.hop, False, (0.0, 0.0))
             elif any(each[0] == found.job for each in self.queue):
                 self._evict(found.job, found.hop)
-        return self._done()
+        return self._take_actions()
 
     def leave(self) -> list[Any]:
         """Stop accepting jobs and offer the waiting jobs to other nodes."""
@@ -224,7 +224,7 @@ class Node:
         for job, hop, _ in self.queue:
             if job not in self.pending:
                 self._evict(job, hop)
-        return self._done()
+        return self._take_actions()
 
     def join(self) -> list[Any]:
         """Accept jobs again; jobs whose rounds are suspended stay in the queue."""
@@ -233,14 +233,14 @@ class Node:
             ticket = self.pending.get(job)
             if ticket and self.rounds[ticket].state == "suspended":
                 del self.rounds[ticket], self.pending[job]
-                self.asked.append(("resumed", job))
-        return self._done()
+                self.actions.append(("resumed", job))
+        return self._take_actions()
 
     def start(self, job: int) -> bool:
         """Start a waiting job; returns False if the job is not in the queue."""
         if all(each[0] != job for each in self.queue):
             return False
-        self._take(job)
+        self._dequeue(job)
         return True
 
     def ended(self, waited: float) -> None:
@@ -257,12 +257,12 @@ class Node:
     @property
     def queue_load(self) -> float:
         """The queue's load of Definition 1."""
-        return _added(self.jobs[job].load for job, _, _ in self.queue)
+        return _sum_in_order(self.jobs[job].load for job, _, _ in self.queue)
 
     @property
     def shadow_load(self) -> float:
         """The load of the shadow queue, Definition 2."""
-        return _added(load for load, _ in self.promises.values())
+        return _sum_in_order(load for load, _ in self.promises.values())
 
     @property
     def negotiations(self) -> int:
@@ -272,60 +272,60 @@ class Node:
     def mean_wait(self, now: float) -> float:
         """Compute the mean queueing time of Definition 4."""
         if self.queue:
-            entered = _added(entered for _, _, entered in self.queue)
+            entered = _sum_in_order(entered for _, _, entered in self.queue)
             return now - entered / len(self.queue)
-        return _added(self.waited) / len(self.waited) if self.waited else 0.0
+        return _sum_in_order(self.waited) / len(self.waited) if self.waited else 0.0
 
     # --- implementation
 
-    def _done(self) -> list[Any]:
-        asked, self.asked = self.asked, []
-        return asked
+    def _take_actions(self) -> list[Any]:
+        actions, self.actions = self.actions, []
+        return actions
 
     def _ticket(self) -> tuple[int, int]:
-        self.serial += 1
-        return (self.node, self.serial)
+        self.last_ticket += 1
+        return (self.node, self.last_ticket)
 
     def _power(self) -> float:
         return self.speed * self.processors
 
     def _job_time(self, job: int) -> float:
-        told = self.jobs[job]
+        described = self.jobs[job]
         if self.rules.whole_node:
-            return told.load / self._power()
-        return told.estimate / self.speed
+            return described.load / self._power()
+        return described.estimate / self.speed
 
-    def _offers(self, job: int) -> bool:
-        told = self.jobs[job]
-        fits = told.processors <= self.processors
-        return self.present and fits and told.label in (-1, self.label)
+    def _can_accept(self, job: int) -> bool:
+        described = self.jobs[job]
+        fits = described.processors <= self.processors
+        return self.present and fits and described.label in (-1, self.label)
 
     def _send(self, kind: str, to: int, job: int, **fields: Any) -> None:
         empty = {
             "hop": 0,
             "place": 0,
             "contacted": 0,
-            "negotiation": NOTHING,
-            "promise": NOTHING,
+            "negotiation": NO_TICKET,
+            "promise": NO_TICKET,
             "times": (0.0, 0.0, 0.0),
         }
         message = Message(kind, self.node, to, job, **{**empty, **fields})
-        self.asked.append(("send", message))
+        self.actions.append(("send", message))
 
-    def _begin(
-        self, job: int, hop: int, moves: bool, here: tuple[float, float]
+    def _open_round(
+        self, job: int, hop: int, is_move: bool, own_times: tuple[float, float]
     ) -> tuple[int, int]:
         ticket = self._ticket()
-        self.rounds[ticket] = Round(job, hop, moves)
-        self.rounds[ticket].here = here
-        self.asked.append(("discover", ticket))
+        self.rounds[ticket] = Round(job, hop, is_move)
+        self.rounds[ticket].own_times = own_times
+        self.actions.append(("discover", ticket))
         return ticket
 
     def _evict(self, job: int, hop: int) -> None:
         never = float("inf")
-        self.pending[job] = self._begin(job, hop, True, (never, never))
+        self.pending[job] = self._open_round(job, hop, True, (never, never))
 
-    def _take(self, job: int) -> tuple[int, int, float]:
+    def _dequeue(self, job: int) -> tuple[int, int, float]:
         place = [each[0] for each in self.queue].index(job)
         self.pending.pop(job, None)
         return self.queue.pop(place)
@@ -334,25 +334,25 @@ class Node:
         power = self._power()
         return self._job_time(job), self.queue_load / power, self.shadow_load / power
 
-    def _accept(self, asked: Any, kind: str, now: float) -> None:
+    def _accept(self, request: Any, kind: str, now: float) -> None:
         """Execute lines 3 to 9 of h_accept (Algorithm 2)."""
-        times = self._times(asked.job)
+        times = self._times(request.job)
         promise = self._ticket()
-        load = self.jobs[asked.job].load / max(1, asked.contacted)
+        load = self.jobs[request.job].load / max(1, request.contacted)
         self.promises[promise] = (load, now + self.rules.promise_life)
         self._send(
             kind,
-            asked.sender,
-            asked.job,
-            place=asked.place,
-            negotiation=asked.negotiation,
+            request.sender,
+            request.job,
+            place=request.place,
+            negotiation=request.negotiation,
             promise=promise,
             times=times,
         )
 
     def _on_inform(self, message: Any, now: float) -> None:
         """Run h'_accept (Algorithm 5)."""
-        if not self._offers(message.job):
+        if not self._can_accept(message.job):
             return
         job, queue, shadow = self._times(message.job)
         estimate, mean, _ = message.times
@@ -375,11 +375,11 @@ class Node:
             found.answered.add(message.place)
             found.offers.append((message.sender, message.promise, response))
             if found.state == "suspended":
-                self.asked.append(("resumed", found.job))
+                self.actions.append(("resumed", found.job))
                 self._assign(message.negotiation, found)
 
     def _assign(self, ticket: Any, found: Round) -> None:
-        if found.moves and self.pending.get(found.job) != ticket:  # already running
+        if found.is_move and self.pending.get(found.job) != ticket:  # already running
             for node, promise, _ in found.offers:
                 self._revoke(node, found.job, promise)
             del self.rounds[ticket]
@@ -388,22 +388,22 @@ class Node:
             for k, (node, promise, _) in enumerate(found.offers):
                 if k != chosen:
                     self._revoke(node, found.job, promise)
-            if found.moves:
-                self.asked.append(("left", self._take(found.job)[0]))
+            if found.is_move:
+                self.actions.append(("left", self._dequeue(found.job)[0]))
             found.state = "handing over"
             found.to, found.promise, _ = found.offers[chosen]
             found.hop += 1
             self._hand_over(ticket, found)
-        elif found.moves and self.present:
+        elif found.is_move and self.present:
             del self.rounds[ticket], self.pending[found.job]
         else:
             found.state = "suspended"
-            self.asked.append(("suspended", found.job, ticket))
+            self.actions.append(("suspended", found.job, ticket))
 
     def _draw(self, responses: list[float]) -> int:
         """Choose an offer by Definition 3, with one number in [0, 1)."""
-        total = _added(1 / response for response in responses)
-        left = self.lots.uniform() * total
+        total = _sum_in_order(1 / response for response in responses)
+        left = self.random.uniform() * total
         for k, response in enumerate(responses[:-1]):
             left -= 1 / response
             if left < 0:
@@ -412,14 +412,14 @@ class Node:
 
     def _hand_over(self, ticket: Any, found: Round) -> None:
         self._send(
-            "assign_inform" if found.moves else "assign_request",
+            "assign_inform" if found.is_move else "assign_request",
             found.to,
             found.job,
             hop=found.hop,
             negotiation=ticket,
             promise=found.promise,
         )
-        self.asked.append(("resend", ticket))
+        self.actions.append(("resend", ticket))
 
     def _revoke(self, to: int, job: int, promise: Any) -> None:
         self._send("revoke", to, job, promise=promise)
@@ -429,7 +429,7 @@ class Node:
         if self.hops.get(message.job, -1) < message.hop:
             self.hops[message.job] = message.hop
             self.queue.append((message.job, message.hop, now))
-            self.asked.append(("came", message.job, message.hop, now))
+            self.actions.append(("came", message.job, message.hop, now))
             if not self.present:
                 self._evict(message.job, message.hop)
         self._send(

@@ -25,7 +25,7 @@ FINITE = float(np.finfo(np.float64).max)
 
 
 #: Tolerance factor of sums: they may exceed a limit by the rounding error of decimals.
-MET = 1 + 2.0**-50
+SUM_TOLERANCE = 1 + 2.0**-50
 
 
 class Job(NamedTuple):
@@ -44,9 +44,9 @@ class Job(NamedTuple):
     step: float = 0.0
 
     @property
-    def most(self) -> float:
+    def max_cost(self) -> float:
         """The largest cost that meets the budget, with the tolerance of `Request`."""
-        return min(self.budget * MET, FINITE)
+        return min(self.budget * SUM_TOLERANCE, FINITE)
 
     def lengths(self, performance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute the length of a part on each node, as in `slotkern.Request`."""
@@ -68,7 +68,7 @@ class Job(NamedTuple):
             return self.volume * (price / performance)
         return price * self.lengths(performance)
 
-    def suitable(
+    def suitable_slots(
         self,
         slots: NDArray[np.void],
         min_performance: float,
@@ -159,10 +159,10 @@ def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float
 
 
 class Interrupted(Exception):
-    """Raised by compiled code when Ctrl-C is pending; `whole` handles it."""
+    """Raised by compiled code when Ctrl-C is pending; see `run_interruptible`."""
 
 
-def interrupted() -> bool:
+def is_interrupted() -> bool:
     """Return whether Ctrl-C is pending; in compiled code only.
 
     The papers have no such step. Without compilation it returns False, because the
@@ -171,7 +171,7 @@ def interrupted() -> bool:
     return False
 
 
-def whole(run: Callable[..., Result], *arguments: Any) -> Result:
+def run_interruptible(run: Callable[..., Result], *arguments: Any) -> Result:
     """Run compiled code, and run it again if a signal handler returns normally.
 
     On `Interrupted` the interpreter runs the handler before the next attempt; an
@@ -188,7 +188,7 @@ _occurred: Any = types.ExternalFunction("PyOS_InterruptOccurred", types.int32())
 _set_again: Any = types.ExternalFunction("PyErr_SetInterrupt", types.void())
 
 
-@overload(interrupted)
+@overload(is_interrupted)
 def _compile_interrupted() -> Any:
     def occurred() -> bool:
         if _occurred() == 0:
@@ -199,7 +199,7 @@ def _compile_interrupted() -> Any:
     return occurred
 
 
-def in_order(
+def rank_slots(
     slots: NDArray[np.void], key: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the slots by (key, node), so that sorting numbers sorts by cost.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slotkern._request import Request
 
 from . import aep
-from .job import FINITE, Job, whole
+from .job import FINITE, Job, run_interruptible
 
 __all__ = ["CRITERIA", "Loop", "loop_of"]
 
@@ -45,7 +45,7 @@ class Loop:
     seed : seed of the random windows of minProcTime
     """
 
-    slots: aep.SlotList
+    slots: aep.SlotsByCost
     node: NDArray[np.int64]
     nodes: int
     budget: float
@@ -57,8 +57,10 @@ class Loop:
         random = np.random.default_rng(self.seed)
         job = (self.nodes, self.budget)
         if self.criterion is None:
-            return whole(aep.csa, times, self.slots, self.node, *job, random)
-        start, window = whole(
+            return run_interruptible(
+                aep.csa, times, self.slots, self.node, *job, random
+            )
+        start, window = run_interruptible(
             aep.repeated, times, self.slots, *job, self.criterion, random
         )
         return [float(start)] if len(window) else []
@@ -98,14 +100,14 @@ def loop_of(
         request.step,
     )
     with np.errstate(over="ignore", invalid="ignore"):
-        proper = job.suitable(
+        proper = job.suitable_slots(
             slots,
             request.min_performance,
             request.max_price,
             request.latest,
             request.max_runtime,
         )
-        row, columns = aep.numbered(slots, proper, job)
+        row, columns = aep.number_slots(slots, proper, job)
     node = slots["node"][row].astype(np.int64)
     kind = None if criterion is None else CRITERIA[criterion]
     return Loop(columns, node, job.nodes, job.budget, kind, seed)

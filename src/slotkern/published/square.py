@@ -19,8 +19,8 @@ from .job import (
     Job,
     compiled,
     exact_total,
-    in_order,
-    interrupted,
+    is_interrupted,
+    rank_slots,
 )
 
 Numbers = NDArray[np.int64]
@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 START, FINISH, RUNTIME, COST = range(4)
 
 
-class SlotList(NamedTuple):
+class SlotsByPrice(NamedTuple):
     """The slots available as columns, numbered by (price, node): cheapest first."""
 
     arrival: Numbers  # the numbers by non-decreasing start
@@ -40,13 +40,13 @@ class SlotList(NamedTuple):
 
 
 @compiled
-def window_cost(window: Numbers, length: float, slots: SlotList) -> float:
+def window_cost(window: Numbers, length: float, slots: SlotsByPrice) -> float:
     """Cost of reserving every slot of the window for `length`."""
     return length * exact_total(window, slots.price)
 
 
 @compiled
-def value_of(start: float, length: float, cost: float, criterion: int) -> float:
+def window_value(start: float, length: float, cost: float, criterion: int) -> float:
     """Compute the value of a window: -f of the paper, so smaller is better."""
     if criterion == FINISH:
         return start + length
@@ -59,7 +59,7 @@ def value_of(start: float, length: float, cost: float, criterion: int) -> float:
 
 @compiled
 def square_search(
-    slots: SlotList,
+    slots: SlotsByPrice,
     groups: NDArray[np.float64],
     lengths: NDArray[np.float64],
     n: int,
@@ -84,7 +84,7 @@ def square_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
-            if interrupted():
+            if is_interrupted():
                 raise Interrupted
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i; slots of slower nodes are not in this group
@@ -107,18 +107,18 @@ def square_search(
                 window = np.sort(window_slots[:size])[:n]
                 cost = window_cost(window, length, slots)
                 if cost <= budget:
-                    value = value_of(start, length, cost, criterion)
+                    value = window_value(start, length, cost, criterion)
                     if len(best) == 0 or value < best_value:
                         best_start, best_value, best = start, value, window
     return best_start, best
 
 
-def numbered(
+def number_slots(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job
-) -> tuple[Numbers, SlotList, NDArray[np.float64]]:
+) -> tuple[Numbers, SlotsByPrice, NDArray[np.float64]]:
     """Number the slots by price; returns row of each number, columns and groups."""
-    row, arrival = in_order(slots, slots["price"])
-    columns = SlotList(
+    row, arrival = rank_slots(slots, slots["price"])
+    columns = SlotsByPrice(
         arrival,
         proper[row],
         np.maximum(slots["start"][row], job.earliest),
@@ -134,13 +134,13 @@ def search(
     slots: NDArray[np.void], proper: NDArray[np.bool_], job: Job, criterion: int
 ) -> Found | None:
     """Search the groups and return the rows of the window."""
-    row, columns, groups = numbered(slots, proper, job)
+    row, columns, groups = number_slots(slots, proper, job)
     start, window = square_search(
         columns,
         groups,
         job.lengths(groups),
         job.nodes,
-        job.most,
+        job.max_cost,
         criterion,
     )
     return Found(float(start), row[window]) if len(window) else None

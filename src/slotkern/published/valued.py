@@ -25,20 +25,20 @@ from .job import (
     Job,
     compiled,
     exact_total,
-    interrupted,
+    is_interrupted,
 )
-from .square import SlotList, numbered
+from .square import SlotsByPrice, number_slots
 
 Numbers = NDArray[np.int64]
 
 COLUMN, DEPENDABLE, COORDINATED = range(3)
 
 #: The largest size of the table of eq. (2), which has one column per unit of budget.
-MOST_BYTES = 2**30
+MAX_TABLE_BYTES = 2**30
 
 
 @compiled
-def in_units(cost: float, budget: int) -> int:
+def to_budget_units(cost: float, budget: int) -> int:
     """Convert a cost to whole units of money, rounded up; budget + 1 means too much.
 
     The table needs integers, and the papers do not define the conversion: rounded up,
@@ -62,7 +62,7 @@ def table_choice(
     f[0] = 0.0
     taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
     for i in range(len(values)):
-        if interrupted():
+        if is_interrupted():
             break  # the caller tests interrupted() too
         cost, value = costs[i], values[i]
         if cost > budget:
@@ -84,7 +84,7 @@ def table_choice(
 
 
 @compiled
-def worth(
+def slot_value(
     kind: int, z: float, begin: float, end: float, start: float, length: float
 ) -> float:
     """Compute the value of a slot for a window; larger is better."""
@@ -97,7 +97,7 @@ def worth(
 
 @compiled
 def valued_search(
-    slots: SlotList,
+    slots: SlotsByPrice,
     begin: NDArray[np.float64],
     end: NDArray[np.float64],
     z: NDArray[np.float64],
@@ -121,7 +121,7 @@ def valued_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
-            if interrupted():
+            if is_interrupted():
                 raise Interrupted
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i
@@ -147,15 +147,15 @@ def valued_search(
                     continue
                 value = 0.0
                 for s in window:
-                    value += worth(kind, z[s], begin[s], end[s], start, length)
+                    value += slot_value(kind, z[s], begin[s], end[s], start, length)
             else:
                 values = np.empty(size)
                 costs = np.empty(size, np.int64)
                 for i, s in enumerate(window):
-                    values[i] = worth(kind, z[s], begin[s], end[s], start, length)
-                    costs[i] = in_units(length * slots.price[s], int(budget))
+                    values[i] = slot_value(kind, z[s], begin[s], end[s], start, length)
+                    costs[i] = to_budget_units(length * slots.price[s], int(budget))
                 value, chosen = table_choice(values, costs, n, int(budget))
-                if interrupted():
+                if is_interrupted():
                     raise Interrupted
                 if value == -np.inf:
                     continue
@@ -168,14 +168,14 @@ def valued_search(
 
 @compiled
 def ragged_search(
-    slots: aep.SlotList, z: NDArray[np.float64], n: int, budget: float
+    slots: aep.SlotsByCost, z: NDArray[np.float64], n: int, budget: float
 ) -> tuple[float, float, Numbers]:
     """Run the scheme of AEP with eq. (2) as getBestWindow; misprints as in `aep`."""
     best_start, best_value, best = 0.0, -np.inf, np.empty(0, np.int64)
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
     for next_slot in slots.arrival:
-        if interrupted():
+        if is_interrupted():
             raise Interrupted
         if not slots.proper[next_slot]:
             continue
@@ -193,9 +193,9 @@ def ragged_search(
         window = np.sort(extended[:size])
         costs = np.empty(size, np.int64)
         for i, slot in enumerate(window):
-            costs[i] = in_units(slots.cost[slot], int(budget))
+            costs[i] = to_budget_units(slots.cost[slot], int(budget))
         value, chosen = table_choice(z[window], costs, n, int(budget))
-        if interrupted():
+        if is_interrupted():
             raise Interrupted
         if value > best_value:
             best_start, best_value, best = start, value, window[chosen]
@@ -203,7 +203,7 @@ def ragged_search(
 
 
 def check_table(job: Job, nodes: int) -> None:
-    """Raise ValueError unless the table of eq. (2) fits in `MOST_BYTES`.
+    """Raise ValueError unless the table of eq. (2) fits in `MAX_TABLE_BYTES`.
 
     At a step at most one slot of each node is live. Each cell has eight bytes for the
     value and one byte per live slot.
@@ -211,11 +211,11 @@ def check_table(job: Job, nodes: int) -> None:
     if not np.isfinite(job.budget):
         raise ValueError("the published table needs a finite budget, got inf")
     needed = (job.nodes + 1.0) * (job.budget + 1.0) * (8.0 + nodes)
-    if needed > MOST_BYTES:
+    if needed > MAX_TABLE_BYTES:
         raise ValueError(
             f"the published table of budget {job.budget:g} and {job.nodes} of {nodes} "
-            f"nodes takes {needed:.3g} bytes, more than {MOST_BYTES:.3g}; count money "
-            "in larger units, or use method 'exact'"
+            f"nodes takes {needed:.3g} bytes, more than {MAX_TABLE_BYTES:.3g}; count "
+            "money in larger units, or use method 'exact'"
         )
 
 
@@ -230,7 +230,7 @@ def general(
     The paper minimizes a sum; z is its negative.
     """
     check_table(job, len(np.unique(slots["node"])))
-    row, columns = aep.numbered(slots, proper, job)
+    row, columns = aep.number_slots(slots, proper, job)
     values = z[row].astype(np.float64)
     start, value, window = ragged_search(columns, values, job.nodes, job.budget)
     if len(window) == 0:
@@ -252,7 +252,7 @@ def search(
     """
     if not lite:
         check_table(job, len(np.unique(slots["node"])))
-    row, columns, groups = numbered(slots, proper, job)
+    row, columns, groups = number_slots(slots, proper, job)
     start, length, value, window = valued_search(
         columns,
         slots["start"][row],
@@ -261,7 +261,7 @@ def search(
         groups,
         job.lengths(groups),
         job.nodes,
-        job.most if lite else min(job.budget, FINITE),
+        job.max_cost if lite else min(job.budget, FINITE),
         kind,
         lite,
     )

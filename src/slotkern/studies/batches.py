@@ -33,13 +33,13 @@ from slotkern.studies.fields import (
 )
 from slotkern.studies.study import Algorithm, Setting, Study
 
-__all__ = ["BATCH", "OWN", "Draw", "draw", "flow"]
+__all__ = ["BATCH", "USER_CRITERIA", "Draw", "draw", "run_flow"]
 
 #: The criteria from which each user's own is drawn. The earliest start is AMP's, as in
 #: the papers: the n cheapest slots so far, even if other slots start at the same time.
-OWN = ("first", "runtime", "finish", "cost")
+USER_CRITERIA = ("first", "runtime", "finish", "cost")
 #: The owner's node: its id and its performance.
-_NODE, _SPEED = 0, 6.5
+_NODE, _PERFORMANCE = 0, 6.5
 #: The mean performance of the nodes, from which budgets are computed.
 _MEAN = 6.0
 #: The number of cycles in a plot of a flow.
@@ -51,7 +51,7 @@ _POLICIES: dict[str, Callable[..., Any]] = {
     "bsf": sk.BSF,
 }
 #: Orders of the jobs by nodes * volume, as signs; policies lack this order.
-_WORK = {"most work": 1.0, "least work": -1.0}
+_WORK_ORDERS = {"most work": 1.0, "least work": -1.0}
 _LAWS = {
     "jobs": 20,
     "nodes": (2, 5),
@@ -81,7 +81,7 @@ _METRICS = {
         Metric("profit", "profit of the owner's node", "money", more_is_better=True),
     )
 }
-_OWNERS = {"used_time": "used", "utilization": "used", "profit": "profit"}
+_OWNER_METRICS = {"used_time": "used", "utilization": "used", "profit": "profit"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class BatchExperiment(Experiment):
         as_number("job.limit", job["limit"], above=0)
         for name in setting.metrics:
             one_of("metrics", name, _METRICS)
-            if name in _OWNERS and not owner:
+            if name in _OWNER_METRICS and not owner:
                 raise ValueError(f"metrics: {name!r} needs environment.owner")
         setting = replace(setting, environment={**environment, "owner": owner}, job=job)
         try:
@@ -122,12 +122,14 @@ class BatchExperiment(Experiment):
         except (TypeError, ValueError) as error:
             raise ValueError(f"environment: {error}") from None
         for algorithm in setting.algorithms:
-            _Run.of(algorithm).policy(batch)
+            _PolicyRun.from_algorithm(algorithm).policy(batch)
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
         """Return means over the scheduled jobs, NaN if there are none."""
-        runs = [_Run.of(algorithm) for algorithm in setting.algorithms]
+        runs = [
+            _PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms
+        ]
 
         def cycle(number: int) -> Iterator[Mapping[str, float]]:
             drawn = draw(setting, number)
@@ -157,17 +159,19 @@ class BatchExperiment(Experiment):
         setting = study.sweep_of(record)[0]
         names = record.get("algorithms", [a.name for a in setting.algorithms])
         run = next(
-            _Run.of(each) for each in setting.algorithms if each.name == names[0]
+            _PolicyRun.from_algorithm(each)
+            for each in setting.algorithms
+            if each.name == names[0]
         )
         cycle, title = record.get("cycle", 0), study.title_of(record)
         if kind == "cycles":
-            return plot_cycles(flow(setting, run, cycle), title=title)
+            return plot_cycles(run_flow(setting, run, cycle), title=title)
         drawn = draw(setting, cycle)
         return plot_schedule(run.schedule(drawn, setting), title=title)
 
 
 @dataclass(frozen=True)
-class _Run:
+class _PolicyRun:
     """The parsed options of an algorithm: a policy, and the jobs that it reports."""
 
     where: str
@@ -179,7 +183,7 @@ class _Run:
     alternatives: str
 
     @classmethod
-    def of(cls, algorithm: Algorithm) -> _Run:
+    def from_algorithm(cls, algorithm: Algorithm) -> _PolicyRun:
         """Parse and check the options of an algorithm."""
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         policy = one_of(f"{where}.policy", entry.pop("policy", None), _POLICIES)
@@ -191,7 +195,7 @@ class _Run:
         if moves is not None:
             one_of(f"{where}.moves", moves, ("backfill",))
         if jobs is not None:
-            one_of(f"{where}.jobs", jobs, OWN)
+            one_of(f"{where}.jobs", jobs, USER_CRITERIA)
         one_of(f"{where}.alternatives", how, ("amp", "alp"))
         return cls(where, policy, entry, most, moves, jobs, how)
 
@@ -204,9 +208,9 @@ class _Run:
         """Return the policy for a batch; ValueError names the algorithm."""
         options = dict(self.options)
         by = options.get("by")
-        if isinstance(by, str) and by in _WORK:
+        if isinstance(by, str) and by in _WORK_ORDERS:
             options["by"] = [
-                _WORK[by] * job.nodes * job.volume for job in batch.requests
+                _WORK_ORDERS[by] * job.nodes * job.volume for job in batch.requests
             ]
         if isinstance(options.get("k"), list):
             options["k"] = tuple(options["k"])
@@ -220,7 +224,9 @@ class _Run:
         policy, batch = self.policy(drawn.batch), drawn.batch
         options = self.arguments(setting)
         if self.alternatives == "alp":
-            batch = sk.Batch(map(_priced, batch.requests), criteria=batch.criteria)
+            batch = sk.Batch(
+                map(_with_price_limit, batch.requests), criteria=batch.criteria
+            )
         schedule = sk.schedule_batch(drawn.slots, batch, policy, **options)
         share = setting.job["limit"]
         if share == 1:
@@ -244,7 +250,7 @@ def _choice(words: Any) -> dict[str, str]:
     raise ValueError(f"job.choice: {words!r} is not like 'minimize cost under time'")
 
 
-def _priced(job: sk.Request) -> sk.Request:
+def _with_price_limit(job: sk.Request) -> sk.Request:
     """Limit the price of every slot to what the budget pays on average."""
     price = job.budget / (job.nodes * float(job.length(_MEAN)))
     return job.replace(max_price=price)
@@ -258,7 +264,11 @@ def draw(setting: Setting, cycle: int) -> Draw:
     if owner:
         others = slots[slots["node"] != _NODE]
         mine = np.zeros(1, slots.dtype)
-        mine["end"], mine["performance"], mine["price"] = law["interval"], _SPEED, owner
+        mine["end"], mine["performance"], mine["price"] = (
+            law["interval"],
+            _PERFORMANCE,
+            owner,
+        )
         slots = in_order(np.concatenate([mine, others]), "start", "node")
     job, price = setting.job, law["price"]
     rng = np.random.default_rng([setting.seed, cycle, 2])
@@ -279,12 +289,12 @@ def draw(setting: Setting, cycle: int) -> Draw:
         sk.Request(n, volume, budget=budget)
         for n, volume, budget in zip(*columns, strict=True)
     ]
-    criteria = [OWN[i] for i in rng.integers(0, len(OWN), count)]
+    criteria = [USER_CRITERIA[i] for i in rng.integers(0, len(USER_CRITERIA), count)]
     lengths = uniform("length")
     return Draw(slots, sk.Batch(requests, criteria=criteria), lengths)
 
 
-def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
+def run_flow(setting: Setting, run: _PolicyRun, cycle: int) -> sk.Cycles:
     """Schedule a cycle's jobs as a flow that arrives during the interval.
 
     The interval is divided into cycles. Each schedules within its own time, at prices
@@ -293,18 +303,18 @@ def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
     drawn, law = draw(setting, cycle), setting.environment
     length = law["interval"] / _CYCLES
     rng = np.random.default_rng([setting.seed, cycle, 3])
-    comes = np.sort(rng.uniform(-length, law["interval"] - length, len(drawn.batch)))
+    arrivals = np.sort(rng.uniform(-length, law["interval"] - length, len(drawn.batch)))
     charge = 1 + law["price"]["deviation"] * rng.normal(size=(_CYCLES, law["nodes"]))
 
     def prices(now: int, free: NDArray[np.void]) -> NDArray[np.float64]:
-        dearer: NDArray[np.float64] = np.maximum(charge[now], 0.0)
-        made: NDArray[np.float64] = dearer[free["node"]] * free["price"]
+        factors: NDArray[np.float64] = np.maximum(charge[now], 0.0)
+        made: NDArray[np.float64] = factors[free["node"]] * free["price"]
         return made
 
     return sk.run_cycles(
         drawn.slots,
         drawn.batch,
-        comes,
+        arrivals,
         length=length,
         cycles=_CYCLES,
         horizon=length,
@@ -315,16 +325,16 @@ def flow(setting: Setting, run: _Run, cycle: int) -> sk.Cycles:
 
 
 def _measure(
-    name: str, schedule: sk.Schedule, run: _Run, drawn: Draw, setting: Setting
+    name: str, schedule: sk.Schedule, run: _PolicyRun, drawn: Draw, setting: Setting
 ) -> float:
     """Compute one metric of one schedule."""
     if name.startswith("real_"):
         done = schedule.execute(drawn.lengths, reschedule=run.moves)
         return _mean(getattr(done, name.removeprefix("real_")))
-    if name in _OWNERS:
+    if name in _OWNER_METRICS:
         node = schedule.nodes()[_NODE]
         share = setting.environment["interval"] if name == "utilization" else 1.0
-        return float(node[_OWNERS[name]]) / share
+        return float(node[_OWNER_METRICS[name]]) / share
     jobs = np.ones(len(drawn.batch), np.bool_)
     if run.jobs is not None:
         jobs = np.array(drawn.batch.criteria) == run.jobs

@@ -30,10 +30,10 @@ from slotkern.studies.study import Algorithm, Setting, Study
 __all__ = ["Campaign", "Chunk", "run"]
 
 #: The papers' algorithms are slow: their chunks are shorter by at least this factor.
-_SHORTER = 10
+_PUBLISHED_FACTOR = 10
 
 #: The largest number of worker processes per processor of the machine.
-_WORKERS = 16
+_WORKERS_PER_PROCESSOR = 16
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Campaign:
         whole = self.study.chunk
         if not published:
             return whole
-        short = max(1, whole // _SHORTER)
+        short = max(1, whole // _PUBLISHED_FACTOR)
         return next(step for step in range(short, 0, -1) if whole % step == 0)
 
     def all_chunks(self) -> Iterator[Chunk]:
@@ -120,8 +120,8 @@ class Campaign:
         """Return the file of a chunk, which may contain later cycles or not exist."""
         folder = self.folder / "cycles"
         end = chunk.first + self._step(chunk.published)
-        held = (folder / name for name in chunk.file_names(chunk.last, end))
-        return next((p for p in held if p.exists()), folder / chunk.file_name)
+        candidates = (folder / name for name in chunk.file_names(chunk.last, end))
+        return next((p for p in candidates if p.exists()), folder / chunk.file_name)
 
     def read(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
         """Return a finished chunk's columns, each of shape (cycles, algorithms)."""
@@ -216,27 +216,27 @@ def run(
             0,
         ),
     )
-    most = _WORKERS * (os.cpu_count() or 1)
+    most = _WORKERS_PER_PROCESSOR * (os.cpu_count() or 1)
     if as_count("workers", workers) > most:
         raise ValueError(
-            f"workers: {workers} is more than {most}, {_WORKERS} for each processor of "
-            "this machine"
+            f"workers: {workers} is more than {most}, {_WORKERS_PER_PROCESSOR} for "
+            "each processor of this machine"
         )
     if campaign.published_cycles:
         for setting in study.settings:
-            experiment_of(study.experiment).rehearse(setting)
-    _claim(campaign)
+            experiment_of(study.experiment).dry_run(setting)
+    _claim_folder(campaign)
     if next(campaign.missing_chunks(), None) is None:
         return campaign
     with _Progress(campaign, shown=progress) as bar:
         missing = campaign.missing_chunks()
-        for chunk, results in _computed(missing, workers, cluster):
+        for chunk, results in _compute_all(missing, workers, cluster):
             _write(campaign, chunk, results)
             bar.advance(chunk.last - chunk.first)
     return campaign
 
 
-def _computed(
+def _compute_all(
     chunks: Iterable[Chunk], workers: int, cluster: Any
 ) -> Iterator[tuple[Chunk, dict[str, NDArray[Any]]]]:
     """Yield chunks and their results as they finish, in any order."""
@@ -301,7 +301,7 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
         parquet.write_table(pa.table(columns), file, write_page_checksum=True)
 
 
-def _claim(campaign: Campaign) -> None:
+def _claim_folder(campaign: Campaign) -> None:
     """Record this study in the folder; raise ValueError if it holds another study."""
     from slotkern import __version__
 

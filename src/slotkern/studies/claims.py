@@ -19,19 +19,19 @@ __all__ = ["ALONG", "AMONG", "AT", "OVER", "Verdict", "verdicts"]
 
 
 #: With fewer cycles the error of a mean is too uncertain for a decision.
-_FEWEST = 6
+_MIN_CYCLES = 6
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on a claim: its text, the decision, and figures in words.
 
-    `holds` is None if the data do not decide the claim; see `_decided`.
+    `holds` is None if the data do not decide the claim; see `_decide`.
     """
 
     text: str
     holds: bool | None
-    told: str = ""
+    details: str = ""
 
 
 #: Claims on one algorithm and others: the required signs of its difference to each.
@@ -76,41 +76,41 @@ def _verdict(summary: Summary, record: Mapping[str, Any]) -> Verdict:
     settings = summary.study.sweep_of(record)
     kind = record["is"]
     if kind in AMONG or kind in AT or kind in OVER:
-        return _in_each(summary, record, settings)
+        return _decide_each(summary, record, settings)
     along = lines(settings, record.get("along"))
     if kind in ("rising", "falling"):
-        return _steady(summary, record, along)
-    ask = _peak if kind == "peak" else _crossing
-    answers = [ask(summary, record, line) for line in along]
-    words = dict.fromkeys(told for _, told in answers if told)
-    holds = _together(answer for answer, _ in answers)
+        return _decide_trend(summary, record, along)
+    decide = _decide_peak if kind == "peak" else _decide_crossing
+    answers = [decide(summary, record, line) for line in along]
+    words = dict.fromkeys(details for _, details in answers if details)
+    holds = _combine(answer for answer, _ in answers)
     return Verdict(record["text"], holds, ", ".join(words))
 
 
-def _in_each(
+def _decide_each(
     summary: Summary, record: Mapping[str, Any], settings: Sequence[Setting]
 ) -> Verdict:
     """Decide a claim in every setting of a sweep; report the least favourable one."""
-    look = _among if record["is"] in AMONG else _at
+    compare = _compare_rivals if record["is"] in AMONG else _compare_number
     if record["is"] in OVER:
-        look = _over
-    found = [look(summary, record, setting) for setting in settings]
+        compare = _compare_advantages
+    found = [compare(summary, record, setting) for setting in settings]
     even = record["is"] not in ("above", "below", *OVER)
-    answers = [_decided(margin, even) for margin, _ in found]
+    answers = [_decide(margin, even) for margin, _ in found]
     against = sum(m.count > 0 and not _fulfilled(m, even) for m, _ in found)
-    worst = min(range(len(found)), key=lambda k: _weight(found[k][0]))
-    told = found[worst][1]
+    worst = min(range(len(found)), key=lambda k: _in_errors(found[k][0]))
+    details = found[worst][1]
     if len(settings) > 1:
-        told = f"{settings[worst].label}: {told}"
+        details = f"{settings[worst].label}: {details}"
     if len(settings) > 1 and against:
-        told = (
+        details = (
             f"not in {against} of {len(settings)} settings, {answers.count(False)} "
-            f"of them by more than three standard errors; {told}"
+            f"of them by more than three standard errors; {details}"
         )
-    return Verdict(record["text"], _together(answers), told)
+    return Verdict(record["text"], _combine(answers), details)
 
 
-def _among(
+def _compare_rivals(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
     """Return the least margin over the rivals, and the means in words."""
@@ -119,8 +119,8 @@ def _among(
     within = record.get("within", 0) if record["is"] == "like" else 0
     # Below (1 + within) times the other, and above (1 - within) times it.
     limits = [(sign, times * (1 - sign * within)) for sign in signs]
-    mine = _middle(summary, record, setting, name)
-    others = [_middle(summary, record, setting, other) for other in among]
+    mine = _mean_or_median(summary, record, setting, name)
+    others = [_mean_or_median(summary, record, setting, other) for other in among]
     margins = []
     for rival, other in zip(among, others, strict=True):
         for sign, factor in limits:
@@ -140,21 +140,21 @@ def _among(
             for sign, factor in limits
         ),
     )
-    beside = ", ".join(_told(other, times) for other in others)
-    told = f"{_told(mine)} and {beside}; in {yes} of {cycles} cycles"
-    return min(margins, key=_weight), told
+    beside = ", ".join(_format_mean(other, times) for other in others)
+    details = f"{_format_mean(mine)} and {beside}; in {yes} of {cycles} cycles"
+    return min(margins, key=_in_errors), details
 
 
-def _at(
+def _compare_number(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
     """Return the margin by which the mean meets the number, and the mean in words."""
-    mine = _middle(summary, record, setting, record["algorithm"])
+    mine = _mean_or_median(summary, record, setting, record["algorithm"])
     margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
-    return replace(mine, mean=margin), _told(mine)
+    return replace(mine, mean=margin), _format_mean(mine)
 
 
-def _over(
+def _compare_advantages(
     summary: Summary, record: Mapping[str, Any], setting: Setting
 ) -> tuple[Estimate, str]:
     """Return the margin between the advantages over a rival by two metrics.
@@ -165,21 +165,21 @@ def _over(
     found = [
         summary.gain(setting, name, rival, metric, other) for rival in record["among"]
     ]
-    margin, first, second = min(found, key=lambda each: _weight(each[0]))
-    told = f"{first:.2%} and {second:.2%}" if margin.count else "none"
-    return margin, told
+    margin, first, second = min(found, key=lambda each: _in_errors(each[0]))
+    details = f"{first:.2%} and {second:.2%}" if margin.count else "none"
+    return margin, details
 
 
-def _told(mean: Estimate, times: float = 1.0) -> str:
+def _format_mean(mean: Estimate, times: float = 1.0) -> str:
     return f"{times * mean.mean:.4g}" if mean.count else "none"
 
 
-def _decided(margin: Estimate, even: bool = True) -> bool | None:
+def _decide(margin: Estimate, even: bool = True) -> bool | None:
     """Return whether a margin is positive, or with `even` zero; None if undecided.
 
     Decided margins are at least three standard errors from zero, over enough cycles.
     """
-    if margin.count < _FEWEST or abs(margin.mean) < 3 * margin.error:
+    if margin.count < _MIN_CYCLES or abs(margin.mean) < 3 * margin.error:
         return None
     return _fulfilled(margin, even)
 
@@ -188,7 +188,7 @@ def _fulfilled(margin: Estimate, even: bool = True) -> bool:
     return margin.mean > 0 or (even and margin.mean == 0)
 
 
-def _weight(margin: Estimate) -> float:
+def _in_errors(margin: Estimate) -> float:
     """Return a margin in standard errors: the least favourable one has the least."""
     if margin.mean == 0:
         return 0.0
@@ -197,42 +197,44 @@ def _weight(margin: Estimate) -> float:
     return math.copysign(math.inf, margin.mean) if margin.count else -math.inf
 
 
-def _together(answers: Iterable[bool | None]) -> bool | None:
+def _combine(answers: Iterable[bool | None]) -> bool | None:
     """Combine answers: False if one is False, None if one is open, else True."""
     given = set(answers)
     return next((answer for answer in (False, None) if answer in given), True)
 
 
-def _peak(
+def _decide_peak(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
 ) -> tuple[bool | None, str]:
     """Return whether the largest mean is at the claimed place, and its place."""
-    found = [_middle(summary, record, each, record["algorithm"]) for each in line]
-    top = next(each for each in line if _place(record, each) == record["at"])
+    found = [
+        _mean_or_median(summary, record, each, record["algorithm"]) for each in line
+    ]
+    top = next(each for each in line if _varied_value(record, each) == record["at"])
     rest = [each for each in line if each is not top]
-    holds = _together(_decided(_step(summary, record, each, top)) for each in rest)
+    holds = _combine(_decide(_step(summary, record, each, top)) for each in rest)
     at = max(range(len(found)), key=lambda k: found[k].mean)
-    return holds, f"at {_place(record, line[at])}"
+    return holds, f"at {_varied_value(record, line[at])}"
 
 
-def _crossing(
+def _decide_crossing(
     summary: Summary, record: Mapping[str, Any], line: Sequence[Setting]
 ) -> tuple[bool | None, str]:
     """Return whether two metrics' curves cross exactly once, and where in words."""
     name, other = record["algorithm"], {**record, "metric": record["other"]}
     pairs = [
-        [_middle(summary, each, setting, name) for each in (record, other)]
+        [_mean_or_median(summary, each, setting, name) for each in (record, other)]
         for setting in line
     ]
     over = [one.mean > two.mean for one, two in pairs]
     turns = [k for k, (a, b) in enumerate(pairwise(over)) if a != b]
-    at = [_place(record, setting) for setting in line]
-    told = [f"between {at[k]} and {at[k + 1]}" for k in turns]
-    enough = min(each.count for pair in pairs for each in pair) >= _FEWEST
-    return len(turns) == 1 if enough else None, ", ".join(told)
+    at = [_varied_value(record, setting) for setting in line]
+    details = [f"between {at[k]} and {at[k + 1]}" for k in turns]
+    enough = min(each.count for pair in pairs for each in pair) >= _MIN_CYCLES
+    return len(turns) == 1 if enough else None, ", ".join(details)
 
 
-def _steady(
+def _decide_trend(
     summary: Summary, record: Mapping[str, Any], along: Sequence[Sequence[Setting]]
 ) -> Verdict:
     """Decide a monotone trend: no step against it, and a significant total change.
@@ -250,22 +252,22 @@ def _steady(
     if not against:
         ways = [(climb(line[0], line[-1]), line[0], line[-1]) for line in along]
         least, a, b = min(
-            ways, key=lambda each: (each[0].count >= _FEWEST, _weight(each[0]))
+            ways, key=lambda each: (each[0].count >= _MIN_CYCLES, _in_errors(each[0]))
         )
-        holds = _together(_decided(way) for way, _, _ in ways)
-        told = "" if holds else f"only {_told_step(sign, least, a, b)}"
-        return Verdict(record["text"], holds, told)
-    clear = [step for step, _, _ in against if _decided(step) is False]
+        holds = _combine(_decide(way) for way, _, _ in ways)
+        details = "" if holds else f"only {_format_step(sign, least, a, b)}"
+        return Verdict(record["text"], holds, details)
+    clear = [step for step, _, _ in against if _decide(step) is False]
     furthest, a, b = min(against, key=lambda each: each[0].mean)
     return Verdict(
         record["text"],
         False if clear else None,
         f"not in {len(against)} of {len(steps)} steps, {len(clear)} of them by more "
-        f"than three standard errors; {_told_step(sign, furthest, a, b)}",
+        f"than three standard errors; {_format_step(sign, furthest, a, b)}",
     )
 
 
-def _told_step(sign: int, step: Estimate, a: Setting, b: Setting) -> str:
+def _format_step(sign: int, step: Estimate, a: Setting, b: Setting) -> str:
     by = f"{sign * step.mean:+.3g} ±{step.error:.1g}"
     return f"from {a.label} to {b.label} by {by} in {step.count} cycles"
 
@@ -276,11 +278,11 @@ def _step(
     name = record["algorithm"]
     if record.get("of") != "median":
         return summary.step(before, after, name, record["metric"])
-    a, b = (_middle(summary, record, each, name) for each in (before, after))
+    a, b = (_mean_or_median(summary, record, each, name) for each in (before, after))
     return Estimate(b.mean - a.mean, 0.0, min(a.count, b.count))
 
 
-def _middle(
+def _mean_or_median(
     summary: Summary, record: Mapping[str, Any], setting: Setting, name: str
 ) -> Estimate:
     """Return the mean of the record's metric, or its median (with error 0)."""
@@ -290,5 +292,5 @@ def _middle(
     return Estimate(median.middle, 0.0, median.count)
 
 
-def _place(record: Mapping[str, Any], setting: Setting) -> Any:
+def _varied_value(record: Mapping[str, Any], setting: Setting) -> Any:
     return setting.values[record.get("along", next(iter(setting.values)))]

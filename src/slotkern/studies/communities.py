@@ -38,7 +38,7 @@ __all__ = ["COMMUNITY", "workload_of_cycle"]
 _GENERATED = ("preset", "jobs", "nodes")
 _TRACED = ("homes", "sample", "squeeze", "windows", "estimates")
 _SECONDS = "s"
-_EACH = "a job"
+_PER_JOB = "a job"
 _METRICS = {
     metric.name: metric
     for metric in (
@@ -51,16 +51,16 @@ _METRICS = {
         Metric("moved", "share of jobs that were moved"),
         Metric("uptime", "uptime", _SECONDS),
         Metric("utilization", "utilization", more_is_better=True),
-        Metric("request", "REQUEST", _EACH),
-        Metric("request_others", "REQUEST to others", _EACH),
-        Metric("accept_request", "ACCEPT[R]", _EACH),
-        Metric("assign_request", "ASSIGN[R]", _EACH),
-        Metric("inform", "INFORM", _EACH),
-        Metric("accept_inform", "ACCEPT[I]", _EACH),
-        Metric("assign_inform", "ASSIGN[I]", _EACH),
-        Metric("receipt", "RECEIPT", _EACH),
-        Metric("revoke", "REVOKE", _EACH),
-        Metric("messages", "messages", _EACH),
+        Metric("request", "REQUEST", _PER_JOB),
+        Metric("request_others", "REQUEST to others", _PER_JOB),
+        Metric("accept_request", "ACCEPT[R]", _PER_JOB),
+        Metric("assign_request", "ASSIGN[R]", _PER_JOB),
+        Metric("inform", "INFORM", _PER_JOB),
+        Metric("accept_inform", "ACCEPT[I]", _PER_JOB),
+        Metric("assign_inform", "ASSIGN[I]", _PER_JOB),
+        Metric("receipt", "RECEIPT", _PER_JOB),
+        Metric("revoke", "REVOKE", _PER_JOB),
+        Metric("messages", "messages", _PER_JOB),
     )
 }
 
@@ -91,12 +91,14 @@ class CommunityExperiment(Experiment):
             words = str(error).removeprefix("environment.")
             raise ValueError(f"environment.{words}") from None
         for algorithm in setting.algorithms:
-            _Run.of(algorithm).check(nodes)
+            _ScenarioRun.from_algorithm(algorithm).check(nodes)
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
         """Return the metrics of each cycle's simulations."""
-        runs = [_Run.of(algorithm) for algorithm in setting.algorithms]
+        runs = [
+            _ScenarioRun.from_algorithm(algorithm) for algorithm in setting.algorithms
+        ]
 
         def cycle(number: int) -> Iterator[Mapping[str, float]]:
             found = _simulated(setting, runs, number)
@@ -126,12 +128,12 @@ class CommunityExperiment(Experiment):
         cycle = record.get("cycle", 0)
         where = f", {setting.label}" if setting.values else ""
         if kind == "flow":
-            run = _Run.of(chosen[0])
+            run = _ScenarioRun.from_algorithm(chosen[0])
             return plot_flow(
                 _simulated(setting, [run], cycle)[run.key],
                 title=f"{chosen[0].label}{where}",
             )
-        runs = [_Run.of(algorithm) for algorithm in chosen]
+        runs = [_ScenarioRun.from_algorithm(algorithm) for algorithm in chosen]
         found = [_simulated(setting, runs, k) for k in range(cycle + 1)]
         return plot_states(
             {
@@ -142,7 +144,7 @@ class CommunityExperiment(Experiment):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _ScenarioRun:
     """The parsed options of an algorithm: a scenario, and the jobs that it reports."""
 
     where: str
@@ -152,7 +154,7 @@ class _Run:
     common: bool
 
     @classmethod
-    def of(cls, algorithm: Algorithm) -> _Run:
+    def from_algorithm(cls, algorithm: Algorithm) -> _ScenarioRun:
         """Parse and check the options of an algorithm."""
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         common = as_flag(f"{where}.common", entry.pop("common", False))
@@ -188,7 +190,7 @@ def workload_of_cycle(setting: Setting, cycle: int) -> CommunityWorkload:
 
 
 def _simulated(
-    setting: Setting, runs: list[_Run], cycle: int
+    setting: Setting, runs: list[_ScenarioRun], cycle: int
 ) -> dict[str, CommunityRun]:
     """Run each distinct simulation of a cycle once."""
     jobs, nodes = workload_of_cycle(setting, cycle)

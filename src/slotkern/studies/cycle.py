@@ -94,7 +94,7 @@ class Cycle(Experiment):
             raise ValueError(f"job: {error}") from None
         algorithms = tuple(map(_complete, setting.algorithms))
         for algorithm in algorithms:
-            search = Search.of(algorithm)
+            search = Search.from_algorithm(algorithm)
             if algorithm.published:  # avoid its compilation
                 method = "lite" if search.method == "published-lite" else "exact"
                 search = replace(search, method=method)
@@ -118,7 +118,9 @@ class Cycle(Experiment):
             "alternatives": np.zeros(shape, np.int32),
         }
         results |= {metric.name: np.full(shape, np.nan) for metric in chosen}
-        searches = [Search.of(algorithm) for algorithm in setting.algorithms]
+        searches = [
+            Search.from_algorithm(algorithm) for algorithm in setting.algorithms
+        ]
         for row, cycle in enumerate(range(first, last)):
             environment, found = _found(setting, searches, cycle)
             count = np.array([count_windows(some) for some in found])
@@ -156,7 +158,8 @@ class Cycle(Experiment):
         chosen = [
             algorithm
             for algorithm in setting.algorithms
-            if algorithm.name in names and not Search.of(algorithm).alternatives
+            if algorithm.name in names
+            and not Search.from_algorithm(algorithm).alternatives
         ]
         cycle = record.get("cycle", 0)
         environment, found = windows_of_cycle(setting, chosen, cycle)
@@ -175,11 +178,13 @@ class Cycle(Experiment):
             title=title,
         )
 
-    def rehearse(self, setting: Setting) -> None:
+    def dry_run(self, setting: Setting) -> None:
         """Raise ValueError for published algorithms that do not exist."""
         none = environment_of(setting, 0).slots[:0]
         for algorithm in setting.published:
-            Search.of(algorithm)(none, request_of(setting), shape_of(setting), 0)
+            Search.from_algorithm(algorithm)(
+                none, request_of(setting), shape_of(setting), 0
+            )
 
 
 @dataclass(frozen=True)
@@ -206,7 +211,7 @@ class Search:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, algorithm: Algorithm) -> Search:
+    def from_algorithm(cls, algorithm: Algorithm) -> Search:
         """Make the search of an algorithm from its options, checked."""
         where, entry = f"algorithms.{algorithm.name}", algorithm.options
         only_keys(where, entry, _SEARCH_KEYS)
@@ -247,7 +252,7 @@ class Search:
 
 def _complete(algorithm: Algorithm) -> Algorithm:
     """Fill in the fields of an algorithm that follow from its search."""
-    search = Search.of(algorithm)
+    search = Search.from_algorithm(algorithm)
     return replace(
         algorithm,
         published=search.method.startswith("published"),
@@ -294,7 +299,7 @@ def windows_of_cycle(
 
     A result is a Window, Alternatives (with `alternatives`), or None.
     """
-    return _found(setting, [Search.of(each) for each in algorithms], cycle)
+    return _found(setting, [Search.from_algorithm(each) for each in algorithms], cycle)
 
 
 def _found(

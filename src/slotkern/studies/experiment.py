@@ -96,7 +96,7 @@ class Experiment:
         """Draw one of `pictures` with a record's options as a matplotlib figure."""
         raise NotImplementedError
 
-    def rehearse(self, setting: Setting) -> None:
+    def dry_run(self, setting: Setting) -> None:
         """Raise ValueError for a published algorithm that does not exist.
 
         Called before a campaign with published algorithms. `check` must be fast and may
@@ -104,18 +104,18 @@ class Experiment:
         """
 
 
-class _Own(Experiment):
+class _UserExperiment(Experiment):
     """An adapter for a user's object that has `check` and `run` only."""
 
-    def __init__(self, own: Any) -> None:
-        self._own = own
+    def __init__(self, user_object: Any) -> None:
+        self._user_object = user_object
 
     def check(self, setting: Setting) -> Setting:
-        found = self._own.check(setting)
+        found = self._user_object.check(setting)
         return setting if found is None else found
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
-        columns: Columns = self._own.run(setting, first, last)
+        columns: Columns = self._user_object.run(setting, first, last)
         return columns
 
 
@@ -139,7 +139,7 @@ def experiment_of(name: str) -> Experiment:
     for part in ("check", "run"):
         if not callable(getattr(found, part, None)):
             raise ValueError(f"experiment: {name!r} has no function {part!r}")
-    return _Own(found)
+    return _UserExperiment(found)
 
 
 def columns_of(

@@ -30,8 +30,10 @@ def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> Non
     for key in table:
         if key not in known:
             name = f"{where}.{key}" if where else key
-            told = f"known are {', '.join(known)}" if known else f"{where} takes none"
-            raise ValueError(f"{name}: unknown key; {told}")
+            allowed = (
+                f"known are {', '.join(known)}" if known else f"{where} takes none"
+            )
+            raise ValueError(f"{name}: unknown key; {allowed}")
 
 
 def one_of(where: str, value: Any, known: Iterable[str]) -> str:

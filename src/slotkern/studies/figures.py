@@ -223,9 +223,9 @@ def _marks(rows: Sequence[Comparison], more_is_better: bool) -> Marks:
 def _draw_marks(panel: Any, at: Mapping[tuple[str, str], float], marks: Marks) -> None:
     """Draw published values: filled diamonds, or hollow ones if they are derived."""
     for printed, label in ((True, "published"), (False, "from a published percentage")):
-        told = [(x, marks[key][0]) for key, x in at.items() if key in marks]
-        kept = [marks[key][1] is printed for key in at if key in marks]
-        chosen = [point for point, keep in zip(told, kept, strict=True) if keep]
+        points = [(x, marks[key][0]) for key, x in at.items() if key in marks]
+        matching = [marks[key][1] is printed for key in at if key in marks]
+        chosen = [point for point, keep in zip(points, matching, strict=True) if keep]
         if chosen:
             face = _MARK if printed else "white"
             style = {"mec": _MARK, "mfc": face, "ms": 5, "clip_on": False, "zorder": 4}
@@ -354,8 +354,8 @@ def _along(panel: Any, settings: Sequence[Setting], divide: float = 1) -> list[f
             panel.set_xticks(places, map("{:g}".format, places))
         return numbers
     ticks = list(dict.fromkeys(map(str, values)))
-    told = [escape_label(textwrap.fill(tick, _WORDS)) for tick in ticks]
-    panel.set_xticks(range(len(ticks)), told)
+    labels = [escape_label(textwrap.fill(tick, _WORDS)) for tick in ticks]
+    panel.set_xticks(range(len(ticks)), labels)
     if sum(min(len(tick), _WORDS) for tick in ticks) > _WORDS:  # else they overlap
         panel.tick_params(axis="x", labelrotation=35)
         for label in panel.get_xticklabels():
@@ -476,5 +476,5 @@ def _add_legend(figure: Any, panels: Sequence[Any]) -> None:
 def _axis_label(metric: Metric) -> str:
     """Return the metric's name with its unit."""
     break_ = "\n" if len(metric.label) > 20 else " "  # fit the height of the axis
-    told = f"{metric.label}{break_}({metric.unit})" if metric.unit else metric.label
-    return escape_label(told)
+    text = f"{metric.label}{break_}({metric.unit})" if metric.unit else metric.label
+    return escape_label(text)

@@ -176,7 +176,7 @@ def _policy(
         return one_of(f"{where}.policy", name, POLICIES)
     found = named_object(f"{where}.policy", name)
     if not isinstance(found, QueuePolicy | WindowPolicy | CyclePolicy):
-        raise ValueError(f"{where}.policy: {name!r} is no policy of replays")
+        raise ValueError(f"{where}.policy: {name!r} is not a policy of replays")
     return found
 
 

@@ -321,7 +321,9 @@ def _put(tables: dict[str, Any], path: str, value: Any) -> None:
     if first == "algorithms":
         one_of(f"grid.{path}", middle[0] if middle else last, table)
         if not middle:
-            raise ValueError(f"grid.{path}: name what varies of the algorithm")
+            raise ValueError(
+                f"grid.{path}: name the option of the algorithm that varies"
+            )
     for key in middle:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
@@ -375,10 +377,12 @@ def _check_comparison(where: str, record: Mapping[str, Any], study: Study) -> No
                 )
             figures = dict(zip(names, figures, strict=True))
     elif not isinstance(figures, Mapping):
-        raise ValueError(f"{where}.against: say which algorithms the number is of")
+        raise ValueError(
+            f"{where}.against: name the algorithms to which the number belongs"
+        )
     else:
-        told = [name for name, f in figures.items() if not isinstance(f, str)]
-        _check_names(f"{where}.published", told, settings, some=False)
+        names = [name for name, f in figures.items() if not isinstance(f, str)]
+        _check_names(f"{where}.published", names, settings, some=False)
     if "best" in record:
         _check_names(f"{where}.best", [record["best"]], settings)
     for key in ("worst", "ratio"):

@@ -16,7 +16,13 @@ from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.sheets import Sheet
 from slotkern.studies.study import Algorithm, Setting
-from slotkern.studies.summary import Comparison, Estimate, Median, Summary, Worth
+from slotkern.studies.summary import (
+    Comparison,
+    Estimate,
+    Median,
+    Summary,
+    TwinComparison,
+)
 from slotkern.studies.times import Timing, growth_exponent
 
 with extra():
@@ -32,8 +38,8 @@ __all__ = ["print_report", "print_times", "write_report", "write_tables"]
 Times = Sequence[Sequence[Timing]]
 
 _KINDS = {
-    "unmatched": "What cannot be matched, and why",
-    "contradiction": "Where the papers contradict themselves",
+    "unmatched": "Results that cannot be matched, and why",
+    "contradiction": "Contradictions within the papers",
     "note": "Notes",
 }
 
@@ -58,11 +64,11 @@ def print_report(summary: Summary, console: Console, times: Times = ()) -> None:
     console.print(Text(study.title, "bold"))
     if study.reference:
         console.print(Text(study.reference, "dim"))
-    told = f"{campaign.cycles} cycles, seed {study.seed}"
+    facts = f"{campaign.cycles} cycles, seed {study.seed}"
     if any(setting.published for setting in study.settings):
         of = campaign.published_cycles
-        told += f"; the papers' own algorithms on {of} of them"
-    console.print(told)
+        facts += f"; the papers' own algorithms on {of} of them"
+    console.print(facts)
     comparisons = summary.comparisons
     for sheet in _sheets(summary):
         console.print(sheet.to_rich())
@@ -137,8 +143,8 @@ def _sheets(summary: Summary) -> Iterator[Sheet]:
             if not along and set(medians) & set(setting.metrics):
                 each = [(a.label, setting, a) for a in setting.algorithms]
                 yield _medians_sheet(setting.name, "algorithm", each, summary)
-            if worth := summary.worth(setting):
-                yield _worth_sheet(setting, worth, summary)
+            if twins := summary.compare_twins(setting):
+                yield _twin_sheet(setting, twins, summary)
 
 
 def _comparison_sheet(comparisons: list[Comparison]) -> Sheet:
@@ -168,12 +174,12 @@ def _comparison_sheet(comparisons: list[Comparison]) -> Sheet:
 
 def _print_agreement(comparisons: list[Comparison], console: Console) -> None:
     """Print the count of published numbers that are reproduced."""
-    told = [row for row in comparisons if row.agrees is not None]
-    within = sum(bool(row.agrees) for row in told)
-    close = sum(map(_is_close, told))
+    compared = [row for row in comparisons if row.agrees is not None]
+    within = sum(bool(row.agrees) for row in compared)
+    close = sum(map(_is_close, compared))
     console.print(
-        f"Of {len(told)} published numbers, {within} lie within three standard errors "
-        f"of the obtained mean, {close} within that or 5 %. "
+        f"Of {len(compared)} published numbers, {within} lie within three standard "
+        f"errors of the obtained mean, {close} within that or 5 %. "
         "* differs by more; [n] see the remark.",
         highlight=False,
         markup=False,
@@ -290,14 +296,16 @@ def _with_interval(median: Median) -> str:
     return f"{shown} [{median.low:.4g}, {median.high:.4g}]"
 
 
-def _worth_sheet(setting: Setting, worth: list[Worth], summary: Summary) -> Sheet:
+def _twin_sheet(
+    setting: Setting, twins: list[TwinComparison], summary: Summary
+) -> Sheet:
     """Make the table of exact searches and their published twins."""
-    cycles = max(row.twin.count + row.twin.missing for row in worth)
+    cycles = max(row.twin.count + row.twin.missing for row in twins)
     place = summary.place(setting)
     where = f"{place}: " if place else ""
     return Sheet(
         f"worth-{setting.name}",
-        f"{where}what exactness is worth, on the first {cycles} cycles",
+        f"{where}exact searches and the published ones, on the first {cycles} cycles",
         "lrrrrrrr",
         [
             *("algorithm", "metric", "slotkern", "as published", "gain"),
@@ -310,7 +318,7 @@ def _worth_sheet(setting: Setting, worth: list[Worth], summary: Summary) -> Shee
                 *map(_plus_minus, (row.exact, row.twin, row.gain)),
                 *map(str, (row.better, row.worse, row.only)),
             ]
-            for row in worth
+            for row in twins
         ],
     )
 
@@ -360,9 +368,9 @@ def _time_sheet(name: str, timings: Sequence[Timing]) -> Sheet:
             "slotkern": [t.here for t in row],
             "paper's algorithm": [t.twin for t in row],
         }
-        told = {k: v for k, v in cells.items() if not all(map(math.isnan, v))}
-        for kind, times in told.items():
-            first = label if kind == next(iter(told)) else ""
+        known = {k: v for k, v in cells.items() if not all(map(math.isnan, v))}
+        for kind, times in known.items():
+            first = label if kind == next(iter(known)) else ""
             shown = "{:g}".format if kind == "published" else _milliseconds
             growth = growth_exponent(varied, times) if varied else math.nan
             last = [] if not varied else [f"{growth:.2f}"]
@@ -377,8 +385,8 @@ def _varied_number(timings: Sequence[Timing]) -> list[float]:
     values = [list(setting.values.values()) for setting in settings.values()]
     one = len(values) > 1 and all(len(point) == 1 for point in values)
     numbers = [point[0] for point in values] if one else []
-    told = all(isinstance(n, (int, float)) and n > 0 for n in numbers)
-    return [float(number) for number in numbers] if told else []
+    positive = all(isinstance(n, (int, float)) and n > 0 for n in numbers)
+    return [float(number) for number in numbers] if positive else []
 
 
 def _milliseconds(time: float) -> str:
@@ -407,12 +415,12 @@ def _print_claims(summary: Summary, console: Console) -> None:
     found = verdicts(summary)
     if found:
         of_paper = bool(summary.study.reference)
-        title = "What the paper says in words" if of_paper else "What is claimed"
+        title = "Claims of the paper" if of_paper else "Claims"
         console.print(Text(f"\n{title}", "bold"))
     for verdict in found:
-        told = f": {verdict.told}" if verdict.told else ""
+        details = f": {verdict.details}" if verdict.details else ""
         answer = _ANSWERS[verdict.holds]
-        console.print(Text(f"{answer:5}{verdict.text}{told}"))
+        console.print(Text(f"{answer:5}{verdict.text}{details}"))
 
 
 def _print_remarks(

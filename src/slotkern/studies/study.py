@@ -63,9 +63,9 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
         path: [".".join(path.split(".")[-k:]) for k in range(1, path.count(".") + 2)]
         for path in paths
     }
-    told = Counter(end for each in ends.values() for end in each)
+    counts = Counter(end for each in ends.values() for end in each)
     return {
-        path: next((end for end in each if told[end] == 1), path)
+        path: next((end for end in each if counts[end] == 1), path)
         for path, each in ends.items()
     }
 

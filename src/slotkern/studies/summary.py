@@ -21,7 +21,7 @@ from slotkern.studies.experiment import Metric, describe
 from slotkern.studies.papers import published
 from slotkern.studies.study import Algorithm, Setting
 
-__all__ = ["Comparison", "Estimate", "Median", "Summary", "Worth"]
+__all__ = ["Comparison", "Estimate", "Median", "Summary", "TwinComparison"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Median:
     count: int
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Median:
+    def from_values(cls, values: NDArray[np.float64]) -> Median:
         """Return the median of the values that are not NaN."""
         known = np.sort(values[~np.isnan(values)])
         count = len(known)
@@ -107,7 +107,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Worth:
+class TwinComparison:
     """An exact search compared with its published twin on the same first cycles.
 
     `gain` is the mean improvement by the exact search over the cycles in which both
@@ -176,7 +176,7 @@ class Summary:
         Memory: one number per cycle.
         """
         columns = [one for (one,) in self._joined(setting, metric, algorithm)]
-        return Median.of(np.concatenate(columns) if columns else np.empty(0))
+        return Median.from_values(np.concatenate(columns) if columns else np.empty(0))
 
     def cycles_where(
         self,
@@ -189,13 +189,13 @@ class Summary:
 
         Only cycles in which each of the algorithms has a value are counted.
         """
-        yes = told = 0
+        holding = total = 0
         for columns in self._joined(setting, metric, *names):
             rows = np.stack(columns, axis=1)
             rows = rows[~np.isnan(rows).any(axis=1)]
-            told += len(rows)
-            yes += sum(bool(holds(row)) for row in rows.tolist())
-        return yes, told
+            total += len(rows)
+            holding += sum(bool(holds(row)) for row in rows.tolist())
+        return holding, total
 
     def advantage(
         self, setting: Setting, best: str, other: str, metric: str
@@ -290,10 +290,10 @@ class Summary:
             rows.extend(self._compared(record))
         return rows
 
-    def worth(self, setting: Setting) -> list[Worth]:
+    def compare_twins(self, setting: Setting) -> list[TwinComparison]:
         """Compare each algorithm that has a twin with its twin."""
         return [
-            self._worth(setting, algorithm, algorithm.twin.name)
+            self._compare_twin(setting, algorithm, algorithm.twin.name)
             for algorithm in setting.algorithms
             if algorithm.twin is not None and self.campaign.published_cycles > 0
         ]
@@ -334,7 +334,9 @@ class Summary:
             for index, algorithm in enumerate(chunk.algorithms)
         }
 
-    def _worth(self, setting: Setting, algorithm: Algorithm, twin: str) -> Worth:
+    def _compare_twin(
+        self, setting: Setting, algorithm: Algorithm, twin: str
+    ) -> TwinComparison:
         name, metric = algorithm.name, algorithm.aim
         sign = 1.0 if self.metric(metric).more_is_better else -1.0
         moments = _Moments()
@@ -350,7 +352,9 @@ class Summary:
             moments.add("twin", there)
             moments.add("gain", gain)
         exact, paper, gained = map(moments.estimate, ("exact", "twin", "gain"))
-        return Worth(algorithm, metric, exact, paper, gained, better, worse, only)
+        return TwinComparison(
+            algorithm, metric, exact, paper, gained, better, worse, only
+        )
 
     def _joined(
         self, setting: Setting, metric: str, *names: str

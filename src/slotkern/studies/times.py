@@ -172,7 +172,7 @@ def _times(
     affects all sizes alike.
     """
     times = [_Measured() for _ in settings]
-    searches = [Search.of(algorithm) for algorithm in algorithms.values()]
+    searches = [Search.from_algorithm(algorithm) for algorithm in algorithms.values()]
     for cycle in (0, *range(cycles)) if algorithms else ():
         for setting, measured in zip(settings, times, strict=True):
             slots = environment_of(setting, cycle).slots
@@ -183,9 +183,9 @@ def _times(
                 spent: float = thread_time_ns() - begin
                 loop = _loop(search, slots, request, shape, cycle)
                 if loop is not None:
-                    starts, told = loop(1), _starts(found)
-                    assert starts == told, (
-                        f"{name}: published and its loop differ: {told}, {starts}"
+                    starts, expected = loop(1), _starts(found)
+                    assert starts == expected, (
+                        f"{name}: published and its loop differ: {expected}, {starts}"
                     )
                     spent = _repeated(loop)
                 measured.add(name, 1e-6 * spent, found)
@@ -241,7 +241,7 @@ def _check_same(algorithm: Algorithm, here: Any, printed: Any) -> None:
     Searches by value are skipped: their published form counts whole units of money and
     may find less.
     """
-    search = Search.of(algorithm)
+    search = Search.from_algorithm(algorithm)
     if search.criterion not in sk.CRITERIA:
         return
     if search.alternatives:
