@@ -295,8 +295,8 @@ def test_endless_slots_need_a_deadline_or_a_number():
     ).scheduled.all()
 
 
-def test_more_alternatives_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr("slotkern.batch.scheduling.ROOM", 1000)
+def test_alternatives_beyond_the_memory_limit_are_refused(monkeypatch):
+    monkeypatch.setattr("slotkern.batch.scheduling.MAX_BYTES", 1000)
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     tiny = [sk.Request(2, 1e-3), sk.Request(1, 1e-3)]
     words = "more than 1 GiB of alternatives; give most=, or the jobs a deadline"

@@ -173,9 +173,9 @@ def test_claims_on_means_medians_and_numbers(tmp_path):
     longer = bool(np.median(ind) >= np.median(ring))
     holds = [True, False, longer, True, True, False]
     assert [verdict.holds for verdict in found] == holds
-    assert found[0].told.endswith("; in 20 of 20 cycles")
-    assert found[2].told.endswith(f"; in {(ind >= ring).sum()} of 20 cycles")
-    assert found[4].told == f"{np.median(ind):.4g}"
+    assert found[0].details.endswith("; in 20 of 20 cycles")
+    assert found[2].details.endswith(f"; in {(ind >= ring).sum()} of 20 cycles")
+    assert found[4].details == f"{np.median(ind):.4g}"
     assert summary.median(setting, "ind", "waiting").middle == np.median(ind)
 
 

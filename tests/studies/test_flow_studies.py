@@ -122,7 +122,7 @@ def test_another_trace_of_the_same_name_is_refused(trace, tmp_path):
         ({"algorithms": {"a": {"policy": "esay"}}}, r"algorithms\.a\.policy: 'esay'"),
         (
             {"algorithms": {"a": {"policy": "os:sep"}}},
-            r"a\.policy: 'os:sep' is no policy",
+            r"a\.policy: 'os:sep' is not a policy",
         ),
         ({"algorithms": {"a": {"policy": "nomod:x"}}}, r"a\.policy: 'nomod:x': No mod"),
     ],

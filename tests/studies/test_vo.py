@@ -299,7 +299,7 @@ def test_claims_look_along_one_value(tmp_path, job, along, kind, holds, told):
     summary = studies.Summary(studies.run(study, out=tmp_path))
     (verdict,) = verdicts(summary)
     assert verdict.holds is holds
-    assert told in verdict.told
+    assert told in verdict.details
 
 
 class Rivals:
@@ -397,7 +397,7 @@ def test_claims_hold_in_every_setting_by_more_than_their_errors(
         data |= {"job": {"noise": 0.5, "lead": leads[0]}, "grid": {}}
     study = _study(data)
     (verdict,) = verdicts(studies.Summary(studies.run(study, cycles, out=tmp_path)))
-    assert (verdict.holds, told in verdict.told) == (holds, True), verdict.told
+    assert (verdict.holds, told in verdict.details) == (holds, True), verdict.details
 
 
 def test_every_number_compared_has_a_remark_should_it_miss(vo):
