@@ -43,9 +43,9 @@ FLAGS += ["-include", str(WEAVE)]
 if "clang" in COMPILER:
     FLAGS += ["-Wno-c++11-narrowing", "-Wno-invalid-constexpr", "-ferror-limit=0"]
 
-# Lines that cannot change an answer (polling for signals, reserving memory), or that
-# are not expressions.
-IDLE = re.compile(
+# Lines without mutants: they cannot change an answer (polling for signals, reserving
+# memory), or they are not expressions.
+UNCHANGED = re.compile(
     r"poll\(|enable_interrupts|reserve\(|static_assert|#|SLOTKERN_\w*CLONES|kMany|template|"
     r"constexpr|case |operator|noexcept"
 )
@@ -122,7 +122,7 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
         first, last = begin, begin + len(line)
         begin = last
         above, before = before, (line.strip() or before)[-1]
-        if not line.strip() or IDLE.search(line):
+        if not line.strip() or UNCHANGED.search(line):
             continue
 
         def one(at: int, to: int, new: str, what: str, line: int = number) -> Mutant:
@@ -153,7 +153,7 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
             new = f"({found[1]} {sign} mutate::on(#))"
             yield one(*found.span(), new, f"another {found[1]}")
         for found in re.compile(r"\b(true|false)\b").finditer(text, first, last):
-            yield one(*found.span(), f"({found[1]} != mutate::on(#))", "the contrary")
+            yield one(*found.span(), f"({found[1]} != mutate::on(#))", "negated")
         for found in re.compile(r"\bif \(").finditer(text, first, last):
             end = closing(text, found.end(), 1, ())
             for word in ("yes", "no"):
@@ -169,7 +169,7 @@ def mutants_of(header: Path) -> Iterator[Mutant]:
             and text[first : text.find(";", first)].count("{") == 0
         ):
             at = first + len(line) - len(line.lstrip())
-            yield one(at, at, "if (mutate::on(#)) {} else ", "left out")
+            yield one(at, at, "if (mutate::on(#)) {} else ", "removed")
 
 
 class Program(NamedTuple):
@@ -284,7 +284,7 @@ class Woven:
 class Run(NamedTuple):
     """The result of a program: True if it failed or timed out, its output and time."""
 
-    noticed: bool
+    failed: bool
     output: str
     seconds: float
     reached: set[int]
@@ -315,73 +315,73 @@ def run(command: list[str], k: int, seconds: float, reached: Path) -> Run:
     return Run(done.returncode != 0, done.stdout, took, places)
 
 
-class Judge:
-    """The mutants that some test killed, and those that some program executed."""
+class MutantTester:
+    """Runs tests on mutants; collects the killed mutants and the executed ones."""
 
     def __init__(self, woven: Woven, mutants: dict[int, Mutant], jobs: int) -> None:
         self.woven, self.mutants, self.jobs = woven, mutants, jobs
         self.killed: dict[int, str] = {}
         self.seen: set[int] = set()
 
-    def left(self) -> list[int]:
+    def survivors(self) -> list[int]:
         return [k for k in self.mutants if k not in self.killed]
 
-    def plain(self, name: str, command: list[str]) -> Run:
+    def run_unchanged(self, name: str, command: list[str]) -> Run:
         """Run the command without a mutant; it must succeed."""
         ran = run(command, 0, 3600, self.woven.folder / "reached")
-        if ran.noticed:
-            raise SystemExit(f"{name} fails as it is\n{ran.output[-3000:]}")
+        if ran.failed:
+            raise SystemExit(f"{name} fails without a mutant\n{ran.output[-3000:]}")
         self.seen |= ran.reached
         return ran
 
-    def changed(self, k: int, command: list[str], seconds: float) -> Run:
+    def run_mutant(self, k: int, command: list[str], seconds: float) -> Run:
         return run(command, k, 10 + 8 * seconds, self.woven.folder / "reached")
 
-    def natively(self, programs: list[Program]) -> None:
+    def run_native_programs(self, programs: list[Program]) -> None:
         """Run the native programs, the fastest first."""
         plain = {
-            program.name: self.plain(program.name, self.command(program))
+            program.name: self.run_unchanged(program.name, self.command(program))
             for program in programs
         }
         for program in sorted(programs, key=lambda p: plain[p.name].seconds):
-            self.by_program(program, plain[program.name])
+            self.run_program(program, plain[program.name])
 
     def command(self, program: Program) -> list[str]:
         return [str(self.woven.folder / program.name), *program.arguments]
 
-    def by_program(self, program: Program, plain: Run) -> None:
+    def run_program(self, program: Program, plain: Run) -> None:
         command = self.command(program)
 
-        def judge(k: int) -> None:
-            ran = self.changed(k, command, plain.seconds)
-            if ran.noticed or (program.output and ran.output != plain.output):
+        def test_mutant(k: int) -> None:
+            ran = self.run_mutant(k, command, plain.seconds)
+            if ran.failed or (program.output and ran.output != plain.output):
                 self.killed[k] = program.name
 
-        reached = [k for k in self.left() if k in plain.reached]
+        reached = [k for k in self.survivors() if k in plain.reached]
         with ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(judge, reached))
+            list(pool.map(test_mutant, reached))
         message = f"{len(reached)} reached, {len(self.killed)} killed"
         print(f"{program.name}: {message}", flush=True)
 
-    def by_python(self) -> None:
+    def run_python_tests(self) -> None:
         """Run, for each mutant, the tests of its layer that reach it, fastest first."""
-        layers = {k: self.mutants[k].header.split("/")[1] for k in self.left()}
+        layers = {k: self.mutants[k].header.split("/")[1] for k in self.survivors()}
         plain: dict[str, Run] = {}
         for file in sorted({f for layer in layers.values() for f in files_of(layer)}):
-            plain[file] = self.plain(file, self.woven.pytest([file]))
+            plain[file] = self.run_unchanged(file, self.woven.pytest([file]))
             print(f"{file}: {plain[file].seconds:.0f} s", flush=True)
 
-        def judge(k: int) -> None:
-            coming = [file for file in files_of(layers[k]) if k in plain[file].reached]
-            coming.sort(key=lambda file: plain[file].seconds)
-            seconds = sum(plain[file].seconds for file in coming)
-            if coming and self.changed(k, self.woven.pytest(coming), seconds).noticed:
+        def test_mutant(k: int) -> None:
+            files = [file for file in files_of(layers[k]) if k in plain[file].reached]
+            files.sort(key=lambda file: plain[file].seconds)
+            seconds = sum(plain[file].seconds for file in files)
+            if files and self.run_mutant(k, self.woven.pytest(files), seconds).failed:
                 self.killed[k] = "python"
             done = "killed" if k in self.killed else "survives"
             print(f"python: {done} {self.mutants[k]}", flush=True)
 
         with ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(judge, layers))
+            list(pool.map(test_mutant, layers))
 
 
 def files_of(layer: str) -> list[str]:
@@ -395,11 +395,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=4000, help="of a fuzz target")
     parser.add_argument(
-        "--only", nargs="+", default=[""], help="headers whose path holds one of these"
+        "--cases", type=int, default=4000, help="runs of each fuzz target"
     )
-    parser.add_argument("--python", action="store_true", help="Python tests too")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[""],
+        help="only headers whose path contains one of these",
+    )
+    parser.add_argument(
+        "--python", action="store_true", help="run the Python tests too"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
     options = parser.parse_args()
@@ -419,15 +426,15 @@ def main() -> None:
         raise SystemExit("the Python package cannot be built with the mutants")
     mutants = dict(list(woven.mutants.items())[: options.count])
     print(f"{len(every)} places, {len(mutants)} mutants", flush=True)
-    judge = Judge(woven, mutants, options.jobs)
-    judge.natively([program for program in built if program])
+    tester = MutantTester(woven, mutants, options.jobs)
+    tester.run_native_programs([program for program in built if program])
     if options.python:
-        judge.by_python()
-    for k in judge.left():
-        message = "survives" if k in judge.seen else "survives, not reached"
+        tester.run_python_tests()
+    for k in tester.survivors():
+        message = "survives" if k in tester.seen else "survives, not reached"
         print(f"{message}: {mutants[k]}")
-    counts = dict(Counter(judge.killed.values()))
-    print(f"{len(mutants)} mutants; noticed by {counts}")
+    counts = dict(Counter(tester.killed.values()))
+    print(f"{len(mutants)} mutants; killed by {counts}")
 
 
 if __name__ == "__main__":

@@ -170,6 +170,7 @@ def same(one: np.ndarray, other: np.ndarray, text: bool) -> bool:
 
 
 def slot_target(suffix: str) -> Target:
+    """Return the target of slot files with this suffix."""
     text = suffix not in (".npz", ".parquet")
 
     def seeds(folder: Path) -> list[bytes]:
@@ -210,6 +211,7 @@ def slot_target(suffix: str) -> Target:
 
 
 def pool_seeds(folder: Path) -> list[bytes]:
+    """Return pool files: without bookings, with bookings, and after further changes."""
     found = []
     pool = sk.SlotPool(SLOTS)
     path = folder / "seed.npz"
@@ -225,6 +227,7 @@ def pool_seeds(folder: Path) -> list[bytes]:
 
 
 def check_pool(data: bytes, folder: Path) -> bool:
+    """Load a pool file; a valid pool must be equal after saving and loading it."""
     path = folder / "input.npz"
     path.write_bytes(data)
     pool = result_or_error(lambda: sk.SlotPool.load(path), str(path))
@@ -249,6 +252,7 @@ EXPRESSIONS = [
 
 
 def check_where(data: bytes, folder: Path) -> bool:
+    """Evaluate a filter expression on all slots and on each slot alone."""
     text = data.decode(errors="surrogateescape")
     passed = result_or_error(lambda: evaluate(text, SLOTS), "where ")
     if passed is None:
@@ -261,11 +265,13 @@ def check_where(data: bytes, folder: Path) -> bool:
 
 
 def study_seeds(folder: Path) -> list[bytes]:
+    """Return the studies of the papers and of the examples."""
     example = HERE.parent / "examples" / "study.toml"
     return [example.read_bytes(), *(study_text(name).encode() for name in PAPERS)]
 
 
 def check_study(data: bytes, folder: Path) -> bool:
+    """Load a study file; loading it twice must give equal studies."""
     path = folder / "input.toml"
     path.write_bytes(data)
     study = result_or_error(lambda: load_study(path), str(path))
@@ -276,6 +282,7 @@ def check_study(data: bytes, folder: Path) -> bool:
 
 
 def trace_target(suffix: str) -> Target:
+    """Return the target of trace files with this suffix."""
     grid, packed = "gwf" in suffix, suffix.endswith(".gz")
     fields = sk.GWF if grid else sk.SWF
 
@@ -363,18 +370,19 @@ def run(name: str, executions: int, seed: int, found: Path = HERE / "findings") 
     took = time.perf_counter() - began
     return (
         f"{name}: {executions:,} executions in {took:.0f} s, {accepted:,} valid, "
-        f"{executions - accepted:,} refused, slowest {slowest:.2f} s, no finding"
+        f"{executions - accepted:,} rejected, slowest {slowest:.2f} s, no finding"
     )
 
 
 def main() -> int:
+    """Fuzz the chosen targets; return 1 after a finding."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--executions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if wrong := set(options.targets) - TARGETS.keys():
-        parser.error(f"no target {', '.join(sorted(wrong))}")
+    if unknown := set(options.targets) - TARGETS.keys():
+        parser.error(f"no target {', '.join(sorted(unknown))}")
     if sys.platform == "linux":
         import resource
 
