@@ -1,14 +1,14 @@
-"""The door of alternatives: all disjoint windows of a request, held in arrays."""
+"""Binding of alternatives: all disjoint windows of a request, stored in arrays."""
 
 import numpy as np
 
 cimport numpy as cnp
 
-from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
-from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
+from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._core cimport PreparedSlots, in_numbers, as_prepared, terms_of
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
-from slotkern._request cimport Request, lasting, shape_of
-from slotkern._windows cimport CWindowTable, WindowTable, gathered
+from slotkern._request cimport Request, is_booking_invariant, parse_shape
+from slotkern._windows cimport CWindowTable, WindowTable, table_from_windows
 
 from slotkern.checks import visible
 
@@ -16,9 +16,10 @@ cnp.import_array()
 
 cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
     const size_t kMaxParts, kMaxLive
-    Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t, CWindowTable&) noexcept
+    Status find_alternatives(const CPreparedSlots&, const Query&, ShapeKind, size_t,
+                             CWindowTable&) noexcept
 
-#: The criteria that are attributes of a window, all the better the less.
+#: The criteria that are attributes of a window (minimized).
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
 MOST_PARTS = kMaxParts
@@ -30,56 +31,56 @@ cdef class Alternatives(WindowTable):
 
     Windows of one request that share no slot time, in the order they were found.
 
-    A `WindowTable`: indexing gives a `Window`, slicing gives `Alternatives`. Nothing is
-    built for a window before it is asked for.
+    A `WindowTable`: an integer index returns a `Window`, a slice `Alternatives`. A `Window`
+    object is created when it is accessed.
 
     Attributes
     ----------
     start, finish, runtime, cost, processor_time : ndarray of float64, shape (k,)
-        Of each window.
+        The totals of each window.
     table : structured array, shape (k,)
-        The same and each window's value, as fields.
+        The totals and the value of each window, as fields.
     parts : structured array, shape (k, n)
         The parts of each window as in `Window.slots`, ascending by node.
     criterion, shape : str
-        What was asked for.
+        Arguments of the search.
     """
 
     cdef Py_ssize_t n
-    cdef readonly object searched  # the free slots, and their rows of a changed pool's origin or None
-    cdef PreparedSlots pool  # of them, when first needed
+    cdef readonly object searched  # (free slots, origin rows or None)
+    cdef PreparedSlots pool  # prepared from `searched` on first use
 
     def __init__(self, *_args, **_options):
         raise TypeError("Alternatives are made by find_alternatives")
 
     @classmethod
     def of(cls, windows, **options):
-        """Not of some windows: what is left free beside them is not known."""
+        """Raise TypeError: the free time beside other windows is unknown."""
         raise TypeError("Alternatives are made by find_alternatives; see WindowTable.of")
 
-    cdef str things(self):
+    cdef str item_noun(self):
         return "alternatives"
 
-    cdef WindowTable chosen(self, object rows):
-        cdef Alternatives some = WindowTable.chosen(self, rows)
+    cdef WindowTable select_rows(self, object rows):
+        cdef Alternatives some = WindowTable.select_rows(self, rows)
         some.n, some.searched = self.n, self.searched
         return some
 
     @property
     def parts(self):
-        """The parts of every window, shape (k, n): row, node, start, end, cost."""
+        """The parts of all windows, shape (k, n): row, node, start, end, cost."""
         return self.flat_parts().reshape(len(self), self.n)
 
     def best(self, criterion="finish"):
-        """The window that is best by a criterion, the first of equals; None if empty.
+        """Return the best window by a criterion, the first of equals; None if there are no windows.
 
         Parameters
         ----------
         criterion : optional
-            Whatever `find_window` takes: a built-in name, a numeric field of the slots or an
-            array with one value a row (the largest sum over the parts), ``minimize(...)``, or
-            a function made by ``@criterion``. The placement criteria look at the tasks beside
-            the free slots that were searched: the other alternatives do not count.
+            A criterion of `find_window`: a built-in name, a numeric field of the slots or an
+            array with one value for each row (the sum over the parts is maximized),
+            ``minimize(...)``, or a function made by ``@criterion``. Placement criteria use the
+            tasks beside the searched free slots and ignore the other alternatives.
 
         Raises
         ------
@@ -88,9 +89,10 @@ cdef class Alternatives(WindowTable):
 
         Notes
         -----
-        The best of the alternatives is the papers' MultipleBest and CSA; `find_window` finds
-        the best of all windows. O(k n); at the first criterion that is not an attribute,
-        O(m log m) for the m slots that were searched. Their array is not copied.
+        The best alternative is the result of MultipleBest and CSA in the papers;
+        `find_window` returns the best of all windows. O(k n) for k windows of n parts; the
+        first criterion that is not an attribute also prepares the m searched slots,
+        O(m log m).
 
         Examples
         --------
@@ -104,18 +106,19 @@ cdef class Alternatives(WindowTable):
         return self[int(values.argmin())] if len(values) else None
 
     def pareto(self, *criteria):
-        """The alternatives that no other one of them dominates: not the job's Pareto front.
+        """Return the alternatives that no other alternative dominates: not the job's Pareto front.
 
-        These alternatives are disjoint windows, found one after the other; other windows
-        of the job may dominate all of them. `slotkern.pareto` finds the job's front.
+        Alternatives are disjoint windows, found one after the other; other windows of the
+        job may dominate all of them. `slotkern.pareto` computes the front of the job.
 
-        A window dominates another if it is as good by all criteria and better by one.
-        Equals stay together. The best by the first criterion comes first.
+        A window dominates another if it is at least as good by all criteria and better by
+        one. Equal windows are all returned. The order is from best to worst by the first
+        criterion.
 
         Parameters
         ----------
         *criteria
-            Two or more of what `best` takes.
+            Two or more criteria of `best`.
 
         Returns
         -------
@@ -128,7 +131,8 @@ cdef class Alternatives(WindowTable):
 
         Notes
         -----
-        O(k log k) for two criteria, O(k * front) for more, and as `best`.
+        O(k log k) for k windows and two criteria, O(k * front) for more, plus the cost of
+        evaluation as in `best`.
 
         Examples
         --------
@@ -144,7 +148,8 @@ cdef class Alternatives(WindowTable):
         values = np.column_stack([self._losses(criterion) for criterion in criteria])
         order = np.lexsort(values.T[::-1])
         values = values[order]
-        front = []  # rows of `values` not beaten so far; later ones never beat earlier
+        # Rows of `values` that are not dominated; later rows never dominate earlier ones.
+        front = []
         if values.shape[1] == 2 and len(values):
             least = np.minimum.accumulate(values[:, 1])
             first = np.concatenate(([True], values[1:, 1] < least[:len(least) - 1]))
@@ -156,10 +161,10 @@ cdef class Alternatives(WindowTable):
                 no_worse = (rivals <= row).all(axis=1)
                 if not (no_worse & (rivals < row).any(axis=1)).any():
                     front.append(i)
-        return self.chosen(order[front].tolist())
+        return self.select_rows(order[front].tolist())
 
     def _losses(self, criterion):
-        """One number a window, the less the better."""
+        """Return one number for each window, to be minimized."""
         if isinstance(criterion, str) and criterion in ATTRIBUTES:
             return self.table[ATTRIBUTES[criterion]]
         from slotkern.criteria import values_of_windows
@@ -191,21 +196,24 @@ cdef class Alternatives(WindowTable):
         return gather, (list(self), self.n, self.criterion, self.shape, self.searched)
 
 
-cdef Alternatives empty(Py_ssize_t n, str criterion, str shape, object searched):
+cdef Alternatives empty_alternatives(Py_ssize_t n, str criterion, str shape, object searched):
     cdef Alternatives self = Alternatives.__new__(Alternatives)
     self.n, self.criterion, self.shape, self.searched = n, criterion, shape, searched
     return self
 
 
 def searched_slots(slots):
-    """What `gather` wants: the slots that are free now, and of which rows of origin they are."""
+    """Return the current free slots and their origin rows, the argument `searched` of gather()."""
     if not isinstance(slots, PreparedSlots):
         return slots, None
     return slots._free()
 
 
 def rows_that_hold(slots, parts):
-    """The row of the slot that holds each part: the last on its node to start by then."""
+    """Return the row of the slot that contains each part, O(m log m).
+
+    It is the last slot of the node that starts no later than the part.
+    """
     flat = parts.ravel()
     size, wanted = len(slots), len(flat)
     order = np.lexsort((
@@ -220,61 +228,63 @@ def rows_that_hold(slots, parts):
 
 
 def gather(windows, n, criterion, shape, searched):
-    """Alternatives from windows of n parts found in `searched`."""
-    cdef Alternatives self = gathered(Alternatives, windows, criterion, shape)
+    """Return Alternatives of windows with n parts that were found in `searched`."""
+    cdef Alternatives self = table_from_windows(Alternatives, windows, criterion, shape)
     self.n, self.searched = n, searched
     return self
 
 
-cdef dict crowd(nodes):
-    """How many alternatives are too many: more than MOST_PARTS parts."""
+cdef dict too_many_details(nodes):
+    """Return details for the error of more than MOST_PARTS parts."""
     many = f"{MOST_PARTS // nodes:,} alternatives of {nodes} nodes, {MOST_PARTS:,} parts"
     return {"many": many, "cap": "a limit", "asked": "request", "live": kMaxLive}
 
 
 def too_many(nodes):
-    """The error of a search that would give more than MOST_PARTS parts."""
-    return error_of(Status.too_many, "search", crowd(nodes))
+    """Return the error of a search with more than MOST_PARTS parts."""
+    return status_error(Status.too_many, "search", too_many_details(nodes))
 
 
 def endless():
-    """The error of a search that would never end."""
-    return error_of(Status.endless, "search")
+    """Return the error of a search with infinitely many windows."""
+    return status_error(Status.endless, "search")
 
 
 def first_alternatives(slots, Request request not None, str shape, limit):
-    """All windows by the criterion "first", at most `limit` (None: all)."""
+    """Return the windows by the criterion "first", at most `limit` (None: all), in one sweep."""
     cdef PreparedSlots pool
     cdef Query query
     cdef Status status
-    cdef ShapeKind form = shape_of(shape)
+    cdef ShapeKind form = parse_shape(shape)
     cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
     request = in_numbers(slots, request)
-    cdef Alternatives self = empty(request.query.n, "first", shape, searched_slots(slots))
+    cdef Alternatives self = empty_alternatives(
+        request.query.n, "first", shape, searched_slots(slots))
     self.terms = terms_of(slots)
     cdef size_t k
-    pool = pool_of(slots, False, form, request.query.n)
+    pool = as_prepared(slots, False, form, request.query.n)
     cdef bint changed = pool.changed
-    if changed and not lasting(request):
-        pool = pool.settled()
-    cdef Request bound = pool.bound(request)
-    query = bound.query
-    cdef InterruptScope watch
-    watch.arm(hears())
+    if changed and not is_booking_invariant(request):
+        pool = pool.snapshot()
+    cdef Request compiled = pool.compile_request(request)
+    query = compiled.query
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     status = Status.interrupted
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         self.windows.clear()
-        status = pool.enter(query.volume)
+        status = pool.lock_for_search(query.volume)
         if status == Status.ok:
             with nogil:
                 status = find_alternatives(pool.prepared, query, form, most, self.windows)
-                pool.leave()
+                pool.unlock_after_search()
     if status != Status.ok:
-        raise error_of(status, "search", {"volume": request.volume, **crowd(self.n)})
-    if not changed and pool.changed and not lasting(request):  # changed before it was locked
+        raise status_error(status, "search", {"volume": request.volume, **too_many_details(self.n)})
+    # The pool changed before it was locked: search a snapshot.
+    if not changed and pool.changed and not is_booking_invariant(request):
         return first_alternatives(slots, request, shape, limit)
-    if pool.origin is not None:  # rows of the free slots, prepared anew
+    if pool.origin is not None:  # replace rows of the snapshot by origin rows
         for k in range(self.windows.parts.size()):
             self.windows.parts[k].row = pool.origin[self.windows.parts[k].row]
     if request.name is not None:

@@ -1,4 +1,4 @@
-"""What all doors share: signals, codes that become exceptions, numbers, places."""
+"""Shared by all bindings: signals, status codes as exceptions, numbers and indices."""
 
 import os
 
@@ -13,7 +13,8 @@ cdef extern from "pythread.h" nogil:
 cdef extern from "slotkern/base/numbers.hpp" namespace "slotkern" nogil:
     const char* clones_in_use()
 
-# 0: not known yet. Asked at the first search, for an import does without `threading`.
+# Identifier of the main thread; 0: not yet determined. Determined at the first search, so that an
+# import of slotkern does not import `threading`.
 cdef unsigned long main_thread = 0
 
 
@@ -22,12 +23,12 @@ def _become_main_thread():
     main_thread = PyThread_get_thread_ident()
 
 
-if hasattr(os, "register_at_fork"):  # a child has one thread, whichever of ours it was
+if hasattr(os, "register_at_fork"):  # the forking thread is the child's main thread
     os.register_at_fork(after_in_child=_become_main_thread)
 
 
-cdef bint hears() noexcept:
-    """Whether Python answers signals in this thread."""
+cdef bint is_main_thread() noexcept:
+    """Return True in the main thread, the only one that runs Python signal handlers."""
     global main_thread
     if main_thread == 0:
         import threading
@@ -35,32 +36,32 @@ cdef bint hears() noexcept:
     return PyThread_get_thread_ident() == main_thread
 
 
-cdef str name_of(Status status):
-    """The name of a code."""
+cdef str status_name(Status status):
+    """Return the name of a status code."""
     return Status(status).name
 
 
-cdef object error_of(Status status, str doing, dict details=None):
-    """The exception of what a kernel answered: see errors.py."""
-    return kernel_error(name_of(status), doing, **(details or {}))
+cdef object status_error(Status status, str doing, dict details=None):
+    """Return the exception for a status code; errors.py has the messages and their fields."""
+    return kernel_error(status_name(status), doing, **(details or {}))
 
 
-cdef double number_of(object value, str name, double least, bint finite) except? -1.0:
-    """A number by the rules of checks.py, which says what is wrong with any other."""
+cdef double convert_number(object value, str name, double least, bint finite) except? -1.0:
+    """Convert a number by checks.py; raise ValueError or TypeError with the argument's name."""
     return checked_number(name, value, least=None if least == -INFINITY else least, finite=finite)
 
 
-cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1:
-    """The place that an index means in a sequence of so many things."""
+cdef Py_ssize_t resolve_index(object index, Py_ssize_t size, str item_noun) except -1:
+    """Return the position of a (maybe negative) index in a sequence of `size` items."""
     try:
         return range(size)[index]
     except TypeError:
         name = type(index).__name__
         raise TypeError(f"index must be an integer or a slice, got {name}") from None
     except IndexError:
-        raise IndexError(f"index {index} is out of range for {size} {things}") from None
+        raise IndexError(f"index {index} is out of range for {size} {item_noun}") from None
 
 
 def clones():
-    """For which processors the loops that are compiled for several run here."""
+    """Return the instruction set for which the multiversioned kernels run on this processor."""
     return clones_in_use().decode()

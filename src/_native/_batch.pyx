@@ -8,10 +8,10 @@ from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
-from slotkern._request cimport Request, shape_of
+from slotkern._request cimport Request, parse_shape
 from slotkern._windows cimport CWindowTable, WindowTable
 
 from slotkern._find import CRITERIA
@@ -49,7 +49,8 @@ cdef extern from "slotkern/batch/bound.hpp" namespace "slotkern" nogil:
         size_t offending_job
 
     cbool has_unbounded_slot(const CPreparedSlots&)
-    Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, double&) noexcept
+    Status bound_batch(const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&,
+                       double&) noexcept
 
 cdef extern from "slotkern/base/backfill.hpp" namespace "slotkern" nogil:
     cdef enum class Backfill(int):
@@ -69,8 +70,8 @@ cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
         const CPreparedSlots&, const vector[BatchJob]&, const BatchRules&, Backfill, int,
         BatchAnswer&) noexcept
     Status cpp_execute "slotkern::execute_batch"(
-        const CPreparedSlots&, const vector[BatchJob]&, ShapeKind, Backfill, int, const CWindowTable&,
-        const int64_t*, size_t, const double*, ExecutionAnswer&) noexcept
+        const CPreparedSlots&, const vector[BatchJob]&, ShapeKind, Backfill, int,
+        const CWindowTable&, const int64_t*, size_t, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
 REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
@@ -95,27 +96,27 @@ cdef class Jobs:
     cdef PreparedSlots pool
     cdef vector[BatchJob] jobs
     cdef tuple requests, criteria
-    cdef list kept  # further requests that queries point to
+    cdef list referenced  # further requests that queries point to
     cdef list names  # names of the requests, or None if no request has one
 
     def __init__(self, slots, requests, criteria):
-        cdef Request request, bound
+        cdef Request request, compiled
         cdef Py_ssize_t i
         cdef bint named = False
         if isinstance(slots, PreparedSlots):
-            self.pool = (<PreparedSlots>slots).settled()
+            self.pool = (<PreparedSlots>slots).snapshot()
         else:
             self.pool = PreparedSlots(slots)
         self.requests = tuple(requests)
         self.criteria = None if criteria is None else tuple(criteria)
-        self.kept, self.names = [], []
+        self.referenced, self.names = [], []
         self.jobs.resize(len(self.requests))
         for i in range(len(self.requests)):
             request = self.requests[i]
-            bound = self.pool.bound(request)
-            if bound is not request:
-                self.kept.append(bound)
-            self.jobs[i].query = bound.query
+            compiled = self.pool.compile_request(request)
+            if compiled is not request:
+                self.referenced.append(compiled)
+            self.jobs[i].query = compiled.query
             if self.criteria is not None:
                 self.jobs[i].criterion = INDEX[self.criteria[i]]
             self.names.append(request.name)
@@ -141,7 +142,7 @@ cdef class Jobs:
         """The current slots, prepared for searches."""
         return self.pool
 
-    cdef object origin_of(self, CWindowTable& windows):
+    cdef object restore_origin_rows(self, CWindowTable& windows):
         """Replace rows of the free slots by rows of the array that these come from."""
         cdef size_t k
         cdef int64_t[::1] rows
@@ -152,15 +153,15 @@ cdef class Jobs:
             windows.parts[k].row = rows[windows.parts[k].row]
 
 
-cdef object failure(Status status, Jobs jobs, dict details=None):
-    return error_of(status, "schedule the batch", {
+cdef object batch_error(Status status, Jobs jobs, dict details=None):
+    return status_error(status, "schedule the batch", {
         "volume": min([request.volume for request in jobs.requests], default=0.0),
         "what": "the schedule", "part": "a part", "many": "1 GiB of alternatives",
         "cap": "most=", "asked": "jobs", **(details or {}),
     })
 
 
-cdef WindowTable table_of(CWindowTable& windows, str criterion, str shape, Jobs jobs,
+cdef WindowTable named_table(CWindowTable& windows, str criterion, str shape, Jobs jobs,
                           const vector[int64_t]* owner):
     """Return the windows with the names of their jobs and the clock and machine of the slots.
 
@@ -213,20 +214,20 @@ def picked(WindowTable found not None, cnp.ndarray rows not None, list names=Non
     return some
 
 
-cdef Measure measure_of(object what, list kept) except *:
+cdef Measure measure_of(object what, list referenced) except *:
     """Return the measure of a name in MEASURES, or of an array with one value for each slot."""
     cdef Measure measure
     measure.values = NULL
     if isinstance(what, str):
         measure.kind = MEASURE[what]
         return measure
-    kept.append(what)
+    referenced.append(what)
     measure.kind = len(MEASURES)
     measure.values = <const double*>cnp.PyArray_DATA(<cnp.ndarray>what)
     return measure
 
 
-cdef object array_of(int kind, const void* values, size_t size):
+cdef object copy_to_array(int kind, const void* values, size_t size):
     """Return an array of this numpy type with a copy of the values."""
     cdef cnp.npy_intp length = size
     cdef cnp.ndarray out = cnp.PyArray_SimpleNew(1, &length, kind)
@@ -248,12 +249,12 @@ cdef object slices_of(const vector[SliceAnswer]& slices):
     return table
 
 
-cdef BatchRules rules_of(dict rules, list kept) except *:
+cdef BatchRules rules_of(dict rules, list referenced) except *:
     cdef BatchRules out
-    out.shape = shape_of(rules["shape"])
+    out.shape = parse_shape(rules["shape"])
     out.slices = rules["slices"]
-    out.target = measure_of(rules["target"], kept)
-    out.expense = measure_of(rules["expense"], kept)
+    out.target = measure_of(rules["target"], referenced)
+    out.expense = measure_of(rules["expense"], referenced)
     out.maximize = rules["maximize"]
     out.limited = rules["limit"] is not None
     out.limit = rules["limit"] if rules["limit"] is not None else 0.0
@@ -268,34 +269,37 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
     Returns the alternatives, the job of each, the alternative chosen for each job (-1: none),
     the reasons, and one row for each sub-batch.
     """
-    kept = []
-    cdef BatchRules policy = rules_of(rules, kept)
+    referenced = []
+    cdef BatchRules policy = rules_of(rules, referenced)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
     cdef Status status = Status.interrupted
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
         target, under = rules["names"]
-        job = answer.offending_job if rules["order"] is None else rules["order"][answer.offending_job]
-        raise failure(status, jobs, {
-            "name": f"{under if status == Status.cost_not_valid else target} of an alternative of job",
+        job = answer.offending_job
+        if rules["order"] is not None:
+            job = rules["order"][job]
+        raise batch_error(status, jobs, {
+            "name": (f"{under if status == Status.cost_not_valid else target} "
+                     "of an alternative of job"),
             "row": job, "value": answer.offending_value, "cost": answer.offending_value,
             "rule": "not finite", "what": f"{target} or {under} of the alternatives",
             "largest": f"is {answer.offending_value}, of job {job}",
         })
     if status != Status.ok:
-        raise failure(status, jobs)
-    jobs.origin_of(answer.alternatives)
-    return (table_of(answer.alternatives, rules["name"], rules["shape"], jobs, &answer.owner),
-            array_of(cnp.NPY_INT64, answer.owner.data(), answer.owner.size()),
-            array_of(cnp.NPY_INT64, answer.chosen.data(), answer.chosen.size()),
-            array_of(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
+        raise batch_error(status, jobs)
+    jobs.restore_origin_rows(answer.alternatives)
+    return (named_table(answer.alternatives, rules["name"], rules["shape"], jobs, &answer.owner),
+            copy_to_array(cnp.NPY_INT64, answer.owner.data(), answer.owner.size()),
+            copy_to_array(cnp.NPY_INT64, answer.chosen.data(), answer.chosen.size()),
+            copy_to_array(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
             slices_of(answer.slices))
 
 
@@ -318,7 +322,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
     starts of the first reservations, the reasons, and the numbers of parts that ended and of
     reservations that moved.
     """
-    cdef ShapeKind form = shape_of(shape)
+    cdef ShapeKind form = parse_shape(shape)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef ExecutionAnswer answer
@@ -326,35 +330,36 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
     cdef const int64_t* rows = rows_of(planned, alternatives)
     cdef const double* share = <const double*>column_of(shares, cnp.NPY_DOUBLE, "shares")
     if not len(planned) == len(shares) == <Py_ssize_t>jobs.jobs.size():
-        raise ValueError(f"{jobs.jobs.size()} jobs, but {len(planned)} rows and {len(shares)} shares")
-    cdef InterruptScope watch
-    watch.arm(hears())
+        raise ValueError(
+            f"{jobs.jobs.size()} jobs, but {len(planned)} rows and {len(shares)} shares")
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             status = cpp_execute(jobs.pool.prepared, jobs.jobs, form, mode, earliest,
                                  alternatives.windows, rows, fixed, share, answer)
     if status != Status.ok:
-        raise failure(status, jobs)
-    jobs.origin_of(answer.windows)
-    return (table_of(answer.windows, "start", shape, jobs, NULL),
-            array_of(cnp.NPY_DOUBLE, answer.promised.data(), answer.promised.size()),
-            array_of(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
+        raise batch_error(status, jobs)
+    jobs.restore_origin_rows(answer.windows)
+    return (named_table(answer.windows, "start", shape, jobs, NULL),
+            copy_to_array(cnp.NPY_DOUBLE, answer.promised.data(), answer.promised.size()),
+            copy_to_array(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
             answer.ends, answer.moves)
 
 
 def bound(Jobs jobs not None, dict rules):
     """Return the Lagrangian bound of the jobs' target within the limit."""
-    kept = []
-    cdef BatchRules policy = rules_of(rules, kept)
+    referenced = []
+    cdef BatchRules policy = rules_of(rules, referenced)
     cdef double found = 0
     cdef Status status = Status.interrupted
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             status = bound_batch(jobs.pool.prepared, jobs.jobs, policy, found)
     if status != Status.ok:
-        raise failure(status, jobs)
+        raise batch_error(status, jobs)
     return found

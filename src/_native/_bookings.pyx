@@ -1,10 +1,10 @@
-"""The door of bookings: what a stream of requests was given."""
+"""Binding of bookings: the result of `SlotPool.schedule`."""
 
 import numpy as np
 
 from libc.stdint cimport uint8_t
 
-from slotkern._windows cimport WindowTable, gathered
+from slotkern._windows cimport WindowTable, table_from_windows
 
 # The reasons of batches, in the same order.
 REASONS = ("booked", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
@@ -14,28 +14,30 @@ cdef class Bookings(WindowTable):
     """Bookings()
 --
 
-    What `SlotPool.schedule` did with each request.
+    The windows that `SlotPool.schedule` booked, and the reasons for requests without one.
 
-    A `WindowTable`: an integer index gives the `Window` booked, or None; a slice gives
+    A `WindowTable`: an integer index returns the booked `Window`, or None; a slice returns
     `Bookings`.
 
     Attributes
     ----------
     start, finish, runtime, cost, processor_time, value : ndarray of float64, shape (k,)
-        NaN where nothing was booked.
+        Totals of each window; NaN if nothing was booked.
     booked : ndarray of bool, shape (k,)
+        True if a window was booked.
     reason : ndarray of uint8, shape (k,)
-        0 booked; 1 nodes: there are not as many nodes of this performance; 2 budget: it
-        fits, but not for its money; 3 time: as many proper slots are never free together;
-        4 volume: so small that the clock does not move; 6 limits: it fits, but not within
-        its limits on sums; 7 undecided: the search under limits spent its work, so that a
-        window may exist (`SlotPool.find` with a larger ``max_work`` decides it).
+        0 booked; 1 nodes: fewer than n nodes have this performance; 2 budget: a window
+        exists, but only above the budget; 3 time: never n suitable slots at the same time;
+        4 volume: so small that a part's end equals its start; 6 limits: a window exists,
+        but none meets the limits on sums; 7 undecided: the search under limits spent its
+        work, so a window may exist (call `SlotPool.find` with a larger ``max_work``).
     reasons : list of str
-        The same in words.
+        The reasons as words.
     parts : structured array
         All booked parts: row, node, start, end, cost; those of request i are
         ``parts[first[i]:first[i + 1]]``.
     first : ndarray of int64, shape (k + 1,)
+        Offsets of the windows in `parts`.
     names : list
         The name of each request, or None.
     """
@@ -45,25 +47,25 @@ cdef class Bookings(WindowTable):
 
     @classmethod
     def of(cls, windows, **options):
-        """Not of some windows: why others were not booked is not known."""
+        """Raise TypeError: the reasons of requests are unknown outside `SlotPool.schedule`."""
         raise TypeError("Bookings are made by SlotPool.schedule; see WindowTable.of")
 
-    cdef str things(self):
+    cdef str item_noun(self):
         return "requests"
 
-    cdef WindowTable chosen(self, object rows):
-        cdef Bookings some = WindowTable.chosen(self, rows)
+    cdef WindowTable select_rows(self, object rows):
+        cdef Bookings some = WindowTable.select_rows(self, rows)
         cdef size_t i
         for i in rows:
             some.codes.push_back(self.codes[i])
         return some
 
-    cdef dict figures(self):
-        return WindowTable.figures(self) | {"reason": np.array(self.reasons, np.str_)}
+    cdef dict leading_columns(self):
+        return WindowTable.leading_columns(self) | {"reason": np.array(self.reasons, np.str_)}
 
     @property
     def reason(self):
-        """Why each request was not booked; 0 where it was."""
+        """The reason code of each request; 0: booked."""
         cdef size_t i
         out = np.empty(self.codes.size(), np.uint8)
         cdef uint8_t[::1] view = out
@@ -73,22 +75,22 @@ cdef class Bookings(WindowTable):
 
     @property
     def reasons(self):
-        """The reasons in words."""
+        """The reason of each request as a word."""
         return [REASONS[code] for code in self.reason.tolist()]
 
     @property
     def booked(self):
-        """Where a window was booked."""
+        """True for each request with a booked window."""
         return self.reason == 0
 
     def listing(self):
-        """One row a request: name, reason, nodes, start, finish, cost; with a clock also dates.
+        """Return one row for each request: name, reason, nodes, start, finish, cost, and dates.
 
         Returns
         -------
         structured array
-            Nodes are their names as one text; start_time and finish_time text in the clock's
-            zone; empty or NaN where nothing was booked.
+            nodes: the node names as one text. With a clock also start_time and finish_time:
+            text in the clock's zone. Empty or NaN if nothing was booked.
         """
         from slotkern.machine.ledger import window_rows
         return window_rows(list(self), self.terms, name=self.names, reason=self.reasons)
@@ -104,13 +106,13 @@ cdef class Bookings(WindowTable):
     __hash__ = None
 
     def __reduce__(self):
-        return bookings_of, (list(self), self.reason, self.criterion, self.shape, self.names,
-                             self.terms)
+        return bookings_from_windows, (list(self), self.reason, self.criterion, self.shape,
+                                       self.names, self.terms)
 
 
-def bookings_of(windows, reason, str criterion, str shape, names=None, terms=None):
-    """Bookings of one window or None, and one reason, for each request."""
-    cdef Bookings self = gathered(Bookings, windows, criterion, shape)
+def bookings_from_windows(windows, reason, str criterion, str shape, names=None, terms=None):
+    """Return Bookings from a window or None, and a reason, for each request."""
+    cdef Bookings self = table_from_windows(Bookings, windows, criterion, shape)
     self.names, self.terms = list(names or [None] * len(reason)), terms
     cdef uint8_t code
     for code in reason.tolist():

@@ -1,4 +1,8 @@
-"""Prepared slots that change: their lock, and what is free and booked now."""
+"""Binding of slots that change: the lock, snapshots, and searches on the current slots.
+
+Searches of a pool that has not changed share the lock; a change, or a search after a change, holds
+it exclusively.
+"""
 
 import numpy as np
 
@@ -8,7 +12,7 @@ from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
 from slotkern._core cimport LARGE, MANY, PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find_window
 from slotkern._spans cimport prices_of, span_table
@@ -41,7 +45,8 @@ cdef extern from "slotkern/pool/embed.hpp" nogil:
 
 find_at, book_at, release_at = slotkern_find, slotkern_book, slotkern_release
 
-# Names carry the interface, so that code compiled and cached against another one finds none.
+# The names contain the interface number, so code that was compiled and cached against another
+# interface fails to find the symbol.
 ADDRESSES = {
     f"slotkern_find_{kInterface}": <size_t>find_at,
     f"slotkern_book_{kInterface}": <size_t>book_at,
@@ -51,7 +56,7 @@ ADDRESSES = {
 
 @cython.auto_pickle(False)
 cdef class ChangingSlots(PreparedSlots):
-    """What `SlotPool` stands on: searches share the lock, a change has it alone."""
+    """The base of `SlotPool`: prepared slots with a lock and a changing state."""
 
     def __cinit__(self):
         MutexRegistry.all().add(self.mutex)
@@ -63,17 +68,17 @@ cdef class ChangingSlots(PreparedSlots):
         return self._free()[0]
 
     def _free(self):
-        """The free slots and their rows of origin."""
+        """Return the free slots and their origin rows (None before the first change)."""
         if not self.changed:
             return self.table, None
         cdef size_t version = self.pool.version()
-        found = self.snapshot
+        found = self.free_table
         if found is None or found[0] != version:
-            self.snapshot = found = version, *slots_of(self.table, self._state()["free"])
+            self.free_table = found = version, *slots_from_spans(self.table, self._state()["free"])
         return found[1], found[2]
 
-    cdef PreparedSlots settled(self):
-        """A copy, also of a pool that has not changed yet: it may while the copy is in use."""
+    cdef PreparedSlots snapshot(self):
+        """Return an immutable copy, also before the first change, which may come during its use."""
         cdef PreparedSlots current = self.current
         slots, rows = self._free()
         if current is None or current.origin is not rows:
@@ -82,31 +87,34 @@ cdef class ChangingSlots(PreparedSlots):
             self.current = current
         return current
 
-    # A copy of all that is free costs as much as the pool is large, after every change again: of
-    # a flow that has booked far ahead a search until a deadline looks at a small part.
-    cdef PreparedSlots settled_for(self, const Query& query):
+    # A copy of all free slots costs O(m log m) after every change. A search with a deadline copies
+    # only the slots in its span, a small part of a pool that is booked far ahead.
+    cdef PreparedSlots snapshot_for(self, const Query& query):
         cdef PoolState state
         cdef PreparedSlots part
         cdef Status status
         cdef double end = min(query.deadline, query.latest)
         if not self.changed or end == DBL_MAX:
-            return self.settled()
+            return self.snapshot()
         self.lock()
         status = free_between(self.pool, query.earliest, end, state)
         table = self.table
         self.mutex.unlock()
         check_status(status)
-        slots, rows = slots_of(table, span_table(state.free_nodes, state.free))
+        slots, rows = slots_from_spans(table, span_table(state.free_nodes, state.free))
         part = PreparedSlots(slots)
         part.origin, part.terms = rows, self.terms
         return part
 
     def _state(self):
-        """What is free, booked and held, by (node, start), and what is gone, as arrays."""
+        """Return free, booked and withheld spans by (node, start), and removed nodes, as arrays.
+
+        The keys are those of pool files: free, booked, held (withheld by closures), gone (removed).
+        """
         return self._whole()[1]
 
     def _whole(self):
-        """Origin, state and now, all of one moment."""
+        """Return (origin, state, now), consistent with each other; see `_state`."""
         cdef PoolState state
         cdef Status status = Status.ok
         table = self.table
@@ -128,10 +136,10 @@ cdef class ChangingSlots(PreparedSlots):
                        "gone": np.array(state.removed, np.int32),
                        "held": span_table(state.withheld_nodes, state.withheld)}, state.now
 
-    # The mutex is never held while a thread waits for the interpreter: it is taken with the
-    # interpreter or waited for without both, and let go before the interpreter is asked for.
+    # A thread never waits for the GIL while it holds the mutex: it acquires the mutex with the GIL
+    # held (try_lock), waits without either, and unlocks before it acquires the GIL. So no deadlock.
 
-    cdef Status enter(self, double least_volume) except *:
+    cdef Status lock_for_search(self, double least_volume) except *:
         cdef Status status
         while not self.changed:
             if self.mutex.try_lock_shared():
@@ -148,7 +156,7 @@ cdef class ChangingSlots(PreparedSlots):
             self.mutex.unlock()
         return status
 
-    cdef void leave(self) noexcept nogil:
+    cdef void unlock_after_search(self) noexcept nogil:
         if self.changed:
             self.mutex.unlock()
         else:
@@ -156,7 +164,7 @@ cdef class ChangingSlots(PreparedSlots):
 
     cdef int lock(self) except -1:
         while not self.mutex.try_lock():
-            if hears():
+            if is_main_thread():
                 with nogil:
                     wait_briefly(self.mutex)
                 PyErr_CheckSignals()
@@ -168,56 +176,56 @@ cdef class ChangingSlots(PreparedSlots):
 
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
-        cdef InterruptScope watch
-        watch.arm(hears())
+        cdef InterruptScope interrupts
+        interrupts.arm(is_main_thread())
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
-            ask(watch)
-            answer.status = self.enter(query.volume)
+            check_signals(interrupts)
+            answer.status = self.lock_for_search(query.volume)
             if answer.status != Status.ok:
                 break
             if self.changed and query.limits == NULL:
                 answer = find_in(self.pool, query, criterion, shape)
-                self.leave()
+                self.unlock_after_search()
             elif self.changed:
                 with nogil:
                     answer = find_in(self.pool, query, criterion, shape)
-                    self.leave()
+                    self.unlock_after_search()
             elif self.prepared.nodes.size() < LARGE and query.limits == NULL:
                 answer = find_window(self.prepared, self.costs, query, criterion, shape)
-                self.leave()
+                self.unlock_after_search()
             else:
                 with nogil:
                     answer = find_window(self.prepared, self.costs, query, criterion, shape)
-                    self.leave()
+                    self.unlock_after_search()
         return answer
 
-    # As PreparedSlots.search_all.
-    cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+    # Like PreparedSlots.search_all: installs a signal handler for many queries.
+    cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *:
         cdef Status status = Status.interrupted
-        cdef InterruptScope watch
-        watch.arm(hears())
+        cdef InterruptScope interrupts
+        interrupts.arm(is_main_thread())
         if queries.size() > MANY:
-            watch.install()
+            interrupts.install()
         while status == Status.interrupted:
-            ask(watch)
-            self.start_change()
+            check_signals(interrupts)
+            self.lock_for_change()
             with nogil:
                 status = schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
                 self.mutex.unlock()
         return status
 
-    cdef int start_change(self) except -1:
-        """Locks the pool and makes it ready to change."""
+    cdef int lock_for_change(self) except -1:
+        """Lock the pool exclusively; the first call also builds the structures for changes."""
         cdef Status status = Status.interrupted
         cdef vector[double] prices
-        cdef InterruptScope watch
-        watch.arm(hears())
+        cdef InterruptScope interrupts
+        interrupts.arm(is_main_thread())
         if not self.changed:
             prices = prices_of(self.table)
         while status == Status.interrupted:
-            ask(watch)
+            check_signals(interrupts)
             self.lock()
             status = Status.ok
             if not self.changed:
@@ -230,8 +238,8 @@ cdef class ChangingSlots(PreparedSlots):
         return check_status(status)
 
 
-cdef tuple slots_of(table, spans):
-    """Spans as slots in the order of time, and the rows of the table that they come from."""
+cdef tuple slots_from_spans(table, spans):
+    """Return spans as slots in order of time, and their rows in the table."""
     spans = in_order(spans, "start", "node")
     slots = table.take(spans["row"])
     slots["start"], slots["end"] = spans["start"], spans["end"]
@@ -241,5 +249,5 @@ cdef tuple slots_of(table, spans):
 
 cdef int check_status(Status status) except -1:
     if status != Status.ok:
-        raise error_of(status, "change the pool", {"part": "a slot"})
+        raise status_error(status, "change the pool", {"part": "a slot"})
     return 0

@@ -1,4 +1,4 @@
-"""The door of the knapsack: check, drop the GIL, call one C++ function, wrap the result."""
+"""Binding of the knapsacks: validate, release the GIL, call the kernel, wrap the result."""
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from libcpp cimport bool as cbool
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, number
+from slotkern._base cimport (
+    Fault, Status, InterruptScope, check_signals, status_error, is_main_thread, number,
+)
 
 from slotkern.checks import integer, one_of
 from slotkern.display import HasTable
@@ -68,12 +70,12 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
         const Classes&, double, cbool, double, int64_t, CppOneEach*&)
     Fault cpp_trade_off "slotkern::trade_off"(const Classes&, cbool, int64_t, CppTradeOff&)
 
-# Units of work after which the choice of one each gives up proving: well under a second.
+# Default work limit of choose_one_each, then `proven` is False: well under a second.
 ONE_EACH_WORK = 1 << 24
-# The same for a choice under several limits.
+# Default work limit of choose under several limits.
 CONSTRAINED_WORK = 1 << 24
-# The most entries that choose_each gives.
-MOST_EACH = 10_000_000
+# Maximum number of entries of choose_each.
+MAX_EACH = 10_000_000
 
 cdef dict METHODS = {"auto": <int>Method.fastest, "table": <int>Method.table,
                      "search": <int>Method.search}
@@ -84,22 +86,22 @@ cdef class Choice:
     """Choice(rows, value, cost, proven, bound)
 --
 
-    The rows that `choose` picked.
+    The rows selected by `choose`.
 
     Attributes
     ----------
     rows : ndarray of int64
         Ascending row numbers.
     value : float
-        Sum of the chosen values, in ascending (cost, row) order.
+        Sum of the values, added in ascending (cost, row) order.
     cost : float
-        Exact sum of the chosen costs, rounded once; it meets the budget.
+        Exact sum of the costs, rounded once; within the budget.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)`` of this value; where
-        values of both signs cancel, the rounding of the two sums comes on top: at most
-        ``n * 2**-52`` times the sum of their absolute values.
+        True if no other choice is better by more than ``max(gap, 1e-12)`` of this value. If
+        values of both signs cancel, the rounding error of the two sums is added: at most
+        ``n * 2**-52`` times the sum of the absolute values.
     bound : float
-        No choice has a larger value than this, summed in the same order.
+        No choice has a larger value, added in the same order.
     """
 
     cdef readonly object rows
@@ -119,7 +121,7 @@ cdef class Choice:
     _repr_html_ = HasTable._repr_html_
 
     def _shown(self):
-        """The rows chosen as a table."""
+        """Return the selected rows as a table for display."""
         facts = {name: getattr(self, name) for name in ("value", "cost", "proven", "bound")}
         return Table("Choice", {"row": self.rows}, len(self.rows), facts=facts)
 
@@ -141,8 +143,9 @@ cdef class Choice:
         return Choice, self._fields()
 
 
-# Moved out of the thread's scratch: what Python collects meanwhile may choose too.
-cdef Choice wrap(const CppChoice& found):
+# `found` was moved out of the thread's scratch memory, because garbage collection may run code that
+# calls choose().
+cdef Choice choice_from_result(const CppChoice& found):
     if not found.any:
         return None
     cdef cnp.npy_intp size = <cnp.npy_intp>found.rows.size()
@@ -158,8 +161,8 @@ cdef Choice wrap(const CppChoice& found):
     return choice
 
 
-cdef cnp.ndarray column(object values, str name):
-    """Contiguous float64, without a copy where possible."""
+cdef cnp.ndarray float_column(object values, str name):
+    """Return a contiguous float64 array, without a copy if possible; raise as `choose`."""
     cdef cnp.ndarray array
     if isinstance(values, np.ndarray):
         array = <cnp.ndarray>values
@@ -174,7 +177,8 @@ cdef cnp.ndarray column(object values, str name):
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got {array.ndim} dimensions")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        large = np.flatnonzero((array > 2**53) | (array < (-(2**53) if array.dtype.kind == "i" else 0)))
+        lowest = -(2**53) if array.dtype.kind == "i" else 0
+        large = np.flatnonzero((array > 2**53) | (array < lowest))
         if large.size:
             raise ValueError(f"{name}[{large[0]}] = {array[large[0]]} is beyond 2**53 and would "
                              "not keep its value as a float")
@@ -182,8 +186,8 @@ cdef cnp.ndarray column(object values, str name):
 
 
 cdef tuple item_columns(object cost, object value):
-    """Costs and values of as many items."""
-    costs, values = column(cost, "cost"), column(value, "value")
+    """Return validated columns of costs and values, of equal length."""
+    costs, values = float_column(cost, "cost"), float_column(value, "value")
     if len(values) != len(costs):
         raise ValueError(f"value has {len(values)} entries for {len(costs)} costs")
     if len(costs) > 0x3FFFFFFF:
@@ -191,10 +195,10 @@ cdef tuple item_columns(object cost, object value):
     return costs, values
 
 
-cdef int64_t whole(object value, str name, int64_t least) except? -1:
+cdef int64_t checked_integer(object value, str name, int64_t least) except? -1:
     cdef int overflow = 0
     cdef int64_t found
-    if type(value) is int:  # what nearly everybody gives needs no call of Python
+    if type(value) is int:  # fast path without a call of Python
         found = PyLong_AsLongLongAndOverflow(value, &overflow)
         if not overflow and found >= least:
             return found
@@ -203,10 +207,10 @@ cdef int64_t whole(object value, str name, int64_t least) except? -1:
 
 cdef object choice_error(const Fault& fault, object cost, object value, str name, str rule,
                          double memory=0):
-    """What is wrong with items of these costs, or weights, and values."""
+    """Return the exception for items with these costs (or weights) and values."""
     row = fault.row
     known = row < <size_t>len(cost)
-    return error_of(fault.status, "choose", {
+    return status_error(fault.status, "choose", {
         "name": "value" if fault.status == Status.value_not_finite else name,
         "row": row, "rule": rule, "memory": memory,
         "cost": cost[row] if known else None, "value": value[row] if known else None,
@@ -215,32 +219,32 @@ cdef object choice_error(const Fault& fault, object cost, object value, str name
     })
 
 
-cdef object run(object cost, object value, object n, object budget, object gap, object max_work,
-                object memory_limit, object method, bint each):
+cdef object run_choose(object cost, object value, object n, object budget, object gap,
+                       object max_work, object memory_limit, object method, bint each):
     cdef cnp.ndarray costs, values
     costs, values = item_columns(cost, value)
     cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
-    cdef int64_t pick = whole(n, "n", 1)
+    cdef int64_t pick = checked_integer(n, "n", 1)
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
     cdef double memory = number(memory_limit, "memory_limit", 0)
-    cdef int64_t work = INT64_MAX if max_work is None else whole(max_work, "max_work", 0)
+    cdef int64_t work = INT64_MAX if max_work is None else checked_integer(max_work, "max_work", 0)
     known = METHODS.get(method) if type(method) is str else None
     cdef int chosen = METHODS[one_of("method", method, METHODS)] if known is None else known
-    if each and pick > MOST_EACH:
-        raise ValueError(f"n must be at most {MOST_EACH} for choose_each, got {n}")
+    if each and pick > MAX_EACH:
+        raise ValueError(f"n must be at most {MAX_EACH} for choose_each, got {n}")
     cdef const double* c = <const double*>cnp.PyArray_DATA(costs)
     cdef const double* z = <const double*>cnp.PyArray_DATA(values)
     cdef vector[CppChoice]* choices = NULL
     cdef Method how = <Method><int>chosen
-    # More than all items at once, whatever n is, is answered with None.
+    # If n exceeds the number of items, the answer is None.
     cdef int most = <int>min(pick, count + 1)
     cdef int first = 1 if each else most
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how,
                                choices)
@@ -251,37 +255,37 @@ cdef object run(object cost, object value, object n, object budget, object gap, 
     cdef vector[CppChoice] many
     if not each:
         one = move(choices[0][0])
-        return wrap(one)
+        return choice_from_result(one)
     many = move(choices[0])
-    return [wrap(many[k]) for k in range(many.size())] + [None] * (pick - most)
+    return [choice_from_result(many[k]) for k in range(many.size())] + [None] * (pick - most)
 
 
 def choose(cost, value, n, budget, gap, max_work, memory_limit, method):
     """See `slotkern.choose`."""
-    return run(cost, value, n, budget, gap, max_work, memory_limit, method, False)
+    return run_choose(cost, value, n, budget, gap, max_work, memory_limit, method, False)
 
 
 def choose_each(cost, value, n, budget, gap, max_work, memory_limit, method):
     """See `slotkern.choose_each`."""
-    return run(cost, value, n, budget, gap, max_work, memory_limit, method, True)
+    return run_choose(cost, value, n, budget, gap, max_work, memory_limit, method, True)
 
 
 def last_work():
-    """Units of work of this thread's last `choose` or `choose_each`, for tests."""
+    """Return the work units of this thread's last `choose` or `choose_each`; for tests."""
     return cpp_last_work()
 
 
 # --- further limits
 
-# Beside the budget.
+# Maximum number of limits besides the budget.
 MOST_LIMITS = kMaxSumLimits - 1
 
 
-cdef tuple limit_parts(object limit, Py_ssize_t k, Py_ssize_t count):
-    """Checked weights of a limit, its side and its amount."""
+cdef tuple parse_limit(object limit, Py_ssize_t k, Py_ssize_t count):
+    """Return the validated weights, side (True: at least) and amount of a limit."""
     if not isinstance(limit, tuple) or len(limit) != 3:
         raise TypeError(f"limits[{k}] must be (weights, '<=' or '>=', amount), got {limit!r}")
-    weights = column(limit[0], f"limits[{k}]: weights")
+    weights = float_column(limit[0], f"limits[{k}]: weights")
     if len(weights) != count:
         raise ValueError(f"limits[{k}] has {len(weights)} weights for {count} costs")
     side = one_of(f"limits[{k}]: the side", limit[1], ("<=", ">="))
@@ -295,38 +299,39 @@ def choose_within(cost, value, n, budget, limits, gap, max_work):
     cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
     if len(limits) > MOST_LIMITS:
         raise ValueError(f"at most {MOST_LIMITS} limits, got {len(limits)}")
-    cdef int64_t pick = whole(n, "n", 1)
+    cdef int64_t pick = checked_integer(n, "n", 1)
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
-    cdef int64_t work = CONSTRAINED_WORK if max_work is None else whole(max_work, "max_work", 0)
+    cdef int64_t work = checked_integer(
+        CONSTRAINED_WORK if max_work is None else max_work, "max_work", 0)
     cdef vector[SumLimit] rules
     cdef SumLimit rule
-    keep = [limit_parts(limit, k, count) for k, limit in enumerate(limits)]
-    for weights, at_least, amount in keep:
+    columns = [parse_limit(limit, k, count) for k, limit in enumerate(limits)]
+    for weights, at_least, amount in columns:
         rule.weight = <const double*>cnp.PyArray_DATA(<cnp.ndarray>weights)
         rule.at_least, rule.amount = at_least, amount
         rules.push_back(rule)
     cdef int most = <int>min(pick, count + 1)
     cdef CppChoice* found = NULL
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = cpp_choose_constrained(
                 <const double*>cnp.PyArray_DATA(costs), <const double*>cnp.PyArray_DATA(values),
                 <int>count, most, money, rules, slack, work, found)
     if fault.status in (Status.weight_not_finite, Status.weights_overflow):
         row, k = fault.row, fault.other
-        raise error_of(fault.status, "choose", {
-            "limit": k, "row": row, "weight": keep[k][0][row]})
+        raise status_error(fault.status, "choose", {
+            "limit": k, "row": row, "weight": columns[k][0][row]})
     if fault.status == Status.undecided:
-        raise error_of(fault.status, "choose", {"work": work})
+        raise status_error(fault.status, "choose", {"work": work})
     if fault.status != Status.ok:
         raise choice_error(fault, costs, values, "cost", "negative or not finite")
     cdef CppChoice one = move(found[0])
-    return wrap(one)
+    return choice_from_result(one)
 
 
 # --- one row of each class
@@ -336,25 +341,24 @@ cdef class OneEach:
     """OneEach(rows, value, weight, proven, bound, least, feasible)
 --
 
-    The rows that `choose_one_each` picked.
+    The rows selected by `choose_one_each`.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (k,)
-        One row for each class, in the order of the classes; empty when no choice meets
-        the limit.
+        One row for each class, in the order of the classes; empty if no choice meets the
+        limit.
     value, weight : float
-        Sums over the rows, added in the order of the classes; NaN without rows.
+        Sums over the rows, added in the order of the classes; NaN if there are no rows.
     proven : bool
-        No other choice is better by more than ``max(gap, 1e-12)``, relatively; of whole
-        values whose sums stay below 2**53 by more than `gap` alone.
+        True if no other choice is better by a relative ``max(gap, 1e-12)``; for integer
+        values with sums below 2**53, by a relative `gap`.
     bound : float
-        No choice has a better value than this, but for the rounding of sums; NaN without
-        rows.
+        No choice has a better value, up to the rounding of sums; NaN if there are no rows.
     least : float
-        The least limit that any choice meets.
+        The smallest limit that a choice meets.
     feasible : bool
-        Whether there is a choice: ``least <= limit``.
+        True if a choice exists: ``least <= limit``.
     """
 
     cdef readonly object rows
@@ -373,7 +377,7 @@ cdef class OneEach:
     _repr_html_ = HasTable._repr_html_
 
     def _shown(self):
-        """The row chosen of each class as a table."""
+        """Return the selected row of each class as a table for display."""
         facts = {name: getattr(self, name) for name in ("value", "weight", "proven", "bound",
                                                         "least", "feasible")}
         classes = np.arange(len(self.rows))
@@ -402,7 +406,7 @@ cdef class OneEach:
 
 
 cdef cnp.ndarray class_starts(object first, Py_ssize_t rows):
-    """Checked starts of the classes, int64."""
+    """Return the validated offsets of the classes as int64."""
     array = np.asarray(first)
     if array.dtype.kind not in "iu":
         raise TypeError(f"first must hold integers, got dtype {array.dtype}")
@@ -431,7 +435,7 @@ cdef Classes classes_of(cnp.ndarray values, cnp.ndarray weights, cnp.ndarray fir
 
 
 cdef tuple class_columns(object value, object weight, object first):
-    cdef cnp.ndarray values = column(value, "value"), weights = column(weight, "weight")
+    cdef cnp.ndarray values = float_column(value, "value"), weights = float_column(weight, "weight")
     cdef Py_ssize_t count = cnp.PyArray_DIM(values, 0)
     if cnp.PyArray_DIM(weights, 0) != count:
         raise ValueError(f"weight has {cnp.PyArray_DIM(weights, 0)} entries for {count} values")
@@ -444,15 +448,16 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     """See `slotkern.choose_one_each`."""
     values, weights, firsts = class_columns(value, weight, first)
     cdef double most = number(limit, "limit"), slack = number(gap, "gap", 0, True)
-    cdef int64_t work = whole(ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
+    cdef int64_t work = checked_integer(
+        ONE_EACH_WORK if max_work is None else max_work, "max_work", 0)
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppOneEach* answer = NULL
-    cdef OneEach out = OneEach.__new__(OneEach)  # now: see wrap()
+    cdef OneEach out = OneEach.__new__(OneEach)  # before the kernel runs: see choice_from_result
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     while True:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
         if fault.status != Status.interrupted:
@@ -472,16 +477,16 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
 
 
 def trade_off(value, weight, first, bint maximize, max_work):
-    """See `slotkern.trade_off`: weights, values, and whether they are all."""
+    """See `slotkern.trade_off`; returns (weights, values, complete)."""
     values, weights, firsts = class_columns(value, weight, first)
-    cdef int64_t work = whole(max_work, "max_work", 0)
+    cdef int64_t work = checked_integer(max_work, "max_work", 0)
     cdef Classes classes = classes_of(values, weights, firsts)
     cdef CppTradeOff answer
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     while True:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = cpp_trade_off(classes, maximize, work, answer)
         if fault.status != Status.interrupted:

@@ -12,7 +12,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
 
 cnp.import_array()
 
@@ -206,7 +206,7 @@ KINDS = ("request", "accept_request", "assign_request", "inform", "accept_inform
          "assign_inform", "receipt", "revoke")
 
 #: The actions that an agent requests from its driver, by number.
-ASKED = ("send", "discover", "decide", "resend", "came", "left", "given", "suspended", "resumed")
+ACTIONS = ("send", "discover", "decide", "resend", "came", "left", "given", "suspended", "resumed")
 
 #: The final states of a job, by number.
 FATES = ("pending", "done", "no node", "no offer", "stranded")
@@ -308,7 +308,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     cdef Py_ssize_t i
     config.jobs.size = submit.shape[0]
     if config.jobs.size:
-        config.jobs.submit, config.jobs.run, config.jobs.estimate = &submit[0], &run[0], &estimate[0]
+        config.jobs.submit, config.jobs.run = &submit[0], &run[0]
+        config.jobs.estimate = &estimate[0]
         config.jobs.width, config.jobs.home, config.jobs.label = &width[0], &home[0], &label[0]
     cdef NodeSpec profile
     for i in range(processors.shape[0]):
@@ -344,15 +345,15 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
 
     cdef unique_ptr[Simulation] machinery = make_simulation(config)
     cdef Simulation* it = machinery.get()
-    cdef InterruptScope watch
+    cdef InterruptScope interrupts
     cdef Status status = Status.interrupted
-    watch.arm(hears())
+    interrupts.arm(is_main_thread())
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             status = it.run()
     if status != Status.ok:
-        raise error_of(status, "simulate the community")
+        raise status_error(status, "simulate the community")
 
     cdef const Outcome* outcome = &it.outcome()
     cdef size_t count = config.jobs.size
@@ -374,7 +375,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     return queued, start, end, node, moves, fate, sent, own, rest
 
 
-cdef Handle ticket_of(given) except *:
+cdef Handle handle_from_ticket(given) except *:
     cdef Handle ticket
     ticket.index, ticket.generation = given
     return ticket
@@ -392,7 +393,8 @@ cdef object as_message(const CMessage& message):
 cdef class Agent:
     """The agent of one node: the protocol core, without a clock or a network of its own.
 
-    Every method returns the actions to carry out, in order: tuples that begin with one of `ASKED`:
+    Every method returns the actions to carry out, in order: tuples that begin with a word of
+    `ACTIONS`:
 
     - ``("send", message)``: a `Message`; delivery may fail, be late, or be repeated;
     - ``("discover", ticket)``: call `contact` with neighbours of this node;
@@ -432,14 +434,14 @@ cdef class Agent:
             "most_informed": most_informed, "promise_life": promise_life})
         self.it.reset(new RecordedAgent(node, profile, rules, seed, first_serial))
 
-    cdef list done(self):
+    cdef list take_actions(self):
         cdef const Action* action
         cdef size_t i
         asked = []
         for i in range(self.it.get().actions().size()):
             action = &self.it.get().actions()[i]
             word = <Py_ssize_t>action.what
-            what = ASKED[word]
+            what = ACTIONS[word]
             ticket = action.handle.index, action.handle.generation
             if what == "send":
                 asked.append((what, as_message(action.message)))
@@ -456,7 +458,7 @@ cdef class Agent:
         self.it.get().clear()
         return asked
 
-    cdef int known(self, uint32_t job) except -1:
+    cdef int require_described(self, uint32_t job) except -1:
         if not self.it.get().is_described(job):
             raise ValueError(f"job {job} has not been described")
         return 0
@@ -470,58 +472,59 @@ cdef class Agent:
 
     def submit(self, uint32_t job):
         """Accept a new job from a user of this node (Algorithm 1)."""
-        self.known(job)
+        self.require_described(job)
         self.it.get().submit(job)
-        return self.done()
+        return self.take_actions()
 
     def contact(self, ticket, neighbours):
         """Contact the neighbours that a discovery has found."""
         cdef vector[uint32_t] nodes = neighbours
-        self.it.get().contact(ticket_of(ticket), nodes)
-        return self.done()
+        self.it.get().contact(handle_from_ticket(ticket), nodes)
+        return self.take_actions()
 
     def receive(self, message, double now):
         """Process a message (Algorithms 2 and 5, RECEIPT, REVOKE)."""
-        cdef CMessage told
-        told.kind = <MessageKind><int>KINDS.index(message.kind)
-        told.from_, told.to, told.job = message.sender, message.receiver, message.job
-        told.hop, told.place, told.contacted = message.hop, message.place, message.contacted
-        told.negotiation = ticket_of(message.negotiation)
-        told.promise = ticket_of(message.promise)
-        told.times[0], told.times[1], told.times[2] = message.times
-        self.known(message.job)
-        self.it.get().receive(told, now)
-        return self.done()
+        cdef CMessage incoming
+        incoming.kind = <MessageKind><int>KINDS.index(message.kind)
+        incoming.from_, incoming.to, incoming.job = message.sender, message.receiver, message.job
+        incoming.hop, incoming.place = message.hop, message.place
+        incoming.contacted = message.contacted
+        incoming.negotiation = handle_from_ticket(message.negotiation)
+        incoming.promise = handle_from_ticket(message.promise)
+        incoming.times[0], incoming.times[1], incoming.times[2] = message.times
+        self.require_described(message.job)
+        self.it.get().receive(incoming, now)
+        return self.take_actions()
 
     def decide(self, ticket):
         """Choose among the offers (Algorithm 3)."""
-        self.it.get().decide(ticket_of(ticket))
-        return self.done()
+        self.it.get().decide(handle_from_ticket(ticket))
+        return self.take_actions()
 
     def reschedule(self, double now):
         """Offer the jobs that have waited longest to other nodes (Algorithm 4)."""
         self.it.get().reschedule(now)
-        return self.done()
+        return self.take_actions()
 
     def resend(self, ticket):
         """Resend an ASSIGN that was not answered."""
-        self.it.get().resend(ticket_of(ticket))
-        return self.done()
+        self.it.get().resend(handle_from_ticket(ticket))
+        return self.take_actions()
 
     def retry(self, ticket):
         """Retry a suspended job in a new round."""
-        self.it.get().retry(ticket_of(ticket))
-        return self.done()
+        self.it.get().retry(handle_from_ticket(ticket))
+        return self.take_actions()
 
     def leave(self):
         """Leave: accept no jobs, and offer the waiting jobs to other nodes."""
         self.it.get().leave()
-        return self.done()
+        return self.take_actions()
 
     def join(self):
         """Return: accept jobs again."""
         self.it.get().join()
-        return self.done()
+        return self.take_actions()
 
     def know(self, uint32_t job, uint32_t hop):
         """Restore, after a restart, the last hop of a job that was ever here."""
@@ -531,15 +534,15 @@ cdef class Agent:
         """Restore a job that waited here before a restart."""
         cdef QueuedJob waiting
         waiting.job, waiting.hop, waiting.entered = job, hop, entered
-        self.known(job)
+        self.require_described(job)
         self.it.get().hold(waiting)
-        return self.done()
+        return self.take_actions()
 
     def hand_over(self, uint32_t job, uint32_t hop, uint32_t to):
         """Restore a hand-over to another node that a restart interrupted."""
-        self.known(job)
+        self.require_described(job)
         self.it.get().hand_over(job, hop, to)
-        return self.done()
+        return self.take_actions()
 
     def start(self, uint32_t job):
         """Start a waiting job; return False if it does not wait here."""

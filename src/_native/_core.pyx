@@ -1,4 +1,4 @@
-"""The door of slots: check, prepare once, search often."""
+"""Binding of slot arrays: validate and prepare them once, then search them many times."""
 
 import os
 
@@ -11,12 +11,14 @@ from libc.stdint cimport int32_t
 from libc.string cimport strcmp
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears, name_of
+from slotkern._base cimport (
+    Fault, Status, InterruptScope, check_signals, is_main_thread, status_error, status_name,
+)
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, CWindowTable, UseFunction, SumConstraint, Query, ShapeKind, SlotView,
     check, find_window, find_windows, prepare_slots,
 )
-from slotkern._request cimport Request, copy_of, numbers_of, search_error
+from slotkern._request cimport Request, copy_request, convert_times, search_error
 
 from slotkern.checks import meant, visible
 from slotkern.errors import slot_error
@@ -29,11 +31,11 @@ SLOT = np.dtype(
     align=True,
 )
 
-# What the capsule of a compiled function of a slot and a length is named (_value.pyx).
+# The capsule name of a compiled function of a slot and a length (see _value.pyx).
 cdef const char* STATIC_NAME = "int (const void *, double, double *)"
 
 
-cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
+cdef Py_ssize_t field_offset(object dtype, str name, object wanted) except -1:
     try:
         field = dtype.fields[name]
     except KeyError:
@@ -47,12 +49,12 @@ cdef Py_ssize_t offset_of(object dtype, str name, object wanted) except -1:
 
 
 cpdef object array_of(object slots):
-    """The array itself, or the one that an Environment or a TraceSlots holds as `slots`."""
+    """Return the array: `slots` itself, or `slots` of an Environment or TraceSlots."""
     if cnp.PyArray_Check(slots) or isinstance(slots, PreparedSlots):
         return slots
     held = getattr(slots, "slots", None)
     fields = getattr(getattr(held, "dtype", None), "names", None) or ()
-    return held if "performance" in fields else slots  # a Window's have none
+    return held if "performance" in fields else slots  # the slots of a Window have no performance
 
 
 cdef int view_slots(object slots, SlotView* view) except -1:
@@ -78,11 +80,11 @@ cdef int view_slots(object slots, SlotView* view) except -1:
     if dtype is SLOT:
         view.node, view.start, view.end, view.performance, view.price = 0, 8, 16, 24, 32
     else:
-        view.node = offset_of(dtype, "node", np.dtype(np.int32))
-        view.start = offset_of(dtype, "start", np.dtype(np.float64))
-        view.end = offset_of(dtype, "end", np.dtype(np.float64))
-        view.performance = offset_of(dtype, "performance", np.dtype(np.float64))
-        view.price = offset_of(dtype, "price", np.dtype(np.float64))
+        view.node = field_offset(dtype, "node", np.dtype(np.int32))
+        view.start = field_offset(dtype, "start", np.dtype(np.float64))
+        view.end = field_offset(dtype, "end", np.dtype(np.float64))
+        view.performance = field_offset(dtype, "performance", np.dtype(np.float64))
+        view.price = field_offset(dtype, "price", np.dtype(np.float64))
     view.base = <const char*>cnp.PyArray_DATA(array)
     view.stride = cnp.PyArray_STRIDE(array, 0)
     view.size = cnp.PyArray_DIM(array, 0)
@@ -91,8 +93,8 @@ cdef int view_slots(object slots, SlotView* view) except -1:
 
 cdef object fault_error(const Fault& fault, object slots):
     if fault.status == Status.no_memory or fault.status == Status.internal:
-        return error_of(fault.status, "prepare the slots")
-    return slot_error(name_of(fault.status), slots, fault.row, fault.other)
+        return status_error(fault.status, "prepare the slots")
+    return slot_error(status_name(fault.status), slots, fault.row, fault.other)
 
 
 def check_slots(slots):
@@ -101,11 +103,11 @@ def check_slots(slots):
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = check(view)
     if fault.status != Status.ok:
@@ -116,16 +118,16 @@ cdef class PreparedSlots:
     """PreparedSlots(slots, *, clock=None, machine=None)
 --
 
-    Checked slots with columns, screens and nodes prepared: what searches run on.
+    Validated slots with prepared columns, zone maps and nodes, on which searches run.
 
-    Safe to search from several threads at once. They are never changed; what searches for the
-    cheapest window learn is kept beside them. `SlotPool` adds change.
+    The slots never change, so several threads may search at once. Cost bounds that searches for
+    the cheapest window compute are cached. `SlotPool` adds booking and release.
     """
 
     def __init__(self, slots, *, clock=None, machine=None):
         if self.table is not None:
-            raise TypeError(f"a {type(self).__name__} is made once; make another for other slots")
-        self.masks = {}
+            raise TypeError(f"a {type(self).__name__} cannot be initialized again; create another")
+        self.column_cache = {}
         self.terms = terms_of(slots)
         if clock is not None or machine is not None:
             from slotkern.machine.terms import checked_terms
@@ -142,12 +144,12 @@ cdef class PreparedSlots:
 
     @property
     def clock(self):
-        """What the times mean on a calendar, or None."""
+        """The clock that converts times to dates, or None."""
         return None if self.terms is None else self.terms[0]
 
     @property
     def machine(self):
-        """The table of the nodes, with their names, or None."""
+        """The `Machine` with the names of the nodes, or None."""
         return None if self.terms is None else self.terms[1]
 
     def __len__(self):
@@ -171,7 +173,7 @@ cdef class PreparedSlots:
     plot = HasPlot.plot
 
     def _shown(self):
-        """The free slots as a table."""
+        """Return the free slots as a table for display."""
         from slotkern.display_table import Table
         return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"))
 
@@ -181,23 +183,23 @@ cdef class PreparedSlots:
             f"{type(self).__name__}({len(self)} slots of {len(self.nodes)} nodes{when})")
 
     def __reduce__(self):
-        return restored_slots, (self.table, self.terms)
+        return unpickle_slots, (self.table, self.terms)
 
     def find(self, request, criterion="finish", **options):
-        """`find_window` on these slots as they are now."""
+        """Return `find_window` of the current slots; same arguments, result and errors."""
         from slotkern._find import find_window
         return find_window(self, request, criterion, **options)
 
-    # Of one table, which another thread may replace meanwhile.
+    # `table` is passed in, because another thread may replace self.table during the evaluation.
     cdef object mask_of(self, object where, object table):
-        """The rows that a filter lets in: None for all, or an array of bool."""
+        """Return the rows that pass a filter: an array of bool, or None for all."""
         if isinstance(where, str):
-            mask = self.kept(where, table)
+            mask = self.cached_column(where, table)
             if mask is None:
                 from slotkern.where import evaluate
                 mask = np.ascontiguousarray(
                     evaluate(where, table, self.machine), dtype=np.bool_)
-                self.keep(where, mask, table)
+                self.cache_column(where, mask, table)
             return mask
         if where is not None:
             self.check_rows("where")
@@ -208,35 +210,36 @@ cdef class PreparedSlots:
             )
         return where
 
-    cdef object kept(self, object key, object table):
-        """What a term says of the rows of a table, if it was asked before."""
-        found = self.masks.get(key)
+    cdef object cached_column(self, object key, object table):
+        """Return the cached values of an expression for the rows of `table`, or None."""
+        found = self.column_cache.get(key)
         return found[1] if found is not None and found[0] is table else None
 
-    cdef int keep(self, object key, object column, object table) except -1:
-        if len(self.masks) >= 64:
-            self.masks.clear()
-        self.masks[key] = table, column
+    cdef int cache_column(self, object key, object column, object table) except -1:
+        if len(self.column_cache) >= 64:
+            self.column_cache.clear()
+        self.column_cache[key] = table, column
         return 0
 
-    cdef Request bound(self, Request request):
-        """The request with the rows that its filter lets in, and what they use of its limits.
+    cdef Request compile_request(self, Request request):
+        """Return the request with the mask of its filter and the weights of its limits.
 
-        Itself where it has neither.
+        A request with neither is returned itself. The result is cached in the request, unless
+        the table is the caller's array, which may change.
         """
         if request.where is None and not request.limits:
             return request
         cdef cnp.ndarray table = self.table
-        tied = request.tied
-        if tied is not None and tied[0] is table:
-            return <Request>tied[1]
-        cdef Request copy = copy_of(request)
+        compiled = request.compiled
+        if compiled is not None and compiled[0] is table:
+            return <Request>compiled[1]
+        cdef Request copy = copy_request(request)
         cdef SumConstraint part, no_limit
         cdef cnp.ndarray weight
         cdef const char* name
         if request.where is not None:
             mask = self.mask_of(request.where, table)
-            copy.tied_arrays.append(mask)
+            copy.referenced_arrays.append(mask)
             copy.where = mask
             copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
             copy.query.masked = len(mask)
@@ -244,16 +247,17 @@ cdef class PreparedSlots:
             part = no_limit
             part.amount, part.at_least = limit.amount, limit.side == ">="
             if isinstance(limit.of, (str, np.ndarray)):
-                weight, part.by_length, unit = self.uses_of(limit, table)
+                weight, part.by_length, unit = self.limit_weights(limit, table)
                 part.amount = limit.reachable(unit)
-                copy.tied_arrays.append(weight)
+                copy.referenced_arrays.append(weight)
                 part.weight = <const double*>cnp.PyArray_DATA(weight)
             else:
                 capsule = limit.of.capsule(table.dtype)
                 name = PyCapsule_GetName(capsule)
                 if name == NULL or strcmp(name, STATIC_NAME) != 0:
-                    raise TypeError(f"a limit's function must not look at the start: {limit.of!r}")
-                copy.tied_arrays += (capsule, table)
+                    raise TypeError(
+                        f"a limit's function must not depend on the start: {limit.of!r}")
+                copy.referenced_arrays += (capsule, table)
                 part.function = <UseFunction>PyCapsule_GetPointer(capsule, STATIC_NAME)
                 part.records = <const char*>cnp.PyArray_DATA(table)
                 part.stride = cnp.PyArray_STRIDE(table, 0)
@@ -262,19 +266,19 @@ cdef class PreparedSlots:
         if request.limits:
             copy.query.limits = &copy.sums
         if not self.borrowed:
-            request.tied = table, copy
+            request.compiled = table, copy
         return copy
 
-    cdef Request bound_one(self, Request request, i):
-        """The same of one of many requests: an error names it."""
+    cdef Request compile_listed_request(self, Request request, i):
+        """Compile request i of a list; an error names the request."""
         try:
-            return self.bound(request)
+            return self.compile_request(request)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{request.name or f'requests[{i}]'}: {error}") from None
 
-    cdef object uses_of(self, object limit, object table):
-        """(weights, by_length, unit) of a term over the columns, or of an array."""
+    cdef object limit_weights(self, object limit, object table):
+        """Return (weights, by_length, unit) of a limit on columns or on an array."""
         of = limit.of
         if not isinstance(of, str):
             self.check_rows("a limit")
@@ -285,54 +289,54 @@ cdef class PreparedSlots:
                 )
             return of, False, limit.unit
         key = "sum", of
-        uses = self.kept(key, table)
+        uses = self.cached_column(key, table)
         if uses is None:
             from slotkern.limits import uses_of
             uses = uses_of(of, table)
             uses = *uses, uses.unit()
-            self.keep(key, uses, table)
+            self.cache_column(key, uses, table)
         return uses
 
     def check_rows(self, name):
-        """Refuse an argument with one value for each row, where the pool has changed."""
+        """Raise ValueError for an argument with one value for each row if the rows have changed."""
         if self.changed or self.origin is not None:
             raise ValueError(
                 f"{name} is an array, but the pool has changed since its slots had these rows; "
                 "use an expression or a field"
             )
 
-    # What a pool that changes does in another way.
+    # Methods that ChangingSlots overrides.
 
     cdef object array(self):
-        """The slots that are free now."""
+        """Return the free slots."""
         return self.table
 
     def _free(self):
-        """The free slots and, unless they are its own, their rows of origin."""
+        """Return the free slots, and their origin rows (None: these are the original rows)."""
         return self.table, self.origin
 
-    cdef PreparedSlots settled(self):
-        """These slots as they are now and stay, rows in the order of `array`."""
+    cdef PreparedSlots snapshot(self):
+        """Return an immutable copy of the current slots; its rows are in the order of `array`."""
         return self
 
-    cdef PreparedSlots settled_for(self, const Query& query):
-        """The same for one search, perhaps without slots that it cannot use."""
-        return self.settled()
+    cdef PreparedSlots snapshot_for(self, const Query& query):
+        """Return a snapshot for one search; slots that the query cannot use may be missing."""
+        return self.snapshot()
 
-    cdef Status enter(self, double least_volume) except *:
-        """Before a search for such volumes or larger, and `leave` after it: where it is ok."""
+    cdef Status lock_for_search(self, double least_volume) except *:
+        """Lock for searches with this volume or more; on ok, call unlock_after_search() later."""
         return Status.ok
 
-    cdef void leave(self) noexcept nogil:
+    cdef void unlock_after_search(self) noexcept nogil:
         pass
 
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
-        cdef InterruptScope watch
-        watch.arm(hears())
+        cdef InterruptScope interrupts
+        interrupts.arm(is_main_thread())
         answer.status = Status.interrupted
         while answer.status == Status.interrupted:
-            ask(watch)
+            check_signals(interrupts)
             if self.prepared.nodes.size() < LARGE and query.limits == NULL:
                 answer = find_window(self.prepared, self.costs, query, criterion, shape)
             else:
@@ -341,34 +345,34 @@ cdef class PreparedSlots:
         return answer
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong) except *:
+                           unsigned threads, CWindowTable& out, size_t& failed_query) except *:
         cdef Status status = Status.interrupted
         cdef double least_volume = INFINITY
         cdef size_t i
         for i in range(queries.size()):
             least_volume = min(least_volume, queries[i].volume)
-        cdef InterruptScope watch  # a door's own: another's knows nothing of the sweeps that run here
-        watch.arm(hears())
-        if queries.size() > MANY:  # before signals are looked for: none comes between unseen
-            watch.install()
+        cdef InterruptScope interrupts  # of this module: each module has its own polling state
+        interrupts.arm(is_main_thread())
+        if queries.size() > MANY:  # before pending signals are checked, so that none is missed
+            interrupts.install()
         while status == Status.interrupted:
-            ask(watch)
-            status = self.enter(least_volume)
+            check_signals(interrupts)
+            status = self.lock_for_search(least_volume)
             if status != Status.ok:
                 break
             with nogil:
-                if self.changed:  # what the pool knows of costs is one search's at a time
+                if self.changed:  # the pool's cost cache serves one search at a time
                     status = find_windows(self.prepared, queries, criterion, shape, threads, out,
-                                       wrong)
+                                       failed_query)
                 else:
                     status = find_windows(self.prepared, self.costs, queries, criterion, shape,
-                                       threads, out, wrong)
-                self.leave()
+                                       threads, out, failed_query)
+                self.unlock_after_search()
         return status
 
 
-def restored_slots(slots, terms):
-    """PreparedSlots as they were pickled."""
+def unpickle_slots(slots, terms):
+    """Return unpickled PreparedSlots."""
     cdef PreparedSlots self = PreparedSlots(slots)
     self.terms = terms
     return self
@@ -378,11 +382,11 @@ cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, s
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     fault.status = Status.interrupted
     while fault.status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             fault = prepare_slots(self.prepared, view, both, shape, n)
     if fault.status != Status.ok:
@@ -390,12 +394,12 @@ cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, s
     return 0
 
 
-cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
-    """The pool itself, or one prepared for this call only."""
+cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n):
+    """Return a pool itself, or slots prepared for one call with n nodes and this shape."""
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
-    pool.masks, pool.terms = {}, terms_of(slots)
+    pool.column_cache, pool.terms = {}, terms_of(slots)
     slots = array_of(slots)
     prepare(pool, slots, both, shape, n)
     pool.table, pool.borrowed = slots, True
@@ -403,29 +407,29 @@ cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n):
 
 
 def prepared(slots):
-    """Slots prepared for searches: an array's, or what a pool has free now."""
+    """Return prepared slots: of an array, or a snapshot of a pool."""
     if isinstance(slots, PreparedSlots):
-        return (<PreparedSlots>slots).settled()
+        return (<PreparedSlots>slots).snapshot()
     return PreparedSlots(slots)
 
 
 def check_volume(slots, Request request not None):
-    """Raise the error of a volume so small that the clock does not move."""
+    """Raise ValueError if the volume is so small that a part's end equals its start."""
     cdef PreparedSlots pool = prepared(slots)
-    request = pool.bound(request)
+    request = pool.compile_request(request)
     cdef Status status = pool.prepared.check(request.query)
     if status != Status.ok:
         raise search_error(status, request.query)
 
 
 def filter_rows(slots, where):
-    """The slot array behind `slots`, and its rows that `where` lets in (None: all)."""
+    """Return the slot array of `slots`, and its rows that pass `where` (None: all)."""
     cdef PreparedSlots pool
     if isinstance(slots, PreparedSlots):
-        pool = (<PreparedSlots>slots).settled()
+        pool = (<PreparedSlots>slots).snapshot()
     else:
         pool = PreparedSlots.__new__(PreparedSlots)
-        pool.masks, pool.terms = {}, terms_of(slots)
+        pool.column_cache, pool.terms = {}, terms_of(slots)
         slots = array_of(slots)
         check_slots(slots)
         pool.table = slots
@@ -433,7 +437,7 @@ def filter_rows(slots, where):
 
 
 cdef object terms_of(object slots):
-    """(clock, machine) of slots that have any, or None."""
+    """Return (clock, machine) of slots, or None if they have neither."""
     if isinstance(slots, PreparedSlots):
         return (<PreparedSlots>slots).terms
     if isinstance(slots, np.ndarray):
@@ -442,19 +446,20 @@ cdef object terms_of(object slots):
     return None if terms == (None, None) else terms
 
 
-cpdef Request in_numbers(object slots, Request request, object place=None):
-    """The request in the numbers of the slots' clock, which is asked once.
+cpdef Request in_numbers(object slots, Request request, object position=None):
+    """Return the request with dates and durations converted to numbers by the slots' clock.
 
-    Errors name its `place` among other requests, unless it has a name.
+    The result is cached in the request for one clock. Errors name the request, or its
+    `position` in a list if it has no name.
     """
     if request.said is None:
         return request
     terms = terms_of(slots)
     clock = None if terms is None else terms[0]
-    if request.plain is None or request.plain[0] is not clock:
-        plain = None if clock is None else numbers_of(request, clock.scale)
-        if plain is None:  # what is rare, or wrong
+    if request.resolved is None or request.resolved[0] is not clock:
+        resolved = None if clock is None else convert_times(request, clock.scale)
+        if resolved is None:  # uncommon units, or an error
             from slotkern.machine.terms import numbered as numbers
-            plain = numbers(request, clock, place)
-        request.plain = clock, plain
-    return request.plain[1]
+            resolved = numbers(request, clock, position)
+        request.resolved = clock, resolved
+    return request.resolved[1]

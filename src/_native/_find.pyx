@@ -1,4 +1,4 @@
-"""The door of searches: one window, or one for each of many requests."""
+"""Binding of searches: the best window of one request, or of each of many requests."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, error_of
-from slotkern._core cimport PreparedSlots, in_numbers, pool_of, terms_of
+from slotkern._base cimport Status, status_error
+from slotkern._core cimport PreparedSlots, in_numbers, as_prepared, terms_of
 from slotkern._kernels cimport (
     Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins, kLimitsWork,
 )
-from slotkern._request cimport Request, lasting, search_error, shape_of
-from slotkern._windows cimport Window, WindowTable, wrap
+from slotkern._request cimport Request, is_booking_invariant, search_error, parse_shape
+from slotkern._windows cimport Window, WindowTable, window_from_answer
 
 from slotkern.checks import hide_unknown, integer, unknown_keyword
 from slotkern.errors import NoWindowError, UndecidedError
@@ -29,15 +29,15 @@ cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
                 str method="exact", str placement="slot-start", str span="window", gap=0.0,
                 max_work=None, seed=0, bint required=False, **unknown):
-    """The best window for a request, or None.
+    """Return the best window for a request, or None if no window exists.
 
     Parameters
     ----------
     slots : structured array, SlotPool or Environment
-        Free slots, sorted by (start, node). An array is checked and prepared at every
-        call; a pool was once. Of an Environment, its ``slots``.
+        Free slots, sorted by (start, node). An array is validated and prepared in every
+        call, a pool only once. An Environment means its ``slots``.
     request : Request
-        What the job asks for.
+        The requirements of the job.
     criterion : str, array, or other
         ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
         ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
@@ -45,52 +45,54 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         row (both maximized), ``minimize(...)`` of those, or a function made by
         `criterion`.
     shape : {"square", "ragged"}
-        Whether all parts run as long as the slowest (T = volume / least performance), or
-        each for its own volume / performance.
+        square: all parts are as long as the slowest, T = volume / minimum performance.
+        ragged: each part takes its own volume / performance.
     method : {"exact", "lite", "published", "published-lite"}
-        The kernels; the n cheapest of each step, valued; or the papers' algorithms step by
-        step (numba; slow).
+        exact: the optimum. lite: a heuristic for sums of values, which values the n cheapest
+        slots of each step. published, published-lite: the papers' algorithms step by step
+        (numba; slow).
     placement : {"slot-start", "any"}
-        For sums of values: whether windows start where a slot does that the request
-        admits (long enough for a part or not), or anywhere.
+        For sums of values. slot-start: windows start with a slot that passes the request's
+        filters, even if this slot is too short for a part. any: at any time.
     span : {"window", "group"}
-        For ``"dependable"``, ``"coordinated"`` and criteria that use the start, square:
-        whether T is volume / least performance of the window, or that of any slower slot
-        which could start at the same time, as in the papers' procedure.
+        For square windows by ``"dependable"``, ``"coordinated"`` and criteria that use the
+        start. window: T is volume / minimum performance of the window. group: T may also be
+        that of a slower slot which could start at the same time, as in the papers.
     gap : float
-        For sums of values: the share of its own value by which a better one may be missed.
+        For sums of values: the accepted relative gap between the value and the optimum.
     max_work : int, optional
-        For sums of values and for requests with limits: the most units of work, counted and not
-        timed (50,000,000, a few tenths of a second to a second). When it is spent, the best window until
-        then is returned with `Window.proven` false and a valid `Window.bound`.
+        For sums of values and for requests with limits: maximum units of counted work
+        (default 50,000,000, a few tenths of a second to a second). When it is spent, the
+        incumbent is returned with `Window.proven` False and a valid `Window.bound`.
     seed : int
-        For published methods that draw random windows.
+        Seed of published methods that draw random windows.
     required : bool
-        Whether nothing found is an error.
+        True: raise NoWindowError instead of returning None.
 
     Returns
     -------
     Window or None
-        None when nothing fits and none is required; `explain` says why. Exact windows are the best by value,
-        then earliest start, then lowest cost, then smallest node ids; costs that only
-        rounding makes equal are no tie, for there the n cheapest slots stand. Of windows
-        with one sum of values any may be the answer, always the same one.
+        None if no window exists; `explain` reports the reason. Method exact returns the
+        window of the best value; ties are broken by the earliest start, then the lowest
+        cost, then the smallest node ids. If costs are equal only after rounding, the n
+        cheapest slots are selected. Among windows with equal sums of values the choice is
+        unspecified but deterministic.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the row, field or argument and its value.
+        For an invalid slot or argument; the message contains the row, field and value.
     UndecidedError
         If a request with limits has spent `max_work` before any window was found.
     NoWindowError
-        With `required`, where there is none: its text is that of `explain`.
+        With `required`, if no window exists; the message is that of `explain`.
 
     Notes
     -----
-    A part so long or so dear that it overflows a float64 fits nowhere.
-    Expected O(m / 64 + candidates * n) time for m slots once prepared; scratch memory about
-    150 bytes a node and 400 a part. AEP: Toporkov et al., "Slot Selection and Co-allocation
-    Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
+    A part whose length or cost overflows a float64 fits in no slot.
+    Expected time O(m / 64 + candidates * n) for m prepared slots; scratch memory about 150
+    bytes for each node and 400 for each part. AEP: Toporkov et al., "Slot Selection and
+    Co-allocation Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
     "Optimization of Resources Selection for Jobs Scheduling in Heterogeneous Distributed
     Computing Environments", section 3.2.
 
@@ -104,7 +106,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     """
     if unknown:
         raise unknown_keyword("find_window", next(iter(unknown)), KEYWORDS)
-    asked = request
+    original = request
     request = in_numbers(slots, request)
     cdef Window window = find_by_method(slots, request, criterion, shape, method, placement, span,
                                         gap, max_work, seed)
@@ -113,7 +115,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         window.terms = terms_of(slots)
     elif required:
         from slotkern.explanation import explain
-        raise NoWindowError(explain(slots, asked, shape=shape), method)
+        raise NoWindowError(explain(slots, original, shape=shape), method)
     return window
 
 
@@ -129,10 +131,10 @@ cdef Window find_by_method(slots, Request request, criterion, str shape, str met
     if isinstance(slots, PreparedSlots):
         pool = <PreparedSlots>slots
         changed = pool.changed
-        if index is None or method != "exact" or (changed and not lasting(request)):
-            pool = pool.settled()
+        if index is None or method != "exact" or (changed and not is_booking_invariant(request)):
+            pool = pool.snapshot()
         if pool is not slots:
-            return find_settled(pool, request, criterion, dict(
+            return find_in_snapshot(pool, request, criterion, dict(
                 shape=shape, method=method, placement=placement, span=span, gap=gap,
                 max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
@@ -140,27 +142,29 @@ cdef Window find_by_method(slots, Request request, criterion, str shape, str met
         from slotkern.search import find_otherwise
         return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
-    window = found(slots, request, <str>criterion, index, shape)
-    if not changed and pool.changed and not lasting(request):  # changed before it was locked
+    window = search_builtin(slots, request, <str>criterion, index, shape)
+    # The pool changed before it was locked: search a snapshot.
+    if not changed and pool.changed and not is_booking_invariant(request):
         return find_by_method(slots, request, criterion, shape, method, placement, span, gap,
                               max_work, seed)
     return window
 
 
 cpdef Window find_builtin(slots, Request request, str criterion, str shape, max_work=None):
-    """The best window by one of CRITERIA, or None."""
-    return found(slots, request, criterion, INDEX[criterion], shape, max_work)
+    """Return the best window by one of CRITERIA, or None; the method is exact."""
+    return search_builtin(slots, request, criterion, INDEX[criterion], shape, max_work)
 
 
-cdef Window found(slots, Request request, str criterion, int which, str shape, max_work=None):
-    cdef ShapeKind form = shape_of(shape)
-    cdef PreparedSlots pool = pool_of(slots, False, form, request.query.n)
-    request = pool.bound(request)
+cdef Window search_builtin(slots, Request request, str criterion, int which, str shape,
+                           max_work=None):
+    cdef ShapeKind form = parse_shape(shape)
+    cdef PreparedSlots pool = as_prepared(slots, False, form, request.query.n)
+    request = pool.compile_request(request)
     if request.query.limits != NULL:
         return search_builtin_constrained(pool, request.query, criterion, which, shape, max_work)
     cdef Answer answer = pool.search(request.query, which, form)
     if answer.status == Status.ok:
-        return wrap(answer, request.query.n, criterion, shape)
+        return window_from_answer(answer, request.query.n, criterion, shape)
     if answer.status == Status.none:
         return None
     raise search_error(answer.status, request.query)
@@ -168,50 +172,51 @@ cdef Window found(slots, Request request, str criterion, int which, str shape, m
 
 cdef Window search_builtin_constrained(PreparedSlots pool, Query query, str criterion, int which,
                                        str shape, max_work):
-    """The same under limits on sums, with its work."""
+    """Search under limits on sums; the window's `effort` has the counted work."""
     if max_work is not None:
         query.max_work = min(max_work, 2**62)
-    cdef Answer answer = pool.search(query, which, shape_of(shape))
+    cdef Answer answer = pool.search(query, which, parse_shape(shape))
     cdef Window window
     if answer.status == Status.ok:
-        window = wrap(answer, query.n, criterion, shape)
+        window = window_from_answer(answer, query.n, criterion, shape)
         window.effort = {"work": answer.work}
         return window
     if answer.status == Status.none:
         return None
     if answer.status == Status.limit_failed:
-        raise error_of(answer.status, "search", {
+        raise status_error(answer.status, "search", {
             "part": f"the slot of row {answer.failed}: {pool.slots[answer.failed]}"})
     raise search_error(answer.status, query)
 
 
-cdef object find_settled(PreparedSlots settled, Request request, object criterion, dict options):
-    """find_window on what a pool was when it settled, with rows of its origin array."""
-    cdef Window window = find_window(settled, request, criterion, **options)
+cdef object find_in_snapshot(PreparedSlots snapshot, Request request, object criterion,
+                             dict options):
+    """Return find_window on a snapshot of a pool, with rows of the pool's origin array."""
+    cdef Window window = find_window(snapshot, request, criterion, **options)
     cdef Py_ssize_t i
-    if window is not None and settled.origin is not None:
+    if window is not None and snapshot.origin is not None:
         for i in range(window.count):
-            window.parts[i].row = settled.origin[window.parts[i].row]
+            window.parts[i].row = snapshot.origin[window.parts[i].row]
         window.table = None
     return window
 
 
 def find_once(PreparedSlots pool not None, Request request not None, criterion, *, str shape,
               str method):
-    """`find_window` for who changes the pool after each search.
+    """Return `find_window` for callers that change the pool after each search.
 
-    Where a search runs on a copy of what is free, the copy is of no use to the next one: it
-    holds only what lies between the request's earliest start and its deadline.
+    A search that needs a snapshot copies only the slots between the request's earliest start
+    and its deadline, because a change invalidates the copy before it could be reused.
     """
     if method == "exact" and type(criterion) is str and criterion in INDEX:
         return find_window(pool, request, criterion, shape=shape)
-    return find_settled(pool.settled_for(request.query), request, criterion,
+    return find_in_snapshot(pool.snapshot_for(request.query), request, criterion,
                         dict(shape=shape, method=method))
 
 
 def find_windows(slots, requests, criterion="finish", *, str shape="square",
                  str method="exact", threads=1, **options):
-    """`find_window` for many requests over the same slots, in one call without the GIL.
+    """Return `find_window` of many requests over the same slots, in one call without the GIL.
 
     Parameters
     ----------
@@ -219,7 +224,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         As for `find_window`.
     requests : iterable of Request
     threads : int
-        How many threads share the requests. The result does not depend on it.
+        Number of threads that share the requests, >= 1. The result does not depend on it.
 
     Returns
     -------
@@ -229,18 +234,18 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     Raises
     ------
     ValueError, TypeError
-        As `find_window`, at the first request that is wrong, or undecided within `max_work`
-        (`UndecidedError`, which names it); then nothing is returned.
+        As `find_window`, for the first invalid request, or the first one that is undecided
+        within `max_work` (`UndecidedError`, which contains its index and name).
 
     Notes
     -----
-    The time of `find_window` for each request, shared by the threads when the criterion
-    is a built-in one and the method exact; others run one after another. O(m log m) once
-    for a raw array of m slots. Searches for the cheapest ragged window learn from those
-    before, as `SlotPool` says.
+    Takes the time of `find_window` for each request. Threads share the requests if the
+    criterion is built in and the method exact; otherwise searches run one after another.
+    An array of m slots is prepared once in O(m log m). Searches for the cheapest ragged
+    window reuse cost bounds of earlier ones; see `SlotPool`.
     """
     if "required" in options:
-        raise TypeError("find_windows has no required=: where nothing fits there is None")
+        raise TypeError("find_windows has no required=: requests without a window give None")
     cdef list asked = list(requests)
     cdef object terms = terms_of(slots)
     cdef Request each
@@ -252,53 +257,57 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         each = in_numbers(slots, request, i)
         if each is not request:
             asked[i] = each
-    cdef unsigned crew = min(integer("threads", threads, 1), 1024)
+    cdef unsigned num_threads = min(integer("threads", threads, 1), 1024)
     if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
-            slots = PreparedSlots(slots)  # keeps its clock; checked and prepared once for all
-        return named(WindowTable.of(each_window(
+            slots = PreparedSlots(slots)  # validated and prepared once for all requests
+        return with_names(WindowTable.of(each_window(
             slots, asked, criterion, dict(shape=shape, method=method, **options)),
             shape=shape), asked, terms)
     if options:
-        find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks names
+        find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks options
     cdef int64_t work = min(options.get("max_work") or kLimitsWork, 2**62)
     if options.get("max_work") == 0:
         work = 0
-    cdef ShapeKind form = shape_of(shape)
-    cdef size_t most = 1
+    cdef ShapeKind form = parse_shape(shape)
+    cdef size_t max_nodes = 1
     for each in asked:
-        most = max(most, <size_t>each.query.n)
-    cdef PreparedSlots pool = pool_of(slots, False, form, most)
+        max_nodes = max(max_nodes, <size_t>each.query.n)
+    cdef PreparedSlots pool = as_prepared(slots, False, form, max_nodes)
     cdef bint changed = pool.changed
-    if changed and not all([lasting(each) for each in asked]):
-        return named(WindowTable.of(
+    if changed and not all([is_booking_invariant(each) for each in asked]):
+        return with_names(WindowTable.of(
             each_window(slots, asked, criterion, dict(shape=shape, **options)),
             criterion=criterion, shape=shape), asked, terms)
     cdef vector[Query] queries
     queries.reserve(len(asked))
-    cdef list keep = []  # what queries point at, beside the requests
-    cdef Request bound
+    cdef list keep = []  # owners of memory that queries reference
+    cdef Request compiled
     for i, each in enumerate(asked):
-        bound = pool.bound_one(each, i)
-        if bound is not each:
-            keep.append(bound)
-        queries.push_back(bound.query)
+        compiled = pool.compile_listed_request(each, i)
+        if compiled is not each:
+            keep.append(compiled)
+        queries.push_back(compiled.query)
         queries.back().max_work = work
     cdef WindowTable out = WindowTable.__new__(WindowTable)
     out.criterion, out.shape = criterion, shape
-    cdef size_t wrong = 0
-    cdef Status status = pool.search_all(queries, INDEX[criterion], form, crew, out.windows, wrong)
+    cdef size_t failed_query = 0
+    cdef Status status = pool.search_all(queries, INDEX[criterion], form, num_threads, out.windows,
+                                         failed_query)
     if status == Status.undecided:
-        raise undecided_at(wrong, asked[wrong], search_error(status, queries[wrong]))
+        raise undecided_at(failed_query, asked[failed_query],
+                           search_error(status, queries[failed_query]))
     if status != Status.ok:
-        raise search_error(status, queries[wrong]) if asked else error_of(status, "search")
-    if not changed and pool.changed and not all([lasting(each) for each in asked]):
+        if not asked:
+            raise status_error(status, "search")
+        raise search_error(status, queries[failed_query])
+    if not changed and pool.changed and not all([is_booking_invariant(each) for each in asked]):
         return find_windows(slots, asked, criterion, shape=shape, threads=threads, **options)
-    return named(out, asked, terms)
+    return with_names(out, asked, terms)
 
 
 cdef list each_window(slots, list requests, criterion, dict options):
-    """find_window for each request; an undecided one is named by its place."""
+    """Return find_window of each request; an UndecidedError contains the request's index."""
     cdef list windows = []
     for request in requests:
         try:
@@ -313,8 +322,8 @@ cdef object undecided_at(Py_ssize_t i, Request request, error):
     return UndecidedError(f"requests[{i}]{name}: {error}")
 
 
-cdef WindowTable named(WindowTable table, list requests, object terms):
-    """The table with the names of its requests, also of those that nothing fits."""
+cdef WindowTable with_names(WindowTable table, list requests, object terms):
+    """Set the names of the requests, also for requests without a window; return the table."""
     cdef Request request
     table.terms, table.names = terms, None
     for request in requests:

@@ -1,4 +1,4 @@
-"""The door of the pool that changes: book, release, advance, schedule."""
+"""Binding of pools: search, book, release, advance and schedule on changing free time."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, ask, error_of, hears
+from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
 from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_pool
 from slotkern._core cimport PreparedSlots, in_numbers
 from slotkern._kernels cimport Part, Query, ShapeKind
-from slotkern._request cimport Request, lasting, shape_of
+from slotkern._request cimport Request, is_booking_invariant, parse_shape
 from slotkern._spans cimport Span, fill_spans
 from slotkern._windows cimport Window
 
@@ -37,7 +37,7 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status close_nodes(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
                        const vector[Span]&) noexcept
 
-#: Of closed time, one row a node and reason. `disabled`: by `SlotPool.disable`, not `reserve`.
+#: Closed time, one row for each node and reason. `disabled`: closed by `disable`, not `reserve`.
 CLOSURE = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("owner", "U1"),
                     ("disabled", "?")], align=True)
 NO_CLOSURES = np.empty(0, CLOSURE)
@@ -49,71 +49,73 @@ cdef class SlotPool(ChangingSlots):
     """SlotPool(slots, *, clock=None, machine=None)
 --
 
-    Slots prepared once for many searches, that can be booked and released.
+    Free slots that are prepared once for many searches, and can be booked and released.
 
-    Stands wherever ``slots`` may be given. Until its first change a pool is what searches
-    prepare anyway: columns, screens, nodes. The first change lays it out anew, O(m log m),
-    with a list of free and booked time for each node and blocks of slots in the order of
-    time; every later one touches a few rows only.
+    Every function that takes ``slots`` accepts a pool. Before the first change a pool consists
+    of the structures of every search: columns, zone maps and nodes. The first change builds
+    the structures for changes in O(m log m): lists of free and booked time for each node, and
+    blocks of slots in order of time. Later changes update a few rows.
 
     Parameters
     ----------
     slots : structured array, Environment or FreeSlots
-        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied. The clock
-        and the machine of FreeSlots are kept.
+        As for `find_window`: the fields of `SLOT`, sorted by (start, node). Copied. FreeSlots
+        provide their clock and machine.
     clock : Clock, optional
-        What times mean: requests may then say dates, and windows answer in both.
+        Converts dates to times: requests may contain dates, and windows have times and dates.
     machine : Machine, optional
         The names of the nodes.
 
     Attributes
     ----------
     slots : structured array
-        What is free now, sorted by (start, node); read-only, a snapshot.
+        The current free slots, sorted by (start, node): a read-only snapshot.
     origin : structured array
-        What was given, and what `add_slots` added behind it. ``Window.slots["row"]`` is a
-        row of this array.
+        The given slots, followed by those of `add_slots`. ``Window.slots["row"]`` is a row of
+        this array.
     booked : structured array
-        Booked parts that are not past: row (of origin), node, start, end, and owner, empty
-        where it has none. So is what a disabled node or a reservation keeps from being free.
+        Booked parts that are not past: row (of origin), node, start, end, and owner (empty:
+        none). Includes time that a disabled node or a reservation withholds.
     closed : structured array
-        When nodes are closed: node, start, end, owner, and `disabled`, true for what `disable`
-        closed and false for what a reservation covers. Not what is past.
+        Closed time of nodes that is not past: node, start, end, owner, and `disabled`: True
+        if closed by `disable`, False if covered by a reservation.
     nodes : ndarray of int32
-        The node ids, ascending, without the removed ones.
+        The node ids, ascending, without removed nodes.
     now : float
-        What `advance` was given last; -inf before.
+        The last argument of `advance`; -inf initially.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the first bad row, the field and the value.
+        For an invalid slot; the message contains the first invalid row, the field and the
+        value.
 
     Notes
     -----
-    *Searches after a change.* Every answer is what `find_window` gives on ``pool.slots``,
-    with rows of ``pool.origin``. The criteria of `CRITERIA` run on the changed pool as it
-    is, also with a filter expression, whose rows are evaluated once. A search for the
-    earliest start also remembers that no such request, and no harder one, fits before the
-    time found; booking keeps what is remembered true, and a release lowers only the times
-    before which the freed slot could serve. Searches for the cheapest ragged window, also
-    before the first change, remember what windows cost at least in each stretch of time, once
-    so many have come that it pays; the first change makes all of that void, and a release
-    what is known of its time. Everything else (a filter that names start or
-    end, another criterion, the methods "lite" and "published", `explain`, batches) runs on
-    a copy of the free slots that is prepared at the first such search, also before the
-    first change, O(m log m), and kept until the next change. Boolean filters and value
-    arrays, also inside `minimize`, are refused once the pool has changed, because their
-    rows are no longer its slots'.
+    *Searches.* Every search returns the result of `find_window` on ``pool.slots``, with rows
+    of ``pool.origin``. The criteria of `CRITERIA` run on the changed pool directly, also with
+    a filter expression, whose rows are evaluated once. All other searches (filters on start
+    or end, other criteria, the methods "lite" and "published", `explain`, batches) run on a
+    snapshot, which is prepared in O(m log m) and reused until the next change. After the
+    first change, boolean filters and value arrays, also inside `minimize`, raise ValueError,
+    because they do not match the rows of the slots.
 
-    *Threads.* Searches may run in several threads at once while none writes. `book`,
-    `release`, `schedule` and the other writers wait for each other and for searches, and
-    never hold the interpreter while they wait; searches of a changed pool take turns.
+    *Caches.* A search for the earliest start stores a lower bound: this request, and any that
+    is at least as hard, cannot start before the time found. Bookings preserve the bound; a
+    release lowers it only for requests that the freed slot could serve. Searches for the
+    cheapest ragged window store lower bounds of cost for each time bucket, once searches have
+    spent about the effort of building them. The first change discards these
+    bounds, and a release those of its time. See the guide "loop".
 
-    *Memory.* About 90 bytes a slot beside the copy; once changed 180 bytes a slot, 32 a booked
-    part and, where the cheapest windows are searched for, up to 140 a slot for what is
-    remembered of costs; before the first change up to 180, and for each more of up to four
-    threads that search at a time 140. As much as at first again for the copy that other searches run on.
+    *Threads.* Searches may run in several threads at the same time. `book`, `release`,
+    `schedule` and the other changes wait for each other and for searches, without holding the
+    GIL. Searches of a changed pool run one after another.
+
+    *Memory.* In addition to the copy of the slots, about 90 bytes for each slot; after the
+    first change 180 bytes for each slot, 32 for each booked part, and up to 140 for each slot
+    for cached cost bounds. Before the first change, cost bounds take up to 180 bytes for each
+    slot, and 140 for each further thread of up to four that search at the same time. A
+    snapshot needs the memory of an initial pool.
 
     Examples
     --------
@@ -131,25 +133,25 @@ cdef class SlotPool(ChangingSlots):
     """
 
     def __cinit__(self):
-        self.owner_of, self._generations = {}, {}
-        self._closures, self.purge_at = NO_CLOSURES, 64
-        self.numbered, self.bound_limits = {}, []
+        self.owners_by_window, self._generations = {}, {}
+        self._closures, self.purge_threshold = NO_CLOSURES, 64
+        self.limit_numbers, self.compiled_limits = {}, []
 
     # --- reading
 
     @property
     def origin(self):
-        """What was given and added; rows of windows count in it."""
+        """The given and added slots; rows of windows refer to this array."""
         return self.table
 
     @property
     def now(self):
-        """The time before which nothing is free."""
+        """The current time: no slot is free before it."""
         return self.pool.now()
 
     @property
     def nodes(self):
-        """The node ids that can have slots, ascending (int32)."""
+        """The node ids, ascending (int32), without removed nodes."""
         ids = PreparedSlots.nodes.__get__(self)
         return np.setdiff1d(ids, self._state()["gone"]) if self.changed else ids
 
@@ -166,35 +168,35 @@ cdef class SlotPool(ChangingSlots):
 
     @property
     def owners(self):
-        """Who has windows or reservations that are not past, by their first booking."""
+        """The owners of windows or reservations that are not past, by their first booking."""
         closed = self.closed
         more = closed["owner"][~closed["disabled"]].tolist()
         return list(dict.fromkeys([*(owner for _, owner in self._owned()), *more]))
 
     @property
     def closed(self):
-        """When nodes are closed: node, start, end, owner, disabled."""
+        """Closed time that is not past: node, start, end, owner, disabled."""
         return self._closures[self._closures["end"] > self.pool.now()]
 
     def windows(self, owner=None):
-        """The windows that were booked for an owner, or for any; not those that are past."""
+        """Return the windows of an owner (None: all owners) that are not past, in booking order."""
         return [window for window, other in self._owned() if owner in (None, other)]
 
     def bookings(self, *, nodes=None, during=None):
-        """What is booked for owners, as a table with names and dates.
+        """Return the windows of all owners as a table with names and dates.
 
         Parameters
         ----------
         nodes : str, int or sequence of them, optional
             Only windows with a part on one of these nodes, by name or id.
         during : pair of float, date or str, optional
-            Only windows with a part that overlaps the span (start, end). None in place of
-            either is no bound. Given with `nodes`, one part must meet both.
+            Only windows with a part that overlaps the span (start, end); None as start or end
+            means unbounded. With `nodes`, one part must satisfy both conditions.
 
         Returns
         -------
         structured array
-            One row a window, in the order of bookings: owner, name (of the request), nodes
+            One row for each window, in booking order: owner, name (of the request), nodes
             (their names), start, finish, cost; with a clock also start_time and finish_time,
             as text in its zone.
 
@@ -212,14 +214,14 @@ cdef class SlotPool(ChangingSlots):
                            owner=[owner for _, owner in pairs])
 
     def _shown(self):
-        """What is free now as a table."""
+        """Return the free slots as a table for display."""
         booked = len(self._state()["booked"])
         facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
         return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"),
                         facts=facts)
 
     def by_node(self):
-        """Pairs of a node and its free slots, ascending by node."""
+        """Yield pairs of a node id and its free slots, ascending by node."""
         slots = self.slots
         order = np.lexsort((slots["start"], slots["node"]))
         ids, firsts = np.unique(slots["node"][order], return_index=True)
@@ -227,36 +229,36 @@ cdef class SlotPool(ChangingSlots):
             yield node, slots[rows]
 
     def find_alternatives(self, request, criterion="first", **options):
-        """`find_alternatives` on this pool, which it does not change."""
+        """Return `find_alternatives` of this pool, without a change; same arguments and errors."""
         from slotkern.alternatives import find_alternatives
         return find_alternatives(self, request, criterion, **options)
 
     def handle(self):
-        """The address that functions of `slotkern.numba` take; valid while the pool lives."""
-        self.start_change()
+        """Return the address for functions of `slotkern.numba`, valid while the pool exists."""
+        self.lock_for_change()
         self.mutex.unlock()
         self.c_handle.pool = &self.pool
         self.c_handle.mutex = &self.mutex
         return <size_t>&self.c_handle
 
     def limits_handle(self, limits):
-        """The number that limits have in requests of `slotkern.numba` and of Cython.
+        """Return the number of these limits for requests of `slotkern.numba` and of Cython.
 
         Parameters
         ----------
         limits : str, Limit, or sequence of those
-            As of `Request`, all in words over columns that bookings do not change.
+            As for `Request`; only expressions over columns that bookings do not change.
 
         Returns
         -------
         int
-            0 for none. Equal limits have the same number. It holds until `add_slots`, and for
-            this pool alone: later, and in others, searches refuse it.
+            0 for no limits. Equal limits have the same number. Valid only for this pool, until
+            `add_slots`; otherwise searches return an error.
 
         Raises
         ------
         ValueError
-            For arrays, functions, and terms that look at ``start`` or ``end``.
+            For arrays, functions, and terms with ``start`` or ``end``.
 
         Examples
         --------
@@ -268,106 +270,112 @@ cdef class SlotPool(ChangingSlots):
         cdef Request request = Request(1, 1, limits=limits)
         if not request.limits:
             return 0
-        if not lasting(request):
+        if not is_booking_invariant(request):
             raise ValueError(
                 "limits with a handle must be terms over columns other than start and end, "
                 "which change with every booking"
             )
-        known = self.numbered.get(request.limits)
+        known = self.limit_numbers.get(request.limits)
         if known is not None and known[0] is self.table:
             return known[1]
         number = 0
-        while not number:  # another thread may add slots meanwhile
-            table, bound = self.table, self.bound(request)
+        while not number:  # retry if another thread adds slots
+            table, compiled = self.table, self.compile_request(request)
             self.lock()
             try:
                 if self.table is table:
-                    self.c_handle.limits.push_back((<Request>bound).query.limits)
+                    self.c_handle.limits.push_back((<Request>compiled).query.limits)
                     number = self.c_handle.limits.size()
-                    self.bound_limits.append(bound)
+                    self.compiled_limits.append(compiled)
             finally:
                 self.mutex.unlock()
-        self.numbered[request.limits] = table, number  # what hashes may wait for the interpreter
+        # Outside the lock, because hashing may run Python code.
+        self.limit_numbers[request.limits] = table, number
         return number
 
-    cdef void forget_limits(self):
-        """With the pool locked, when it has other slots; their numbers stay taken."""
+    cdef void invalidate_limits(self):
+        """Invalidate the limits of the handle after a change of origin; numbers are not reused.
+
+        The caller holds the lock.
+        """
         cdef size_t i
         for i in range(self.c_handle.limits.size()):
             self.c_handle.limits[i] = NULL
-        self.bound_limits.clear()
+        self.compiled_limits.clear()
 
     # --- writing
 
     def book(self, window, owner=None):
-        """Take a window's time, or all of a schedule's, out of the free slots.
+        """Remove the time of a window, or of all windows of a schedule, from the free slots.
 
         Parameters
         ----------
         window : Window, or sequence of Window and None
-            Found in this pool, or in the array it was made from; a `Schedule` of a batch,
-            or other windows, of which all are booked or none.
+            A window found in this pool or in its original array; a `Schedule` of a batch, or
+            a sequence of windows, which are booked all or none.
         owner : str, optional
-            For whom; see `bookings`, `windows` and `release`.
+            Owner of the windows; see `bookings`, `windows` and `release`.
 
         Raises
         ------
         ValueError
-            If a part is not free, naming its node and time. Nothing is changed then.
+            If a part is not free; the message contains its node and time, and the pool is
+            unchanged.
 
         Notes
         -----
         O(n (log m + 64 + slots of the node)) for n parts. A part that ends within 4 ulp of
-        its slot's end takes the slot to its end. Ctrl-C gives back what has been booked by
-        then, which takes about as long.
+        its slot's end is booked up to that end. Ctrl-C releases what has been booked so far,
+        which takes about as long as booking it.
         """
         cdef list windows
-        cdef vector[WindowParts] asked
-        cdef size_t which = 0, bad = 0
+        cdef vector[WindowParts] parts
+        cdef size_t failed_window = 0, failed_part = 0
         cdef Status status = Status.interrupted
-        cdef InterruptScope watch
+        cdef InterruptScope interrupts
         if isinstance(window, Window):
             windows = [window]
         elif window is None:
-            raise TypeError("there is no window to book: none was found; explain says why")
+            raise TypeError("there is no window to book: the search returned None; "
+                            "call explain for the reason")
         else:
             windows = [item for item in window if item is not None]
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
-        list_parts(windows, asked)
+        collect_parts(windows, parts)
         if owner is not None:
             check_owner(owner)
-        watch.arm(hears())
+        interrupts.arm(is_main_thread())
         while status == Status.interrupted:
-            ask(watch)
-            self.start_change()
-            if asked.size() == 1:  # the interpreter is let go only where it pays
-                status = book_all(self.pool, asked, which, bad)
+            check_signals(interrupts)
+            self.lock_for_change()
+            if parts.size() == 1:  # releasing the GIL costs more than booking one window
+                status = book_all(self.pool, parts, failed_window, failed_part)
                 self.mutex.unlock()
             else:
                 with nogil:
-                    status = book_all(self.pool, asked, which, bad)
+                    status = book_all(self.pool, parts, failed_window, failed_part)
                     self.mutex.unlock()
         if status != Status.ok:
-            part = part_text(windows[which], bad)
-            raise error_of(status, "book", {"what": "the window", "part": part})
+            part = describe_part(windows[failed_window], failed_part)
+            raise status_error(status, "book", {"what": "the window", "part": part})
         if owner is not None:
-            self.own(windows, owner)
+            self.record_owner(windows, owner)
 
-    # No Python code runs between a change of the pool and that of owners: a signal comes before
-    # both or after.
-    cdef int own(self, list windows, str owner) except -1:
-        self.owner_of.update(dict.fromkeys(windows, owner))
+    # No Python code runs between a change of the pool and the update of the owners, so a signal
+    # handler runs before both or after both.
+    cdef int record_owner(self, list windows, str owner) except -1:
+        self.owners_by_window.update(dict.fromkeys(windows, owner))
         return 0
 
     def _owners_of(self, spans):
-        """The owner of each booked part, as text; empty where it has none."""
+        """Return the owner of each booked part as text; empty: no owner."""
         from slotkern.machine.ledger import owners_of
-        return owners_of(self.owner_of, spans)
+        return owners_of(self.owners_by_window, spans)
 
     def reserve(self, nodes, start, end, *, owner=None, partly=False):
-        """Book given nodes for a given time: what exists already, or maintenance.
+        """Book given nodes for a given time, for existing jobs or maintenance.
 
         Parameters
         ----------
@@ -376,27 +384,27 @@ cdef class SlotPool(ChangingSlots):
         start, end : float, date or str
             The span [start, end), finite.
         owner : str, optional
-            For whom, as in ``"maintenance"``.
+            Owner of the reservation, as in ``"maintenance"``.
         partly : bool
-            Whether to take what is free of the span and pass over the rest. For an owner, the
-            reservation covers the rest too: what is released there later falls under it, until
-            the owner is released.
+            True: book the free part of the span and skip the rest. With an owner, the
+            reservation also covers the rest: time that is released there later stays
+            unavailable until the owner is released.
 
         Returns
         -------
         list of Window
-            One for each moment at which parts begin; each can be released by itself.
+            One window for each time at which parts start; each can be released separately.
 
         Raises
         ------
         ValueError, TypeError
-            Naming the node and the time that is not free (unless `partly`), an unknown node,
-            and a span that ends before it starts. Nothing is changed then.
+            For time that is not free (unless `partly`; the message contains node and time), an
+            unknown node, or a span that ends before it starts. The pool is then unchanged.
 
         Notes
         -----
-        O(m) for m free slots. A part is a start and a length: where their sum is rounded, it
-        ends an ulp or so before `end`, never after it.
+        O(m) for m free slots. A part is stored as start and length; if their sum is rounded,
+        the part ends about one ulp before `end`, never after it.
         """
         from slotkern.machine.ledger import reservation
         if owner is not None:
@@ -409,19 +417,19 @@ cdef class SlotPool(ChangingSlots):
         return windows
 
     def disable(self, nodes, start=None, end=None, owner="down"):
-        """Close nodes for a time: what is free of it, and what is released in it later.
+        """Close nodes for a time: the time that is free now, and that is released there later.
 
-        As for a node that failed. Windows that are booked on the nodes stay booked; the
-        caller decides what becomes of them.
+        Use this for failed nodes. Windows on these nodes stay booked; the caller decides
+        whether to release or rebook them.
 
         Parameters
         ----------
         nodes : str, int or sequence of them
             Names of the machine's nodes, or ids.
         start, end : float, date or str, optional
-            The span [start, end): by default from now on, and for ever.
+            The span [start, end); by default from `now` on, without end.
         owner : str
-            Who or what closes them.
+            The person or reason that closes the nodes.
 
         Returns
         -------
@@ -431,14 +439,14 @@ cdef class SlotPool(ChangingSlots):
         Raises
         ------
         ValueError, TypeError
-            For an unknown node, and for a span that does not end after it starts. Nothing is
-            changed then.
+            For an unknown node, and for a span that does not end after it starts. The pool is
+            then unchanged.
 
         Notes
         -----
-        A node may be closed several times, and stays closed until the last of them has ended.
-        `add_slots` adds time to closed nodes, `copy` and `save` keep what is closed. Costs a
-        pass over the nodes given and what is closed.
+        A node can be closed several times; it is open again after the last closure has ended.
+        `add_slots` can add time to closed nodes; `copy` and `save` include closed time. Takes
+        time linear in the given nodes and the closed spans.
 
         Examples
         --------
@@ -459,7 +467,7 @@ cdef class SlotPool(ChangingSlots):
         return disable(self, nodes, start, end, owner)
 
     def enable(self, nodes):
-        """Open nodes that `disable` closed: what is not booked of their time is free again.
+        """Reopen nodes closed by `disable`: their time that is not booked is free again.
 
         Parameters
         ----------
@@ -469,20 +477,21 @@ cdef class SlotPool(ChangingSlots):
         Raises
         ------
         ValueError, TypeError
-            For a node that is not disabled, by its name. Nothing is changed then.
+            For a node that is not disabled; the message contains its name, and the pool is
+            unchanged.
 
         Notes
         -----
-        What reservations cover on these nodes stays covered.
+        Time that reservations cover on these nodes stays covered.
         """
         from slotkern.machine.closures import enable
         enable(self, nodes)
 
     # No Python code runs between a change of the pool and the change of its records.
     def _close(self, before, closures, nodes):
-        """Put `closures` in the place of `before`, of which those of `nodes` differ.
+        """Replace the closures, which differ in those of `nodes`, if they are still `before`.
 
-        False, and nothing is changed, if another thread has put others there meanwhile.
+        Returns False, without a change, if another thread has replaced them.
         """
         cdef vector[int32_t] given, of
         cdef vector[Span] spans
@@ -498,7 +507,7 @@ cdef class SlotPool(ChangingSlots):
             table[name] = rows[name]
         fill_spans(table, of, spans)
         closures.flags.writeable = False
-        self.start_change()
+        self.lock_for_change()
         if self._closures is not before:
             self.mutex.unlock()
             return False
@@ -510,29 +519,29 @@ cdef class SlotPool(ChangingSlots):
         return True
 
     def utilization(self, start=None, end=None):
-        """The share of the time that is booked, of all that is booked or free.
+        """Return the booked time as a share of all booked and free time.
 
         Parameters
         ----------
         start, end : float, date or str, optional
-            Only this span is looked at; by default from `now`, or from the first slot on, to
-            the last end.
+            The span to evaluate; by default from `now`, or from the first slot, to the last
+            end.
 
         Returns
         -------
         float
-            From 0 to 1; 0 where there is no time at all.
+            From 0 to 1; 0 if there is neither booked nor free time.
 
         Raises
         ------
         ValueError
-            Without an end, where a slot has none.
+            Without `end`, if a slot has an infinite end.
         """
         from slotkern.machine.ledger import utilization
         return utilization(self, start, end)
 
     def copy(self):
-        """A pool of its own with the same slots, bookings and owners, to try things on."""
+        """Return an independent pool with the same slots, bookings, owners, clock and machine."""
         cdef SlotPool other = SlotPool(self.table[:0])
         cdef Status status
         self.lock()
@@ -541,37 +550,38 @@ cdef class SlotPool(ChangingSlots):
         other.table, other.changed = self.table, self.changed
         self.mutex.unlock()
         check_status(status)
-        other.terms, other.owner_of = self.terms, dict(self._owned())
+        other.terms, other.owners_by_window = self.terms, dict(self._owned())
         other._generations = dict(self._generations)
         other._closures = closures
         return other
 
     def release(self, window, *, name=None):
-        """Give a booked window's time back, or all of an owner's, as far as it is not past.
+        """Release a booked window, or all windows and reservations of an owner that are not past.
 
         Parameters
         ----------
         window : Window or str
-            As it was booked; or the owner, all of whose windows are released, and whose
-            reservations no longer cover anything.
+            The window as it was booked; or an owner: all their windows are released, and their
+            reservations end.
         name : str, optional
-            Only the owner's windows of the jobs of this name.
+            Only the owner's windows of jobs with this name.
 
         Raises
         ------
         ValueError
-            If a part is not booked (any more), naming its node and time. Nothing is changed
-            then, also where it is one of many windows of an owner. Parts that are past or
-            whose node was removed are passed over. Also for an owner who has nothing, or
-            nothing of this name.
+            If a part is not booked; the message contains its node and time, and the pool is
+            unchanged, also if the owner has other windows. Parts that are past or on removed
+            nodes are skipped. Also for an owner without bookings, or without any of this
+            name.
 
         Notes
         -----
-        Free time of one origin row grows together again, so that releasing everything
-        brings back the pool bit for bit. Where a part ends by 4 ulp or less before its slot,
-        it is booked to the slot's end: that rest comes back too, also past the window's
-        finish, from where on a window has no owner. A window of which a part was given back
-        by another has none either. Cost as of `book`, and a pass over what is remembered.
+        Adjacent free time of one origin row is merged, so releasing everything restores the
+        pool bit for bit. A part that ends at most 4 ulp before its slot was booked up to the
+        slot's end; this remainder is released too, also after the window's finish, when the
+        window no longer has an owner. A window also loses its owner if one of its parts was
+        released as part of another window. Takes the time of `book`, plus a pass over the
+        cached bounds.
         """
         cdef Window each
         if not isinstance(window, (str, Window)):
@@ -590,72 +600,74 @@ cdef class SlotPool(ChangingSlots):
                 raise ValueError(f"{window!r} has booked nothing for {name!r}")
         if not self.changed:
             raise ValueError("the window cannot be released: nothing is booked in this pool")
-        cdef size_t which = 0, bad = 0
+        cdef size_t failed_window = 0, failed_part = 0
         cdef Status status = Status.ok
         if len(windows) > 1:
-            status = self.still_booked(windows, which, bad)
+            status = self.check_booked(windows, failed_window, failed_part)
         if status != Status.ok:
-            raise error_of(status, "release", {"part": part_text(windows[which], bad)})
+            part = describe_part(windows[failed_window], failed_part)
+            raise status_error(status, "release", {"part": part})
         if covered:
             from slotkern.machine.closures import uncover
             uncover(self, window)
         for each in windows:
-            PyErr_CheckSignals()  # what has been given back by then is
+            PyErr_CheckSignals()  # windows released so far stay released
             self.release_one(each)
 
     cdef int release_one(self, Window window) except -1:
-        cdef size_t which = 0, bad = 0
-        self.start_change()
-        cdef Status status = release(self.pool, window.start, window.parts, window.count, bad)
+        cdef size_t failed_window = 0, failed_part = 0
+        self.lock_for_change()
+        cdef Status status = release(self.pool, window.start, window.parts, window.count,
+                                     failed_part)
         self.mutex.unlock()
         if status != Status.ok:
-            raise error_of(status, "release", {"part": part_text(window, bad)})
-        if self.owner_of.pop(window, None) is None and self.owner_of:
-            # Booked for somebody as what another criterion found, say.
+            raise status_error(status, "release", {"part": describe_part(window, failed_part)})
+        if self.owners_by_window.pop(window, None) is None and self.owners_by_window:
+            # The owner may have booked an equal set of parts found by another criterion.
             nodes = set(window.nodes)
-            for other in [w for w in self.owner_of if w.start == window.start]:
+            for other in [w for w in self.owners_by_window if w.start == window.start]:
                 if nodes.isdisjoint(other.nodes):
                     continue
-                if self.still_booked([other], which, bad) == Status.not_booked:
-                    del self.owner_of[other]
+                if self.check_booked([other], failed_window, failed_part) == Status.not_booked:
+                    del self.owners_by_window[other]
         return 0
 
-    cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *:
-        """Whether they are, but for what is past or gone, or which part is not."""
-        cdef vector[WindowParts] asked
+    cdef Status check_booked(self, list windows, size_t& failed_window,
+                             size_t& failed_part) except *:
+        """Return ok if all parts are booked, past or on removed nodes; else set the failed part."""
+        cdef vector[WindowParts] parts
         cdef Status status = Status.interrupted
-        cdef InterruptScope watch
-        list_parts(windows, asked)
-        watch.arm(hears())
+        cdef InterruptScope interrupts
+        collect_parts(windows, parts)
+        interrupts.arm(is_main_thread())
         while status == Status.interrupted:
-            ask(watch)
-            self.start_change()
+            check_signals(interrupts)
+            self.lock_for_change()
             with nogil:
-                status = all_booked(self.pool, asked, which, bad)
+                status = all_booked(self.pool, parts, failed_window, failed_part)
                 self.mutex.unlock()
         return status
 
     def advance(self, now):
-        """Let the time before `now` leave: slots end there or are cut to start at `now`.
+        """Advance the current time: slots that end by `now` are removed, others start at `now`.
 
         Parameters
         ----------
         now : float, date or str
-            Not before the pool's `now`.
+            The new current time, not before the pool's `now`.
 
         Raises
         ------
         ValueError, TypeError
-            For a time that is not finite or goes backwards.
+            For a time that is not finite or before the pool's `now`.
 
         Notes
         -----
-        O(log m), and over many calls O(log m + 64) for each slot that ends: those that have
-        ended leave the pool together, when they and the changes since the last time are as many
-        as the nodes. The first search after it by the criterion "first", or within limits on
-        sums, also cuts what is free to start at `now`, O(N + k (log m + 64)) for N nodes and k
-        slots with time before `now`; so does, without a change, all that makes an array of what
-        is free.
+        O(log m), amortized O(log m + 64) for each slot that ends: ended slots are removed in
+        batches, when they and the changes since the last batch are as many as the nodes. The
+        first search by the criterion "first" or under limits on sums after a call also trims
+        free slots to start at `now`, O(N + k (log m + 64)) for N nodes and k slots with time
+        before `now`. Functions that return an array of the free slots trim a copy.
         """
         given, clock = now, self.clock
         if clock is not None:
@@ -665,44 +677,44 @@ cdef class SlotPool(ChangingSlots):
             before = self.pool.now() if clock is None else clock.datetime(self.pool.now())
             raise ValueError(f"now must not be before {before}, got {given!r}")
         cdef Status status
-        self.start_change()
+        self.lock_for_change()
         with nogil:
             status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
-        if len(self.owner_of) > self.purge_at:
-            self.forget_past()
+        if len(self.owners_by_window) > self.purge_threshold:
+            self.drop_past_owners()
 
-    cdef int forget_past(self) except -1:
-        self.owner_of = dict(self._owned())
-        self.purge_at = 64 + 2 * len(self.owner_of)
+    cdef int drop_past_owners(self) except -1:
+        self.owners_by_window = dict(self._owned())
+        self.purge_threshold = 64 + 2 * len(self.owners_by_window)
         return 0
 
     def remove_node(self, node):
-        """Take a node and all its time, free and booked, out of the pool for good.
+        """Remove a node with all its time, free and booked, permanently.
 
-        Windows booked on it can still be released; its parts are passed over.
+        Windows on it can still be released; their parts on this node are skipped.
 
         Parameters
         ----------
         node : int or str
-            Its id, or its name in the machine.
+            The id of the node, or its name in the machine.
 
         Raises
         ------
         ValueError, TypeError
-            For a node that the pool does not have (any more), or what is no integer.
+            For a node that is not in the pool, or a value that is not an integer.
         """
         if isinstance(node, str) and self.machine is not None:
             ids = self.machine.ids([node], "node")
             if len(ids) > 1:
                 raise ValueError(
                     f"node must be one node, got a hostlist of {len(ids):,}: {node!r}; remove "
-                    "each by itself")
+                    "each separately")
             node = ids[0]
         node = integer("node", node)
         cdef Status status = Status.none
-        self.start_change()
+        self.lock_for_change()
         if 0 <= node <= 0x7FFFFFFF:
             status = remove_node(self.pool, <int32_t>node)
         self.mutex.unlock()
@@ -711,25 +723,25 @@ cdef class SlotPool(ChangingSlots):
         check_status(status)
 
     def add_slots(self, slots):
-        """Add free time: new nodes, or more slots of known ones.
+        """Add free slots, of new nodes or of nodes in the pool.
 
         Parameters
         ----------
         slots : structured array
-            With the fields of ``pool.origin``, sorted by (start, node). Its rows follow
-            those that ``pool.origin`` has so far.
+            With the fields of ``pool.origin``, sorted by (start, node). The rows are appended
+            to ``pool.origin``.
 
         Raises
         ------
         ValueError, TypeError
-            As for the first slots; also for slots that overlap those of ``pool.origin``
-            (booked or not), that start before `now`, or whose node was removed. Nothing is
-            changed then.
+            As for `SlotPool`; also for slots that overlap those of ``pool.origin`` (booked or
+            not), that start before `now`, or whose node was removed. The pool is then
+            unchanged.
 
         Notes
         -----
-        O(m log m): the pool is laid out anew. What earlier searches taught is kept where
-        the new slots do not touch it.
+        O(m log m): the structures of the pool are rebuilt. Cached bounds are preserved if the
+        new slots do not affect them.
         """
         from slotkern._pool_state import add_slots
         add_slots(self, slots)
@@ -740,36 +752,37 @@ cdef class SlotPool(ChangingSlots):
         Parameters
         ----------
         requests : iterable of Request, mapping or table
-            A mapping has the jobs' names as keys; a table the fields of `Request` as columns.
+            The keys of a mapping are the names of the jobs; the columns of a table are the
+            fields of `Request`.
         criterion : str
-            A name of `CRITERIA`: each request gets the best window by it that the ones
-            before leave.
+            A name of `CRITERIA`: each request gets the best window in the time that earlier
+            requests left free.
         shape : {"square", "ragged"}
             As for `find_window`.
         owner : str, optional
-            For whom all are booked.
+            Owner of all booked windows.
 
         Returns
         -------
         Bookings
-            Arrays with one entry a request: start, finish, cost, reason and more.
+            Arrays with one entry for each request: start, finish, cost, reason and more.
 
         Raises
         ------
         ValueError, TypeError
             Before anything is booked: for another criterion, or a request whose filter is
-            a boolean array or names start or end (both change with every booking; find
-            and book one by one).
+            a boolean array or contains start or end, which change with every booking; find
+            and book such requests one by one.
 
         KeyboardInterrupt
-            Within a fraction of a second of Ctrl-C. What was booked until then stays
-            booked, and is the exception's `bookings`: one entry for each request that was
-            come to, in order. The same of a MemoryError.
+            Within a fraction of a second after Ctrl-C. Windows booked so far stay booked and
+            are in the exception's attribute `bookings`: one entry for each processed request,
+            in order. The same holds for a MemoryError.
 
         Notes
         -----
-        The interpreter is released once for all requests. As fast as the search alone for
-        early starts: it begins where earlier requests that were as easy found no room.
+        The GIL is released once for all requests. Searches for the earliest start begin at the
+        lower bound stored by earlier requests that were not harder.
 
         Examples
         --------
@@ -782,7 +795,7 @@ cdef class SlotPool(ChangingSlots):
         >>> done.reasons
         ['booked', 'booked', 'time']
         """
-        cdef ShapeKind form = shape_of(shape)
+        cdef ShapeKind form = parse_shape(shape)
         if type(criterion) is not str or criterion not in INDEX:
             raise ValueError(
                 f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
@@ -802,25 +815,25 @@ cdef class SlotPool(ChangingSlots):
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
             each = in_numbers(self, request, i)
             names.append(each.name)
-            if not lasting(each):
+            if not is_booking_invariant(each):
                 raise ValueError(
                     f"requests[{i}]: a filter must be an expression without start and end, which "
-                    "change with every booking, and so must limits; find and book it by itself"
+                    "change with every booking, and so must limits; find and book it separately"
                 )
-            each = self.bound_one(each, i)
-            masked.append(each)  # keeps the mask
+            each = self.compile_listed_request(each, i)
+            masked.append(each)  # owns the mask
             queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
         out.criterion, out.shape = criterion, shape
         out.names, out.terms = names, self.terms
         stopped = None
         try:
-            check_status(self.place_all(queries, INDEX[criterion], form, out.windows, out.codes))
+            check_status(self.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
         except BaseException as error:
             stopped = error
-        while owner is not None:  # what is booked has its owner, whatever comes meanwhile
+        while owner is not None:  # record the owner of booked windows despite further signals
             try:
-                self.own([window for window in out if window is not None], owner)
+                self.record_owner([window for window in out if window is not None], owner)
                 break
             except KeyboardInterrupt as error:
                 stopped = error
@@ -832,69 +845,71 @@ cdef class SlotPool(ChangingSlots):
     # --- files
 
     def save(self, path, *, overwrite=False):
-        """Write the pool to one file, which `load` reads.
+        """Write the pool to a file for `load`.
 
-        The file is written beside `path`, flushed to the disk and renamed: killed at any
-        moment, `path` is either what it was or complete. A link is followed, and a file
-        that is there keeps its mode.
+        The write is atomic: a draft in the same folder is flushed to disk and renamed, so
+        after a crash `path` is either unchanged or complete. Symbolic links are followed, and
+        an existing file keeps its mode.
 
         Parameters
         ----------
         path : path
-            A numpy archive (.npz) without pickles, format "slotkern pool 2", with clock,
-            machine and owners.
+            The file: a numpy archive (.npz) without pickles, format "slotkern pool 2", with
+            clock, machine and owners.
         overwrite : bool
-            Whether to replace the file also if it changed since this pool was loaded from
-            it or saved to it. What others saved there meanwhile is lost.
+            True: replace the file even if it changed since this pool was loaded from it or
+            saved to it; changes by other processes are lost.
 
         Raises
         ------
         PoolFileChangedError
-            If this pool was loaded from `path`, or saved there, and the file has another
-            generation now, because somebody else saved to it. `path` is as it was. A
-            ValueError.
+            If this pool was loaded from `path` or saved to it, and the file now has another
+            generation, because another process saved to it. The file is unchanged. A
+            subclass of ValueError.
         TypeError
             If a field of the slots holds Python objects.
         ValueError
-            If the suffix is that of another format of slots, as .csv.
+            If the suffix is that of another format of slots, such as .csv.
         OSError
-            If the file cannot be written; `path` is as it was.
+            If the file cannot be written; an existing file is unchanged.
 
         Notes
         -----
-        Each save gives the file a new generation: a number, one more than before, and a
-        digest. A pool keeps the generation of each file that it was loaded from or saved to,
-        and so do its copies. A pool that was never loaded from `path` replaces what is there.
-        Two processes that save at once take turns (by ``flock``, not on Windows).
+        Each save gives the file a new generation: a number, incremented by one, and a digest.
+        A pool and its copies store the generation of each file that the pool was loaded from
+        or saved to. A pool that was never loaded from `path` replaces the file. Concurrent
+        saves of several processes are serialized by ``flock`` (not on Windows).
         """
         from slotkern.pool_file import save_pool  # a search does not need it
         save_pool(self, path, overwrite)
 
     @staticmethod
     def load(path):
-        """The pool that `save` wrote.
+        """Return the pool from a file of `save`.
 
         Parameters
         ----------
         path : path
+            The file.
 
         Returns
         -------
         SlotPool
-            Equal in slots, origin, booked time, owners, clock, machine and `now`. Files of
-            format "slotkern pool 1" have none of owners, clock and machine.
+            A pool with equal slots, origin, booked time, owners, clock, machine and `now`.
+            Files of format "slotkern pool 1" have no owners, clock or machine.
 
         Raises
         ------
         ValueError
-            If the file is not whole or not of this format, naming it and what is wrong.
+            If the file is incomplete or has another format; the message contains the path and
+            the reason.
         OSError
             If it cannot be read.
 
         Notes
         -----
-        Nothing in such a file is packed, and every size is checked before memory is taken:
-        a file never takes more than a few times its own length, O(m log m).
+        Files are not compressed, and sizes are validated before memory is allocated: loading
+        takes at most a few times the length of the file, and O(m log m) time.
         """
         from slotkern.pool_file import load_pool
         return load_pool(path)
@@ -905,11 +920,11 @@ cdef class SlotPool(ChangingSlots):
                           self.closed)
 
     def _owned(self):
-        """Windows that are not past and their owners, as pairs."""
+        """Return pairs of a window that is not past and its owner."""
         cdef double now = self.pool.now()
         cdef Window window
         cdef list pairs = []
-        for window, owner in list(self.owner_of.items()):
+        for window, owner in list(self.owners_by_window.items()):
             if window.finish > now:
                 pairs.append((window, owner))
         return pairs
@@ -921,7 +936,7 @@ cdef int check_owner(object owner) except -1:
     return 0
 
 
-cdef int list_parts(list windows, vector[WindowParts]& out) except -1:
+cdef int collect_parts(list windows, vector[WindowParts]& out) except -1:
     cdef WindowParts parts
     cdef Window window
     for window in windows:
@@ -930,8 +945,8 @@ cdef int list_parts(list windows, vector[WindowParts]& out) except -1:
     return 0
 
 
-cdef str part_text(Window window, size_t bad):
-    cdef Part part = window.parts[bad]
+cdef str describe_part(Window window, size_t failed_part):
+    cdef Part part = window.parts[failed_part]
     node, start, end = part.node, window.start, window.start + part.length
     if window.machine is not None:
         node = window.machine.names[node]

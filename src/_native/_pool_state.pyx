@@ -1,4 +1,4 @@
-"""Pools made of arrays: what a file or another process kept, and slots that are added."""
+"""Binding of pool states: restores pools from arrays, and adds slots to a pool."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, ask, hears
+from slotkern._base cimport Status, InterruptScope, check_signals, is_main_thread
 from slotkern._changing cimport PoolState, check_status, extend_pool, open_pool, state_of
 from slotkern._core cimport PreparedSlots
 from slotkern._pool cimport SlotPool
@@ -24,29 +24,30 @@ NO_SPANS = np.empty(0, SPAN)
 
 
 def restored(origin, state, now, terms=None, owned=(), generations=None, closures=None):
-    """The pool of these arrays, with clock, machine, owned windows, generations of files."""
+    """Return a pool with this state, clock, machine, owned windows and generations of files."""
     if closures is None:
         closures = NO_CLOSURES
-    cdef SlotPool pool = in_state(origin, state, now, closures)
+    cdef SlotPool pool = pool_from_state(origin, state, now, closures)
     pool._closures = closures
     pool.terms = terms
     pool._generations.update(generations or {})
     for window, owner in owned:
         window.terms = terms
-        pool.own([window], owner)
+        pool.record_owner([window], owner)
     return pool
 
 
-cdef SlotPool in_state(origin, state, now, closures):
-    if not len(closures) and now == -np.inf and in_order(origin, "start", "node") is origin and all_free(origin, state):
-        return SlotPool(origin)  # nothing has changed yet
+cdef SlotPool pool_from_state(origin, state, now, closures):
+    if (not len(closures) and now == -np.inf and in_order(origin, "start", "node") is origin
+            and all_free(origin, state)):
+        return SlotPool(origin)  # before the first change
     pool = SlotPool(origin[:0])
     restore(pool, origin, state, now, closures)
     return pool
 
 
 cdef int fill_closed(object closures, object ids, PoolState& state) except -1:
-    """The closed time of these nodes."""
+    """Write the closed spans of these nodes, sorted by (node, start), to `state`."""
     rows = closures[np.isin(closures["node"], ids)]
     rows = rows[np.lexsort((rows["start"], rows["node"]))]
     table = np.zeros(len(rows), SPAN)
@@ -58,7 +59,7 @@ cdef int fill_closed(object closures, object ids, PoolState& state) except -1:
 
 
 cdef bint all_free(origin, state) except -1:
-    """Whether every slot is free, none is cut, and no node is removed."""
+    """Return True if every slot is entirely free and no node is removed."""
     free = state["free"]
     if len(free) != len(origin) or len(state["booked"]) or len(state["gone"]):
         return False
@@ -68,7 +69,7 @@ cdef bint all_free(origin, state) except -1:
 
 cdef int restore(SlotPool pool, object origin, object arrays, double now,
                  object closures) except -1:
-    """Make a pool that nobody else has one of these slots, spans and removed nodes."""
+    """Initialize a new pool, not yet visible to other threads, with this state."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
     cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
@@ -81,64 +82,67 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now,
     fill_spans(arrays.get("held", NO_SPANS), state.withheld_nodes, state.withheld)
     fill_closed(closures, origin["node"], state)
     cdef Status status = Status.interrupted
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     pool.prepared = move(fresh.prepared)
     while status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         status = open_pool(pool.pool, pool.prepared, prices, &state)
     check_status(status)
-    stand_on(pool, origin)
+    replace_origin(pool, origin)
     return 0
 
 
-cdef bint extend(SlotPool pool, size_t known, object origin, PreparedSlots fresh, size_t gone,
+cdef bint extend(SlotPool pool, size_t old_rows, object origin, PreparedSlots fresh, size_t removed,
                  double now) except -1:
-    """Free the rows of origin behind `known`; False if the pool has other rows, nodes or now."""
-    cdef PoolState state, known_closed
+    """Add the rows of origin from `old_rows` on as free time.
+
+    Returns False, without a change, if another thread has changed rows, nodes, closures or now.
+    """
+    cdef PoolState state, closed_state
     cdef vector[double] prices = prices_of(origin)
     cdef vector[int32_t] nodes
     cdef vector[Span] spans
     cdef Status status = Status.interrupted
     cdef bint same = False
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     origin.flags.writeable = False
-    added = np.empty(len(origin) - known, SPAN)
-    added["row"] = np.arange(known, len(origin))
+    added = np.empty(len(origin) - old_rows, SPAN)
+    added["row"] = np.arange(old_rows, len(origin))
     for name in ("node", "start", "end"):
-        added[name] = origin[name][known:]
+        added[name] = origin[name][old_rows:]
     fill_spans(added, nodes, spans)
     closures = pool._closures
-    fill_closed(closures, origin["node"], known_closed)  # before the pool is locked
+    fill_closed(closures, origin["node"], closed_state)  # before the pool is locked
     while status == Status.interrupted:
-        ask(watch)
-        pool.start_change()
+        check_signals(interrupts)
+        pool.lock_for_change()
         try:
             status = state_of(pool.pool, state)
             if status == Status.ok:
-                same = (<size_t>len(pool.table) == known and state.removed.size() == gone
+                same = (<size_t>len(pool.table) == old_rows and state.removed.size() == removed
                         and state.now == now and pool._closures is closures)
             if same:
                 state.first_new_span = state.free.size()
                 state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
                 state.free.insert(state.free.end(), spans.begin(), spans.end())
-                state.closed_nodes = known_closed.closed_nodes
-                state.closed = known_closed.closed
+                state.closed_nodes = closed_state.closed_nodes
+                state.closed = closed_state.closed
                 status = extend_pool(pool.pool, fresh.prepared, prices, state)
                 if status == Status.ok:
-                    stand_on(pool, origin)
+                    replace_origin(pool, origin)
         finally:
             pool.mutex.unlock()
     check_status(status)
     return same
 
 
-cdef int stand_on(SlotPool pool, object origin) except -1:
-    """The array that a changed pool's slots come from."""
+cdef int replace_origin(SlotPool pool, object origin) except -1:
+    """Set the origin array of a changed pool and drop what was computed for the old one."""
     pool.table = origin
-    pool.masks.clear()
-    pool.forget_limits()
+    pool.column_cache.clear()
+    pool.invalidate_limits()
     pool.changed = True
     return 0
 
@@ -148,11 +152,11 @@ def add_slots(SlotPool pool, slots):
     slots = array_of(slots)
     check_slots(slots)
     while not add(pool, slots):
-        pass  # another thread added, removed or advanced meanwhile
+        pass  # retry: another thread changed the pool
 
 
 cdef bint add(SlotPool pool, object slots) except -1:
-    """Add the slots unless the pool is no more what they were checked against."""
+    """Validate and add slots; return False if the pool changed in the meantime."""
     table, state, now = pool._whole()
     if slots.dtype.names != table.dtype.names:
         raise ValueError(
@@ -169,7 +173,7 @@ cdef bint add(SlotPool pool, object slots) except -1:
         row = int(np.flatnonzero(early)[0])
         raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
                         f"{now}", row, "start", row)
-    PyErr_CheckSignals()  # here nobody else does, and each step may take long
+    PyErr_CheckSignals()  # each step may take long, and numpy does not poll
     origin = np.concatenate([table, slots.astype(table.dtype, copy=False)])
     PyErr_CheckSignals()
     order = row_order(origin["node"], origin["start"])
@@ -180,7 +184,7 @@ cdef bint add(SlotPool pool, object slots) except -1:
     except SlotError as error:
         row, other = int(order[error.row]), int(order[error.other])
         old = len(table)
-        text = f"{error.problem}; it clashes with row {min(row, other)} of the pool's origin"
+        text = f"{error.problem}; it conflicts with row {min(row, other)} of the pool's origin"
         raise SlotError(text, max(row, other) - old, error.field,
                         max(row, other) - old) from None
     return extend(pool, len(table), origin, fresh, len(state["gone"]), now)

@@ -143,7 +143,8 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
            int32_t processors,
            const double[::1] blocked_start not None, const double[::1] blocked_end not None,
            const int32_t[::1] blocked_width not None, str backfill not None, *,
-           const int32_t[::1] user=None, const double[::1] key=None, multifactor=None, function=None, bint nodes=True,
+           const int32_t[::1] user=None, const double[::1] key=None, multifactor=None,
+           function=None, bint nodes=True,
            const int32_t[::1] before=None, const double[::1] think=None, progress=None):
     """Replay jobs that are sorted by submission; all arguments must be valid.
 

@@ -1,13 +1,13 @@
-"""The door of requests: what a job asks for, checked when it is said."""
+"""Binding of requests: validates all fields when a request is created."""
 
 import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport INFINITY, NAN, isfinite
 
-from slotkern._base cimport Status, error_of, is_plain, number
+from slotkern._base cimport Status, status_error, is_plain, number
 from slotkern._kernels cimport Query, ShapeKind, kMaxSumConstraints
-from slotkern._moments cimport Scale, is_said, meaning_of
+from slotkern._moments cimport Scale, needs_clock, parse_time_value
 
 from slotkern.checks import integer, meant, unknown_keyword, visible
 
@@ -16,8 +16,8 @@ cnp.import_array()
 cdef extern from "<limits>" nogil:
     double DBL_MAX "std::numeric_limits<double>::max()"
 
-inf = float("inf")  # the name that the signature of Request shows
-cdef object MOST_NODES = 0x7FFFFFFF
+inf = float("inf")  # the name in the text signature of Request
+cdef object MAX_NODES = 0x7FFFFFFF
 cdef tuple KEYWORDS = (
     "nodes", "volume", "budget", "min_performance", "earliest", "deadline", "max_price", "setup",
     "step", "latest", "max_runtime", "where", "limits", "walltime", "reference", "name")
@@ -55,59 +55,59 @@ cdef class Request:
             limits=(), walltime=None, reference=1.0, name=None)
 --
 
-    What a job asks for: n nodes at once, for a volume of work on each.
+    The requirements of a job: n nodes at the same time, and a volume of work on each.
 
-    Times may be dates and durations text, as in ``earliest="2026-10-25 18:00"`` and
-    ``walltime="4:00:00"``: the clock of the pool that is searched (`Clock`, `free_slots`) makes
-    them numbers.
+    Requests are immutable. Times may be numbers or dates, and durations numbers or text, as in
+    ``earliest="2026-10-25 18:00"`` and ``walltime="4:00:00"``; the clock of the searched slots
+    (`Clock`, `free_slots`) converts dates and text to numbers.
 
     Parameters
     ----------
     nodes : int
-        How many different nodes, starting together; at least 1.
+        Number of different nodes that start together, from 1 to 2^31 - 1.
     volume : float
-        Work per node, > 0. A node of performance p needs ``volume / p`` time.
+        Work on each node, > 0. A node of performance p needs ``volume / p`` time units.
     walltime : float, str or timedelta, optional
-        Instead of a volume: how long a node of performance `reference` works. The volume is
-        ``walltime * reference``.
+        Instead of a volume: the time that a node of performance `reference` needs, > 0. The
+        volume is ``walltime * reference``.
     reference : float, optional
-        The performance that `walltime` is said for.
+        The performance to which `walltime` refers, > 0; 1 by default.
     name : str, optional
-        What the job is called; its windows have this name.
+        Name of the job and of its windows.
     budget : float, optional
-        The most money for all parts together; inf by default. A cost of up to 2^-50 of the
-        budget more meets it: what is met in decimals is met in doubles.
+        Maximum cost of all parts together, >= 0; inf by default. A cost that exceeds the
+        budget by at most 2^-50 of it is accepted, because decimal amounts are rounded.
     min_performance : float, optional
-        Least performance of every node.
+        Minimum performance of every node, >= 0.
     earliest : float, date or str, optional
-        Earliest start; -inf, the default, for as early as slots are free.
+        Earliest start; -inf by default.
     deadline : float, date or str, optional
-        Latest end of every part; not before `earliest`.
+        Latest end of every part, not before `earliest`; inf by default.
     max_price : float, optional
-        Highest price per time unit of every single slot (the papers' ALP).
+        Maximum price per time unit of every single slot (ALP in the papers).
     setup, step : float, str or timedelta, optional
-        What a site charges beside the work: on a node of performance p a part takes
-        ``setup + volume / p`` time, rounded up to a multiple of `step` (0, the default:
-        not rounded). What is up to 4 ulp above a multiple is rounding of the quotient,
-        not time: 4 hours are four steps of an hour. Ragged, such a part costs its price
-        times its length.
+        Overheads in time units, >= 0: on a node of performance p, a part takes
+        ``setup + volume / p``, rounded up to a multiple of `step` (0, the default: no
+        rounding). A length up to 4 ulp above a multiple is not rounded up, because this
+        difference is a rounding error: 4 hours are four steps of one hour. In ragged
+        windows with overheads, a part costs its price times its length.
     latest : float, date or str, optional
-        Latest start of the window; not before `earliest`.
+        Latest start of the window, not before `earliest`; inf by default.
     max_runtime : float, str or timedelta, optional
-        The most time from start to finish of the window, > 0.
+        Maximum time from start to finish of the window, > 0; inf by default.
     where : str or array of bool, optional
-        A filter: an expression over slot columns such as
+        A filter on slots: an expression over slot columns such as
         ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
-        boolean for each row of exactly the array that will be searched.
+        boolean for each row of the array that will be searched.
     limits : str, Limit, or sequence of those, optional
-        Limits on sums over the parts, at most 6: ``["sum(storage) >= 500",
+        At most 6 constraints on sums over the parts: ``["sum(storage) >= 500",
         "sum(power * length) <= 12"]``. A term is a product of columns, numbers and
-        ``length``, how long the part runs; of arrays and functions, see `Limit`.
+        ``length``, the length of the part. See `Limit` for arrays and functions.
 
     Raises
     ------
     ValueError, TypeError
-        Naming the field and its value.
+        For an invalid field; the message contains the field and its value.
 
     Examples
     --------
@@ -127,17 +127,17 @@ cdef class Request:
         self.name = name
         self.said = None
         if volume is None or walltime is not None or reference != 1.0:
-            volume = self.amount(volume, walltime, reference)
-        earliest = heard(self, earliest, "earliest", -INFINITY, False)
-        latest = heard(self, latest, "latest", INFINITY, False)
-        deadline = heard(self, deadline, "deadline", INFINITY, False)
-        setup = heard(self, setup, "setup", 0, True)
-        step = heard(self, step, "step", 0, True)
-        max_runtime = heard(self, max_runtime, "max_runtime", INFINITY, True)
-        if type(nodes) is int and 1 <= nodes <= MOST_NODES:
+            volume = self.resolve_volume(volume, walltime, reference)
+        earliest = read_time_field(self, earliest, "earliest", -INFINITY, False)
+        latest = read_time_field(self, latest, "latest", INFINITY, False)
+        deadline = read_time_field(self, deadline, "deadline", INFINITY, False)
+        setup = read_time_field(self, setup, "setup", 0, True)
+        step = read_time_field(self, step, "step", 0, True)
+        max_runtime = read_time_field(self, max_runtime, "max_runtime", INFINITY, True)
+        if type(nodes) is int and 1 <= nodes <= MAX_NODES:
             self.query.n = nodes
         else:
-            self.query.n = integer("nodes", nodes, 1, MOST_NODES)
+            self.query.n = integer("nodes", nodes, 1, MAX_NODES)
         self.query.volume = number(volume, "volume")
         if not (self.query.volume > 0 and isfinite(self.query.volume)):
             raise ValueError(f"volume must be positive and finite, got {volume!r}")
@@ -169,19 +169,19 @@ cdef class Request:
         self.limits = () if no_limits else checked_limits(limits)
         if self.said is not None:
             self.said.setdefault("volume", (volume, None))
-            self.query.volume = NAN  # nothing fits before a clock has made it numbers
+            self.query.volume = NAN  # infeasible until a clock has converted the times
 
-    cdef object amount(self, object volume, object walltime, object reference):
-        """The volume, or what stands for it where a walltime needs a clock."""
+    cdef object resolve_volume(self, object volume, object walltime, object reference):
+        """Return the volume, or a placeholder if the walltime needs a clock."""
         if (volume is None) == (walltime is None):
             raise TypeError("a Request needs either a volume or a walltime")
         if walltime is None:
-            raise TypeError("reference is for a walltime; there is a volume")
+            raise TypeError("reference applies to a walltime, but a volume was given")
         cdef double pace = number(reference, "reference")
         if not (pace > 0 and isfinite(pace)):
             raise ValueError(f"reference must be positive and finite, got {reference!r}")
-        if is_said(walltime):
-            self.kept(walltime, "walltime", 0, True)
+        if needs_clock(walltime):
+            self.store_as_given(walltime, "walltime", 0, True)
             self.said["volume"], self.said["reference"] = (None, None), (pace, None)
             if self.said["walltime"][1].ns == 0:
                 raise ValueError(f"walltime must be positive, got {walltime!r}")
@@ -191,83 +191,83 @@ cdef class Request:
             raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
         return time * pace
 
-    cdef object kept(self, object value, str name, double otherwise, bint duration):
-        """A number as it is; of what is kept as it was said, what stands for it till then."""
-        if not is_said(value):
+    cdef object store_as_given(self, object value, str name, double placeholder, bint is_duration):
+        """Return a number unchanged; store other values as given and return `placeholder`."""
+        if not needs_clock(value):
             return value
         if self.said is None:
             self.said = {}
-        self.said[name] = value, meaning_of(value, name, duration)
-        return otherwise
+        self.said[name] = value, parse_time_value(value, name, is_duration)
+        return placeholder
 
-    def _as_said(self, str name, value):
+    def _value_as_given(self, str name, value):
         return value if self.said is None or name not in self.said else self.said[name][0]
 
     @property
     def nodes(self):
-        """How many different nodes."""
+        """Number of different nodes."""
         return self.query.n
 
     @property
     def volume(self):
-        """Work per node; None where a walltime is said that only a clock makes a number."""
-        return self._as_said("volume", self.query.volume)
+        """Work on each node; None if it depends on a walltime that needs a clock."""
+        return self._value_as_given("volume", self.query.volume)
 
     @property
     def reference(self):
-        """The performance that a walltime is said for; 1 where there is none."""
-        return self._as_said("reference", 1.0)
+        """The performance to which the walltime refers; 1 without a walltime."""
+        return self._value_as_given("reference", 1.0)
 
     @property
     def walltime(self):
-        """How long a node of the reference performance works, as it was said, or None."""
-        return self._as_said("walltime", None)
+        """The walltime as given, or None if it was a number or a volume was given."""
+        return self._value_as_given("walltime", None)
 
     @property
     def budget(self):
-        """The most money for all parts together."""
+        """Maximum cost of all parts together."""
         return self.query.budget
 
     @property
     def min_performance(self):
-        """Least performance of every node."""
+        """Minimum performance of every node."""
         return self.query.min_performance
 
     @property
     def earliest(self):
-        """Earliest start, as it was said; -inf for none."""
-        return self._as_said("earliest", self.query.earliest)
+        """Earliest start, as given; -inf: no constraint."""
+        return self._value_as_given("earliest", self.query.earliest)
 
     @property
     def deadline(self):
-        """Latest end of every part, as it was said."""
-        return self._as_said(
+        """Latest end of every part, as given; inf: no constraint."""
+        return self._value_as_given(
             "deadline", INFINITY if self.query.deadline == DBL_MAX else self.query.deadline)
 
     @property
     def max_price(self):
-        """Highest price per time unit of every single slot."""
+        """Maximum price per time unit of every single slot."""
         return self.query.max_price
 
     @property
     def setup(self):
-        """Constant part of a part's length."""
-        return self._as_said("setup", self.query.setup)
+        """Constant part of every part's length, as given."""
+        return self._value_as_given("setup", self.query.setup)
 
     @property
     def step(self):
-        """Of what a part's length is a multiple; 0 for none."""
-        return self._as_said("step", self.query.step)
+        """The unit to which lengths of parts are rounded up, as given; 0: no rounding."""
+        return self._value_as_given("step", self.query.step)
 
     @property
     def latest(self):
-        """Latest start."""
-        return self._as_said("latest", self.query.latest)
+        """Latest start, as given; inf: no constraint."""
+        return self._value_as_given("latest", self.query.latest)
 
     @property
     def max_runtime(self):
-        """The most time from start to finish."""
-        return self._as_said("max_runtime", self.query.max_runtime)
+        """Maximum time from start to finish, as given."""
+        return self._value_as_given("max_runtime", self.query.max_runtime)
 
     def _fields(self):
         fields = {
@@ -284,7 +284,7 @@ cdef class Request:
         return fields
 
     def length(self, performance):
-        """How long a part runs on a node of this performance.
+        """Return the length of a part on a node of this performance.
 
         Parameters
         ----------
@@ -294,13 +294,14 @@ cdef class Request:
         Returns
         -------
         ndarray of float64
-            Time, in the shape of `performance`: ``setup + volume / performance``, rounded
-            up to a multiple of `step`. A square window takes as long as its slowest node.
+            Time units, in the shape of `performance`: ``setup + volume / performance``,
+            rounded up to a multiple of `step`. All parts of a square window are as long as
+            that on its slowest node.
 
         Raises
         ------
         ValueError
-            For a performance that is not positive, and where only a clock knows lengths.
+            For a performance that is not positive, and if lengths depend on a clock.
 
         Examples
         --------
@@ -309,7 +310,8 @@ cdef class Request:
         [11.0, 3.0]
         """
         if self.said is not None:
-            raise ValueError("the request says times that only the clock of slots makes numbers")
+            raise ValueError("lengths of this request depend on durations that only the clock "
+                             "of slots converts; give numbers instead")
         cdef cnp.ndarray given = np.array(performance, np.float64, order="C")
         cdef double* out = <double*>cnp.PyArray_DATA(given)
         cdef Py_ssize_t i
@@ -320,9 +322,12 @@ cdef class Request:
         return given
 
     def replace(self, **changes):
-        """The same request with some fields changed."""
+        """Return a copy of the request with some fields changed; raise as for `Request`.
+
+        `volume` and `walltime` replace each other.
+        """
         fields = self._fields()
-        if "volume" in changes or "walltime" in changes:  # one instead of the other
+        if "volume" in changes or "walltime" in changes:  # they exclude each other
             for name in ("volume", "walltime", "reference"):
                 fields.pop(name, None)
         return _make_request({**fields, **changes})
@@ -358,18 +363,21 @@ def _make_request(fields):
     return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
 
 
-cdef inline object heard(
-    Request self, object value, str name, double otherwise, bint duration
+cdef inline object read_time_field(
+    Request self, object value, str name, double placeholder, bint is_duration
 ):
-    """The same without a call for what is a number at once."""
-    return value if is_plain(value) else self.kept(value, name, otherwise, duration)
+    """Inline fast path of store_as_given() for numbers."""
+    return value if is_plain(value) else self.store_as_given(value, name, placeholder, is_duration)
 
 
 REQUEST_FIELDS = tuple(Request(1, 1)._fields())
 
 
-cdef Request numbers_of(Request request, Scale scale):
-    """The request in numbers of a clock, as `slotkern.machine.terms.numbered`, or None."""
+cdef Request convert_times(Request request, Scale scale):
+    """Return the request with times converted by a clock; None: use the general conversion.
+
+    The general conversion is `slotkern.machine.terms.numbered`, which also raises the errors.
+    """
     cdef Request copy = Request.__new__(Request)
     cdef double number = 0
     copy.query = request.query
@@ -379,7 +387,7 @@ cdef Request numbers_of(Request request, Scale scale):
             if name == "volume" and value is not None:
                 copy.query.volume = value
             continue
-        if not scale.number_of(meant, &number):
+        if not scale.convert(meant, &number):
             return None
         if name == "earliest":
             copy.query.earliest = number
@@ -401,34 +409,37 @@ cdef Request numbers_of(Request request, Scale scale):
     return None
 
 
-cdef Request copy_of(Request request):
-    """A copy, whose query may point at what it keeps alive."""
+cdef Request copy_request(Request request):
+    """Return a copy with an empty list of arrays that its query may reference."""
     cdef Request copy = Request.__new__(Request)
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
-    copy.tied_arrays = []
+    copy.referenced_arrays = []
     return copy
 
 
-cdef bint lasting(Request request) except -1:
-    """Whether filter and limits say the same after bookings, and are no arrays of rows."""
+cdef bint is_booking_invariant(Request request) except -1:
+    """Return True if bookings do not change the values of filter and limits.
+
+    False for arrays with one value for each row, and for expressions with start or end.
+    """
     if request.where is None and not request.limits:
         return True
-    looked = set()
+    columns = set()
     if request.where is not None:
         if not isinstance(request.where, str):
             return False
         from slotkern.where import columns as columns_of_filter
-        looked |= columns_of_filter(request.where)
+        columns |= columns_of_filter(request.where)
     for limit in request.limits:
         if not isinstance(limit.of, str):
             return False
         from slotkern.limits import columns as columns_of_term
-        looked |= columns_of_term(limit.of)
-    return looked.isdisjoint(("start", "end"))
+        columns |= columns_of_term(limit.of)
+    return columns.isdisjoint(("start", "end"))
 
 
-cdef ShapeKind shape_of(str shape) except *:
+cdef ShapeKind parse_shape(str shape) except *:
     if shape == "square":
         return ShapeKind.square
     if shape == "ragged":
@@ -438,5 +449,5 @@ cdef ShapeKind shape_of(str shape) except *:
 
 
 cdef object search_error(Status status, Query query):
-    return error_of(status, "search", {"volume": query.volume, "part": "a slot",
+    return status_error(status, "search", {"volume": query.volume, "part": "a slot",
                                        "work": query.max_work})

@@ -1,4 +1,4 @@
-"""Spans of free and booked time as arrays, and back."""
+"""Conversion of spans of free and booked time between kernel vectors and SPAN arrays."""
 
 import numpy as np
 
@@ -9,7 +9,10 @@ SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")],
 
 
 def overlap(free, booked):
-    """Whether any two of these spans of one node overlap, each array by (node, start)."""
+    """Return True if two spans of one node overlap; both arrays are sorted by (node, start).
+
+    Merges the arrays in O(len(free) + len(booked)).
+    """
     cdef const int32_t[:] nodes = free["node"], more_nodes = booked["node"]
     cdef const double[:] starts = free["start"], more_starts = booked["start"]
     cdef const double[:] ends = free["end"], more_ends = booked["end"]

@@ -1,4 +1,4 @@
-"""The door of searches by value: check, drop the GIL, call one C++ function, wrap the result."""
+"""Binding of searches by value: validate, release the GIL, call the kernel, wrap the result."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,13 @@ from libcpp cimport bool as cbool
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Fault, Status, InterruptScope, ask, error_of, hears
+from slotkern._base cimport (
+    Fault, Status, InterruptScope, check_signals, status_error, is_main_thread,
+)
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
-from slotkern._request cimport Request, shape_of
-from slotkern._windows cimport Window, wrap
+from slotkern._request cimport Request, parse_shape
+from slotkern._windows cimport Window, window_from_answer
 
 from slotkern._windows import SLOT_STARTS
 
@@ -80,19 +82,19 @@ cdef extern from "slotkern/value/find.hpp" namespace "slotkern" nogil:
     size_t values_of_parts(const CPreparedSlots&, const Valuation&, const int64_t*, const double*,
                            const double*, size_t, double*) noexcept
 
-# What a C function must look like, and the name that its capsule must carry.
+# The signatures of C functions, which are also the names of their capsules.
 STATIC_SIGNATURE = "int (const void *, double, double *)"
 MOVING_SIGNATURE = "int (const void *, double, double, double *)"
 
 
-cdef str text_of(string_view text):
+cdef str decode_view(string_view text):
     return text.data()[:text.size()].decode()
 
 
 class NamedValue(NamedTuple):
-    """What the list of sources says of a value that has a name."""
+    """Properties of a named value, from the kernels' list of sources."""
 
-    place: int
+    index: int
     doc: str
     moving: bool
     needs_end: bool
@@ -100,24 +102,25 @@ class NamedValue(NamedTuple):
     sign: float
 
 
-cdef dict named_values():
-    cdef int place
+cdef dict list_named_values():
+    cdef int index
     cdef SourceFacts facts
     values = {}
-    for place in range(kSources):
-        facts = source_facts(place)
+    for index in range(kSources):
+        facts = source_facts(index)
         if facts.name.size():
-            values[text_of(facts.name)] = NamedValue(
-                place, text_of(facts.doc), facts.moving, facts.needs_end, facts.mean, facts.sign)
+            values[decode_view(facts.name)] = NamedValue(
+                index, decode_view(facts.doc), facts.moving, facts.needs_end, facts.mean,
+                facts.sign)
     return values
 
 
-#: The named sums of values, in the order of the kernels' list.
-NAMED_VALUES = named_values()
+#: The named sums of values, in the order of the kernels' list of sources.
+NAMED_VALUES = list_named_values()
 
 
 def capsule_signature(capsule):
-    """The signature that a capsule of a function names, or None."""
+    """Return the name of a capsule, which is the signature of its function, or None."""
     if type(capsule).__name__ != "PyCapsule":
         return None
     cdef const char* name = PyCapsule_GetName(capsule)
@@ -128,13 +131,13 @@ cdef object value_error(const ValueAnswer& answer, double volume, object slots, 
                         int64_t work=0, double memory=0):
     row = answer.fault.row
     slot = slots[row] if row < <size_t>len(slots) else None
-    return error_of(answer.status, "search",
+    return status_error(answer.status, "search",
                     {"name": name, "row": row, "slot": slot, "volume": volume, "work": work,
                      "part": f"the slot of row {row}: {slot}", "megabytes": memory / 2**20})
 
 
 cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) except -1:
-    """Make the valuation one by a C function over these records, which must live as long."""
+    """Set the valuation to a C function over these records, which must outlive it."""
     signature = capsule_signature(capsule)
     if signature == STATIC_SIGNATURE:
         valuation.kind = ValueKind.static_function
@@ -149,24 +152,24 @@ cdef int set_function(Valuation* valuation, object capsule, cnp.ndarray slots) e
     return 0
 
 
-cdef int set_valuation(Valuation* valuation, str worth, object data, cnp.ndarray slots) except -1:
-    """Make the valuation one of this kind; see `find`."""
-    if worth == "function":
+cdef int set_valuation(Valuation* valuation, str source, object data, cnp.ndarray slots) except -1:
+    """Set the valuation to a source with its data; see `find`."""
+    if source == "function":
         set_function(valuation, data, slots)
-    elif worth == "column":
+    elif source == "column":
         valuation.kind = ValueKind.column
         valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
     else:
-        valuation.kind = <ValueKind><int>NAMED_VALUES[worth].place
+        valuation.kind = <ValueKind><int>NAMED_VALUES[source].index
     return 0
 
 
-def part_values(PreparedSlots pool not None, str worth, object data, str name,
+def part_values(PreparedSlots pool not None, str source, object data, str name,
                 const int64_t[::1] rows, const double[::1] starts, const double[::1] lengths):
-    """What a criterion says of parts, each in the slot of its row; `worth` and `data` as for `find`."""
+    """Return the value of each part in the slot of its row; `source`, `data`: see `find`."""
     cdef Valuation valuation
     cdef size_t k = 0, count = len(rows)
-    set_valuation(&valuation, worth, data, pool.slots)
+    set_valuation(&valuation, source, data, pool.slots)
     values = np.empty(count)
     cdef double[::1] out = values
     if count:
@@ -180,31 +183,32 @@ def part_values(PreparedSlots pool not None, str worth, object data, str name,
     return values
 
 
-def find(PreparedSlots pool not None, Request request not None, str worth, object data, double sign,
-         str name, str shape, *, bint lite, bint any_start, bint group_span, double gap, int64_t max_work,
-         double memory, bint record, bint fixed=False):
-    """The best window by value, or with `record` the best value of each step.
+def find(PreparedSlots pool not None, Request request not None, str source, object data,
+         double sign, str name, str shape, *, bint lite, bint any_start, bint group_span,
+         double gap, int64_t max_work, double memory, bint record, bint fixed=False):
+    """Return the best window by value, or with `record` the best value of each step.
 
-    `worth` is "column", "function" or a name of NAMED_VALUES; `data` is the float64 column or the
-    capsule of the function, whose name says of which kind. A `fixed` function does not look at the length. Returns None, a Window, or a pair of arrays (starts, values).
+    `source`: "column", "function" or a name of NAMED_VALUES. `data`: the float64 column, or the
+    capsule of the function, whose name is its signature. `fixed`: the function does not depend on
+    the length. Returns None, a Window, or a pair of arrays (starts, values).
     """
     cdef Valuation valuation
     cdef ValueOptions options
-    request = pool.bound(request)
+    request = pool.compile_request(request)
     cdef Query query = request.query
     valuation.sign = sign
-    set_valuation(&valuation, worth, data, pool.slots)
+    set_valuation(&valuation, source, data, pool.slots)
     valuation.fixed = fixed
     options.lite, options.any_start, options.gap = lite, any_start, gap
     options.group_span = group_span
     options.limits.work, options.limits.memory = max_work, memory
-    cdef ShapeKind form = shape_of(shape)
+    cdef ShapeKind form = parse_shape(shape)
     cdef ValueAnswer answer
-    cdef InterruptScope watch
-    watch.arm(hears())
+    cdef InterruptScope interrupts
+    interrupts.arm(is_main_thread())
     answer.status = Status.interrupted
     while answer.status == Status.interrupted:
-        ask(watch)
+        check_signals(interrupts)
         with nogil:
             answer = find_by_value(pool.prepared, query, valuation, form, options, record)
     if answer.status == Status.none and not record:
@@ -212,10 +216,10 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     if answer.status != Status.ok and answer.status != Status.none:
         raise value_error(answer, query.volume, pool.slots, name, max_work, memory)
     if record:
-        return steps_of()
+        return take_recorded_steps()
     cdef Answer plain
     plain.found, plain.parts = answer.found, answer.parts
-    cdef Window window = wrap(plain, query.n, name, shape)
+    cdef Window window = window_from_answer(plain, query.n, name, shape)
     window.proven, window.bound = answer.proven, answer.bound
     if source_facts(<int>valuation.kind).moving and not any_start:
         window.proven_over = SLOT_STARTS
@@ -224,8 +228,8 @@ def find(PreparedSlots pool not None, Request request not None, str worth, objec
     return window
 
 
-cdef object steps_of():
-    cdef vector[StepValue] steps = move(recorded_steps())  # as parts are copied: see wrap()
+cdef object take_recorded_steps():
+    cdef vector[StepValue] steps = move(recorded_steps())  # moved first: see window_from_answer()
     cdef size_t k, size = steps.size()
     starts, values = np.empty(size), np.empty(size)
     cdef double[::1] start = starts, value = values

@@ -1,4 +1,4 @@
-"""The door of windows: one, and one container for many, whatever found them."""
+"""Binding of windows: the results of all searches, single and in tables."""
 
 import math
 import operator
@@ -13,9 +13,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from slotkern._base cimport number, place_in
+from slotkern._base cimport number, resolve_index
 from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
-from slotkern._request cimport Request, shape_of
+from slotkern._request cimport Request, parse_shape
 from slotkern.checks import integer, one_of, visible
 
 from slotkern.display import HasPlot
@@ -27,7 +27,7 @@ TABLE = np.dtype([(name, "f8") for name in
 PART = np.dtype(
     [("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8"), ("cost", "f8")], align=True
 )
-#: The starts that a search compares.
+#: The sets of starts that a search can compare.
 STARTS = ALL_STARTS, SLOT_STARTS = "all starts", "starts of slots"
 
 
@@ -36,48 +36,49 @@ cdef class Window:
     """Window()
 --
 
-    n slots on n different nodes with one common start.
+    n parts on n different nodes with one common start: the result of a search.
 
     Attributes
     ----------
     start, finish, runtime : float
-        Time of the common start, of the end of the last part, and between them.
+        Common start of the parts, end of the last part, and the time between them.
     cost : float
-        Money for all parts together: the exact sum, rounded once.
+        Cost of all parts together: the exact sum, rounded once.
     processor_time : float
         Sum of the parts' lengths.
     value : float
-        The criterion in its own units and direction.
+        Value of the criterion, in its own units and direction.
     proven : bool
-        Whether the value is known to be the best of the windows at the starts that
-        `proven_over` names.
+        True if no window at the starts of `proven_over` has a better value.
     proven_over : {"all starts", "starts of slots"}
-        The starts that `proven` and `bound` speak of. Only a criterion that depends on the
-        start, searched with ``placement="slot-start"``, compares the starts of slots alone:
-        a window that starts between them may be better.
+        The starts to which `proven` and `bound` refer. Only a criterion that depends on the
+        start, searched with ``placement="slot-start"``, compares starts of slots only; a
+        window that starts between them may be better.
     bound : float
-        No window at these starts has a better value than this.
+        No window at these starts has a better value than this one; equals `value` if
+        `proven`.
     criterion, shape : str
-        What was asked for.
+        Arguments of the search.
     effort : dict or None
-        Of a search by value: the numbers of groups, of steps and of knapsacks, and their units of
-        work. Of another search under limits that the best window without them does not keep: the
-        units of work.
+        Counted effort. Searches by value: ``groups``, ``steps``, ``subsets`` (knapsacks)
+        and ``work``. Other searches under limits on sums: ``work``. Otherwise None.
     slots : structured array
-        One row a part, ascending by node: row (of the array searched), node, start, end,
-        cost. Built on first access.
+        One row for each part, ascending by node: row (in the searched array), node, start,
+        end, cost. Built on first access.
+    nodes : tuple of int
+        The node ids, ascending.
     name : str or None
-        Of the request.
+        Name of the request.
     names : tuple of str
-        The nodes' names in the machine, or their ids as text, ascending by id.
+        Names of the nodes in the machine, or their ids as text, ascending by id.
     start_time, finish_time : datetime or None
-        The same as start and finish, in the zone of the slots' clock.
+        Start and finish as dates in the zone of the slots' clock; None without a clock.
     duration : timedelta or None
-        The same as runtime.
+        Runtime; None without a clock.
     """
 
     def __init__(self, *_args, **_options):
-        raise TypeError("a Window is made by a search, such as find_window")
+        raise TypeError("a Window cannot be created directly; find_window returns one")
 
     def __dealloc__(self):
         free(self.parts)
@@ -144,7 +145,7 @@ cdef class Window:
     plot = HasPlot.plot
 
     def _shown(self):
-        """The parts as a table."""
+        """Return the parts as a table for display."""
         from slotkern.display_table import Table
         facts = {
             "start": self.start_time or self.start, "finish": self.finish_time or self.finish,
@@ -162,13 +163,13 @@ cdef class Window:
             times=("start", "end"), facts=facts)
 
     def to_dict(self):
-        """Everything as plain Python numbers and text, ready for JSON; see `from_dict`.
+        """Return all attributes as Python numbers and text, ready for JSON; see `from_dict`.
 
         With a clock, ``start_time`` and ``finish_time`` are dates in ISO form; with a machine,
         each part has the ``name`` of its node.
         """
         cdef Py_ssize_t i
-        whole = {
+        data = {
             "criterion": self.criterion, "shape": self.shape, "value": self.value,
             "proven": self.proven, "proven_over": self.proven_over, "bound": self.bound,
             "start": self.start,
@@ -176,46 +177,46 @@ cdef class Window:
             "processor_time": self.processor_time,
         }
         if self.name is not None:
-            whole["name"] = self.name
+            data["name"] = self.name
         if self.clock is not None:
-            whole["start_time"] = self.start_time.isoformat()
-            whole["finish_time"] = self.finish_time.isoformat()
+            data["start_time"] = self.start_time.isoformat()
+            data["finish_time"] = self.finish_time.isoformat()
         parts = [dict(zip(PART.names, row)) for row in self.slots.tolist()]
         for i, (part, name) in enumerate(zip(parts, self.names)):
             part["length"] = self.parts[i].length  # end - start is rounded
             if self.machine is not None:
                 part["name"] = name
-        return whole | {"slots": parts}
+        return data | {"slots": parts}
 
     @staticmethod
-    def from_dict(whole):
-        """The window that `to_dict` told, without clock and machine.
+    def from_dict(data):
+        """Return the window from the result of `to_dict`, without clock and machine.
 
         Parameters
         ----------
-        whole : mapping
-            As it was, or come back from JSON.
+        data : mapping
+            The result of `to_dict`, also after a round trip through JSON.
 
         Raises
         ------
         ValueError, TypeError
-            For what is missing or of another type.
+            For a missing key or a value of another type; the message contains the key.
         """
         try:
-            if not isinstance(whole["proven"], bool) or not len(whole["slots"]):
+            if not isinstance(data["proven"], bool) or not len(data["slots"]):
                 raise ValueError("proven must be a bool, and there must be slots")
             parts = [(integer("row", part["row"], least=0, most=2**63 - 1),
                       integer("node", part["node"], least=0, most=2**31 - 1),
                       number(part["length"], "length"), number(part["cost"], "cost"))
-                     for part in whole["slots"]]
-            numbers = [number(whole[name], name) for name in (
+                     for part in data["slots"]]
+            numbers = [number(data[name], name) for name in (
                 "start", "finish", "runtime", "cost", "processor_time", "value", "bound")]
-            words = [str(whole[name]) for name in ("criterion", "shape")]
+            words = [str(data[name]) for name in ("criterion", "shape")]
         except KeyError as error:
             raise ValueError(f"not a window: it has no {error}") from None
-        over = one_of("proven_over", whole.get("proven_over", ALL_STARTS), STARTS)
+        over = one_of("proven_over", data.get("proven_over", ALL_STARTS), STARTS)
         return _restore_window(
-            *numbers, whole["proven"], *words, parts, whole.get("name"), None, over)
+            *numbers, data["proven"], *words, parts, data.get("name"), None, over)
 
     def __repr__(self):
         if self.machine is not None:
@@ -232,8 +233,8 @@ cdef class Window:
                 f"nodes={list(self.nodes)})"
             )
         return visible(
-            f"Window({self.shape} {self.criterion}: start={time_text(self.start)}, "
-            f"finish={time_text(self.finish)}, runtime={self.runtime:g}, cost={self.cost:g}, "
+            f"Window({self.shape} {self.criterion}: start={format_time(self.start)}, "
+            f"finish={format_time(self.finish)}, runtime={self.runtime:g}, cost={self.cost:g}, "
             f"nodes={list(self.nodes)})"
         )
 
@@ -258,12 +259,12 @@ cdef class Window:
         return _restore_window, (*self._state(), self.name, self.terms, self.proven_over)
 
 
-cdef str time_text(double t):
-    """In six digits; in all that matter where these would not tell one second from the next."""
+cdef str format_time(double t):
+    """Format a time with six digits; from 1e6 on with twelve, to distinguish seconds."""
     return f"{t:g}" if abs(t) < 1e6 else f"{t:.12g}"
 
 
-cdef int hold(Window window, Py_ssize_t n) except -1:
+cdef int allocate_parts(Window window, Py_ssize_t n) except -1:
     window.parts = <Part*>malloc(n * sizeof(Part))
     if window.parts == NULL:
         raise MemoryError
@@ -277,15 +278,15 @@ def _restore_window(*state):
      self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
     self.name, self.terms, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \
         if len(state) < 14 else state[11:14]
-    hold(self, len(parts))
+    allocate_parts(self, len(parts))
     for i, (row, node, length, cost) in enumerate(parts):
         self.parts[i] = Part(row, node, length, cost)
     return self
 
 
-# The parts are the thread's scratch, copied before anything of Python is made: what that collects
-# may search too.
-cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
+# answer.parts points to scratch memory of the thread. It is copied before any Python object is
+# created, because garbage collection may run code that searches.
+cdef Window window_from_answer(const Answer& answer, Py_ssize_t n, str criterion, str shape):
     cdef Part* parts = <Part*>malloc(n * sizeof(Part))
     if parts == NULL:
         raise MemoryError
@@ -311,18 +312,19 @@ cdef Window wrap(const Answer& answer, Py_ssize_t n, str criterion, str shape):
     return self
 
 
-def window_of(slots, rows, double start, Request asked, str criterion, str shape, value=None,
+def window_of(slots, rows, double start, Request request, str criterion, str shape, value=None,
               double longest=0):
-    """The window of these rows at this start, in the one expression for each quantity.
+    """Return the window of the slots `rows` at a start, for algorithms that select rows themselves.
 
-    A square window takes as long as its slowest part, or `longest` if that is longer. For algorithms that choose rows themselves; nothing is `proven` of it, and its `bound` is -inf.
+    Uses the same expressions as the kernels, so equal windows have equal totals. A square window
+    is as long as its slowest part, or `longest` if that is longer. `proven` is False, `bound` -inf.
     """
-    cdef ShapeKind form = shape_of(shape)
+    cdef ShapeKind form = parse_shape(shape)
     table = slots[rows]
-    lengths, costs = asked.length(table["performance"]), table["price"]
+    lengths, costs = request.length(table["performance"]), table["price"]
     if form == ShapeKind.ragged:
-        costs = (costs * lengths if asked.query.has_overhead()
-                 else asked.query.volume * (costs / table["performance"]))
+        costs = (costs * lengths if request.query.has_overhead()
+                 else request.query.volume * (costs / table["performance"]))
     order = np.lexsort((table["node"], costs))
     rows, table = np.asarray(rows)[order], table[order]
     lengths, costs = lengths[order], costs[order]
@@ -342,7 +344,7 @@ def window_of(slots, rows, double start, Request asked, str criterion, str shape
     self.value = values[criterion] if value is None else value
     self.proven, self.bound, self.proven_over = False, -INFINITY, ALL_STARTS
     self.criterion, self.shape = criterion, shape
-    hold(self, len(rows))
+    allocate_parts(self, len(rows))
     cdef Py_ssize_t i
     for i, k in enumerate(np.argsort(table["node"]).tolist()):
         self.parts[i] = Part(rows[k], table["node"][k], lengths[k], costs[k])
@@ -353,50 +355,52 @@ cdef class WindowTable:
     """WindowTable()
 --
 
-    Many windows in arrays: a sequence of `Window`, or None where there is none.
+    Many windows in arrays: a sequence of `Window` or None.
 
-    An integer index gives a `Window` or None; a slice, an array of integers or of bool
-    gives a container of the same kind. Nothing is built for a window before it is asked
-    for.
+    An integer index returns a `Window`, or None for a request without one; a slice or an array
+    of integers or of bool returns a table of the same class. A `Window` object is created when
+    it is accessed.
 
     Attributes
     ----------
     start, finish, runtime, cost, processor_time, value : ndarray of float64, shape (k,)
-        Of each window; NaN where there is none.
+        The totals of each window; NaN if there is none.
     proven : ndarray of bool, shape (k,)
-        Whether the value is known to be the best there is.
+        True if no window of the request has a better value.
     bound : ndarray of float64, shape (k,)
-        No window has a better value.
+        No window of the request has a better value than this.
     table : structured array, shape (k,)
         start, finish, runtime, cost, processor_time and value as fields.
     parts : structured array
         All parts: row, node, start, end, cost, ascending by node in each window; those of
         window i are ``parts[first[i]:first[i + 1]]``.
     first : ndarray of int64, shape (k + 1,)
+        Offsets of the windows in `parts`.
     criterion, shape : str
-        What was asked for.
+        Arguments of the search.
     names : list or None
-        What each request is called, if any is.
+        Name of each request or None; None if no request has a name.
 
     Notes
     -----
-    48 bytes a window and 32 a part, and arrays made at first access.
+    Memory: 48 bytes for each window, 32 for each part, and the arrays, which are built on first
+    access.
     """
 
     def __init__(self, *_args, **_options):
-        raise TypeError(f"{type(self).__name__} is made by searches; see WindowTable.of")
+        raise TypeError(f"{type(self).__name__} cannot be created directly; see WindowTable.of")
 
     @classmethod
     def of(cls, windows, *, criterion="", shape="", names=None):
-        """The container of some windows.
+        """Return a table of given windows.
 
         Parameters
         ----------
         windows : iterable of (Window or None)
         criterion, shape : str
-            What was asked for; of the first window where they are not given.
+            Arguments of the search; by default those of the first window.
         names : sequence of (str or None), optional
-            What each request is called; those of the windows where not given.
+            Names of the requests; by default those of the windows.
 
         Returns
         -------
@@ -405,7 +409,9 @@ cdef class WindowTable:
         Raises
         ------
         TypeError
-            Naming the place of what is no window.
+            For an item that is not a Window or None; the message contains its index.
+        ValueError
+            If the numbers of names and windows differ.
 
         Examples
         --------
@@ -415,7 +421,7 @@ cdef class WindowTable:
         >>> sk.WindowTable.of([window, None]).cost
         array([ 3., nan])
         """
-        cdef WindowTable table = gathered(cls, windows, criterion, shape)
+        cdef WindowTable table = table_from_windows(cls, windows, criterion, shape)
         if names is not None:
             table.names = list(names)
             if len(table.names) != len(table):
@@ -427,13 +433,13 @@ cdef class WindowTable:
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return self.chosen(range(len(self))[index])
+            return self.select_rows(range(len(self))[index])
         if isinstance(index, (np.ndarray, list)):
-            return self.chosen(rows_of(index, len(self), self.things()))
-        return self.window(place_in(index, len(self), self.things()))
+            return self.select_rows(resolve_rows(index, len(self), self.item_noun()))
+        return self.window(resolve_index(index, len(self), self.item_noun()))
 
-    cdef str things(self):
-        """What the sequence is one of, for messages."""
+    cdef str item_noun(self):
+        """Return the plural noun for the items, for messages."""
         return "windows"
 
     cdef Window window(self, size_t i):
@@ -442,7 +448,8 @@ cdef class WindowTable:
         cdef Answer answer
         answer.found = self.windows.found[i]
         answer.parts = self.windows.parts_of(i)
-        cdef Window window = wrap(answer, self.windows.count(i), self.criterion, self.shape)
+        cdef Window window = window_from_answer(
+            answer, self.windows.count(i), self.criterion, self.shape)
         window.terms = self.terms
         if self.names is not None:
             window.name = self.names[i]
@@ -451,8 +458,8 @@ cdef class WindowTable:
             window.proven_over = self.proven_over
         return window
 
-    cdef WindowTable chosen(self, object rows):
-        """A container of the same kind with the windows of these rows."""
+    cdef WindowTable select_rows(self, object rows):
+        """Return a table of the same class with the windows of these rows."""
         cdef WindowTable some = type(self).__new__(type(self))
         cdef size_t i
         some.criterion, some.shape, some.terms = self.criterion, self.shape, self.terms
@@ -464,18 +471,18 @@ cdef class WindowTable:
         return some
 
     def index(self, window, start=0, stop=None):
-        """The first place of this window; ValueError if there is none."""
+        """Return the index of the first equal window; raise ValueError if there is none."""
         return Sequence.index(self, window, start, stop)
 
     def count(self, window):
-        """How many are equal to this window (or None)."""
+        """Return the number of items that equal this window (or None)."""
         return Sequence.count(self, window)
 
     # --- columns
 
     @property
     def table(self):
-        """One row a window: start, finish, runtime, cost, processor_time, value."""
+        """One row for each window: start, finish, runtime, cost, processor_time, value."""
         if self.row_table is None:
             table = np.empty(len(self), TABLE)
             self.windows.fill(<WindowRow*>cnp.PyArray_DATA(<cnp.ndarray>table))
@@ -498,7 +505,7 @@ cdef class WindowTable:
 
     @property
     def first(self):
-        """Where each window's parts begin, and their number at the end."""
+        """Offset of each window's first part in `parts`, and the number of parts at the end."""
         cdef size_t i
         out = np.zeros(self.windows.size() + 1, np.int64)
         cdef int64_t[::1] view = out
@@ -518,12 +525,12 @@ cdef class WindowTable:
 
     @property
     def runtime(self):
-        """Finish less start of each window."""
+        """Finish minus start of each window."""
         return self.table["runtime"]
 
     @property
     def cost(self):
-        """Money for all parts of each window."""
+        """Cost of all parts of each window."""
         return self.table["cost"]
 
     @property
@@ -533,17 +540,17 @@ cdef class WindowTable:
 
     @property
     def value(self):
-        """The criterion of each window, in its own units and direction."""
+        """Value of the criterion of each window, in its own units and direction."""
         return self.table["value"]
 
     @property
     def bound(self):
-        """No window has a better value than this."""
+        """A bound for each request: no window of it has a better value."""
         return np.array([self.windows.bound(i) for i in range(len(self))])
 
     @property
     def proven(self):
-        """Whether each value is known to be the best there is."""
+        """True for each window if no window of its request has a better value."""
         return np.array([self.windows.is_proven(i) for i in range(len(self))], bool)
 
     to_pandas = HasPlot.to_pandas
@@ -553,26 +560,26 @@ cdef class WindowTable:
     plot = HasPlot.plot
 
     def _shown(self):
-        """One row a window: its name if it has one, its figures, its nodes."""
+        """Return a table for display: one row for each window with name, totals and nodes."""
         from slotkern.display_table import Table, join_nodes
-        columns = self.figures() | {name: self.table[name] for name in TABLE.names}
+        columns = self.leading_columns() | {name: self.table[name] for name in TABLE.names}
         columns["nodes"] = join_nodes(self.flat_parts()["node"], self.first, self.terms)
         return Table(
             repr(self), columns, len(self), terms=self.terms, times=("start", "finish"),
             spans=("runtime",))
 
-    cdef dict figures(self):
-        """What stands before the figures of each window."""
+    cdef dict leading_columns(self):
+        """Return the columns of the displayed table before the totals."""
         if self.names is None:
             return {}
         return {"name": np.array([name or "" for name in self.names], np.str_)}
 
     def __repr__(self):
-        return visible(f"{type(self).__name__}({len(self)} {self.shape} {self.things()} by "
+        return visible(f"{type(self).__name__}({len(self)} {self.shape} {self.item_noun()} by "
                        f"{self.criterion})")
 
     def __eq__(self, other):
-        """Equal windows in equal order, also of a list."""
+        """Return True if a table, list or tuple has equal windows in the same order."""
         if not isinstance(other, (WindowTable, list, tuple)):
             return NotImplemented
         return len(self) == len(other) and all(map(operator.eq, self, other))
@@ -593,8 +600,8 @@ cdef class WindowTable:
 Sequence.register(WindowTable)
 
 
-cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
-    """A container of this kind with some windows."""
+cdef WindowTable table_from_windows(type kind, object windows, str criterion, str shape):
+    """Return a table of class `kind` with these windows; see `WindowTable.of`."""
     cdef WindowTable self = kind.__new__(kind)
     cdef Window window
     cdef Found found
@@ -621,8 +628,8 @@ cdef WindowTable gathered(type kind, object windows, str criterion, str shape):
     return self
 
 
-cdef object rows_of(object index, Py_ssize_t size, str things):
-    """The rows that an array of places or of bool means."""
+cdef object resolve_rows(object index, Py_ssize_t size, str item_noun):
+    """Return the rows selected by an array of indices or of bool."""
     rows = np.asarray(index)
     if rows.dtype == bool:
         if rows.shape != (size,):
@@ -630,4 +637,4 @@ cdef object rows_of(object index, Py_ssize_t size, str things):
         return np.flatnonzero(rows).tolist()
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise IndexError(f"index must be integers or a mask, got an array of {rows.dtype}")
-    return [place_in(i, size, things) for i in rows.tolist()]
+    return [resolve_index(i, size, item_noun) for i in rows.tolist()]

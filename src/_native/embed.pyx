@@ -1,4 +1,4 @@
-"""What other Cython modules call; see embed.pxd. From Python there is nothing to call here."""
+"""The functions of embed.pxd, for Cython modules. Nothing here is callable from Python."""
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
@@ -8,21 +8,21 @@ from slotkern._changing cimport book_at, find_at, release_at
 from slotkern._kernels cimport Query
 from slotkern._pool import SlotPool
 
-__all__ = []  # for cimport only
+__all__ = []  # only for cimport
 
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     const int kInterface
     const int kRequestFields
 
 if kInterface != INTERFACE or kRequestFields != REQUEST_FIELDS:
-    raise ImportError("embed.pxd and embed.hpp are of different interfaces")
+    raise ImportError("embed.pxd and embed.hpp have different interfaces: reinstall slotkern")
 
 
 cdef int need_interface(int interface) except -1:
     if interface != INTERFACE:
         raise ImportError(
             f"this module was built for interface {interface} of slotkern, which has "
-            f"{INTERFACE}: build it anew"
+            f"{INTERFACE}: rebuild it"
         )
     return 0
 
@@ -45,7 +45,8 @@ cdef int criterion_of(str name) except -1:
     return list(CRITERIA).index(name)
 
 
-cdef void fill_request(double* request, int64_t fields, int64_t nodes, double volume) noexcept nogil:
+cdef void fill_request(double* request, int64_t fields, int64_t nodes,
+                       double volume) noexcept nogil:
     cdef Query free
     cdef double[REQUEST_FIELDS] values = [
         <double>nodes, volume, free.budget, free.min_performance, free.earliest, INFINITY,

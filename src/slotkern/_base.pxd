@@ -1,4 +1,4 @@
-# What all doors of slotkern share: codes, signals, arguments.
+# Shared by all bindings: status codes, signals, numbers and indices.
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.math cimport INFINITY, NAN
@@ -49,25 +49,27 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
 
 
 cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
-    # Of one call, on the stack of its door.
+    # Lives on the stack of the binding, for the duration of one call.
     cdef cppclass InterruptScope:
         void arm(cbool runs_python_handlers)
         void install()
         void clear()
 
 
-# Let signals be answered, before each try of a call that they may interrupt.
-cdef inline int ask(InterruptScope& watch) except -1:
-    watch.clear()
+# Runs pending Python signal handlers; call it before each attempt of an interruptible kernel.
+# Raises the exception of a handler, such as KeyboardInterrupt.
+cdef inline int check_signals(InterruptScope& interrupts) except -1:
+    interrupts.clear()
     return PyErr_CheckSignals()
 
 
-# A float or int as it is: what needs no call of Python.
+# True for exact floats and ints, which convert without a call of Python.
 cdef inline bint is_plain(object value) noexcept:
     return type(value) is float or type(value) is int
 
 
-# A number that is not NaN; what is not at once in order is for checks.py to say.
+# Converts a number: not NaN, >= least, and finite if asked. Fast path for floats and ints; other
+# values go through checks.py, which raises ValueError or TypeError with the argument's name.
 cdef inline double number(
     object value, str name, double least=-INFINITY, bint finite=False
 ) except? -1.0:
@@ -79,11 +81,11 @@ cdef inline double number(
         x = <double>PyLong_AsLongLongAndOverflow(value, &beyond)
     if not beyond and x >= least and (not finite or x < INFINITY):
         return x
-    return number_of(value, name, least, finite)
+    return convert_number(value, name, least, finite)
 
 
-cdef bint hears() noexcept
-cdef str name_of(Status status)
-cdef object error_of(Status status, str doing, dict details=*)
-cdef double number_of(object value, str name, double least, bint finite) except? -1.0
-cdef Py_ssize_t place_in(object index, Py_ssize_t size, str things) except -1
+cdef bint is_main_thread() noexcept
+cdef str status_name(Status status)
+cdef object status_error(Status status, str doing, dict details=*)
+cdef double convert_number(object value, str name, double least, bint finite) except? -1.0
+cdef Py_ssize_t resolve_index(object index, Py_ssize_t size, str item_noun) except -1

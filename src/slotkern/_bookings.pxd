@@ -1,4 +1,4 @@
-# Types of slotkern for its own doors: what a stream of requests was given.
+# Internal declarations: the result of SlotPool.schedule.
 from libc.stdint cimport uint8_t
 from libcpp.vector cimport vector
 
@@ -6,4 +6,4 @@ from slotkern._windows cimport WindowTable
 
 
 cdef class Bookings(WindowTable):
-    cdef vector[uint8_t] codes  # of Reason, by request
+    cdef vector[uint8_t] codes  # reason of each request: an index of REASONS

@@ -19,7 +19,7 @@ class Bookings(WindowTable):
     @classmethod
     def of(cls, windows: Any, **options: Any) -> Any: ...
 
-def bookings_of(
+def bookings_from_windows(
     windows: Iterable[Window | None],
     reason: NDArray[np.uint8],
     criterion: str,

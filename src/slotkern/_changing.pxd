@@ -1,4 +1,4 @@
-# Types of slotkern for its own doors: slots that change.
+# Internal declarations: prepared slots that change, and their lock.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
@@ -43,15 +43,15 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
 cdef class ChangingSlots(PreparedSlots):
     cdef CSlotPool pool
     cdef shared_mutex mutex
-    cdef object snapshot          # (version, slots, their rows of origin), or None
-    cdef PreparedSlots current    # prepared from the snapshot, or None
+    cdef object free_table          # cached (version, free slots, their origin rows), or None
+    cdef PreparedSlots current    # prepared from `free_table`, or None
     cdef int lock(self) except -1
-    cdef int start_change(self) except -1
-    cdef Status place_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
+    cdef int lock_for_change(self) except -1
+    cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *
 
 
-# slotkern_find, _book and _release of pool/embed.hpp, which are compiled here alone.
+# Addresses of slotkern_find, _book and _release of pool/embed.hpp, which only _changing compiles.
 ctypedef int (*Find)(void* handle, const double* request, int64_t fields, int criterion, int shape,
                      double* totals, int64_t* rows, int32_t* nodes, double* lengths,
                      double* costs) noexcept nogil

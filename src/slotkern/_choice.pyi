@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern.display_table import Table
 
-MOST_EACH: int
+MAX_EACH: int
 MOST_LIMITS: int
 CONSTRAINED_WORK: int
 

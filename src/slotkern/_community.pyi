@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KINDS: tuple[str, ...]
-ASKED: tuple[str, ...]
+ACTIONS: tuple[str, ...]
 FATES: tuple[str, ...]
 PLACING: dict[str, int]
 BACKFILLING: dict[str, int]

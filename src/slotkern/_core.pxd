@@ -1,42 +1,42 @@
-# Types of slotkern for its own doors. Other people's modules cimport slotkern.embed.
+# Internal declarations: prepared slots. Modules outside slotkern cimport slotkern.embed.
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
 from slotkern._kernels cimport Answer, CostCachePool, CPreparedSlots, CWindowTable, Query, ShapeKind
 from slotkern._request cimport Request
 
-# Slots of so many nodes are searched without the GIL: below, handing it over costs more.
+# Searches over at least LARGE nodes release the GIL; for fewer, the release does not pay.
 cdef enum:
     LARGE = 8192
-    MANY = 16  # requests that may take a while together
+    MANY = 16  # more queries in one call install a signal handler
 
 
 cdef class PreparedSlots:
     cdef CPreparedSlots prepared
-    cdef CostCachePool costs         # what searches learn until the slots change
+    cdef CostCachePool costs         # cached cost bounds, valid until the slots change
     cdef object table, origin
     cdef readonly object terms  # (clock, machine), or None
-    cdef dict masks
+    cdef dict column_cache
     cdef bint changed
-    cdef bint borrowed  # the table is the user's own array, which may change
+    cdef bint borrowed  # True: the table is the caller's array, which may change
     cdef object mask_of(self, object where, object table)
-    cdef Request bound(self, Request request)
-    cdef Request bound_one(self, Request request, i)
-    cdef object uses_of(self, object limit, object table)
-    cdef object kept(self, object key, object table)
-    cdef int keep(self, object key, object column, object table) except -1
+    cdef Request compile_request(self, Request request)
+    cdef Request compile_listed_request(self, Request request, i)
+    cdef object limit_weights(self, object limit, object table)
+    cdef object cached_column(self, object key, object table)
+    cdef int cache_column(self, object key, object column, object table) except -1
     cdef object array(self)
-    cdef PreparedSlots settled(self)
-    cdef PreparedSlots settled_for(self, const Query& query)
-    cdef Status enter(self, double least_volume) except *
-    cdef void leave(self) noexcept nogil
-    # The sweeps are compiled here and for pools (_changing): each door that called them by
-    # itself would hold half a megabyte of its own.
+    cdef PreparedSlots snapshot(self)
+    cdef PreparedSlots snapshot_for(self, const Query& query)
+    cdef Status lock_for_search(self, double least_volume) except *
+    cdef void unlock_after_search(self) noexcept nogil
+    # Only _core and _changing instantiate the sweeps (half a megabyte of code each); other
+    # bindings call these methods.
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape)
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
-                           unsigned threads, CWindowTable& out, size_t& wrong) except *
+                           unsigned threads, CWindowTable& out, size_t& failed_query) except *
 
 
-cpdef Request in_numbers(object slots, Request request, object place=*)
+cpdef Request in_numbers(object slots, Request request, object position=*)
 cdef object terms_of(object slots)
-cdef PreparedSlots pool_of(object slots, bint both, ShapeKind shape, size_t n)
+cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n)

@@ -1,4 +1,4 @@
-# What the doors see of the C++ headers. Not for other people's modules: see embed.pxd for that.
+# Declarations of the C++ headers for the bindings. Modules outside slotkern use embed.pxd.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 from libcpp.string_view cimport string_view

@@ -1,19 +1,19 @@
-# Dates and durations as requests and clocks hold them. For slotkern's own doors.
+# Internal declarations: dates and durations of requests and clocks.
 from libc.stdint cimport int64_t
 
 
-cdef class Said:
-    cdef object value, long_ns  # what was said; nanoseconds, where int64 does not hold them
+cdef class TimeValue:
+    cdef object value, long_ns  # as given; nanoseconds that exceed int64, else None
     cdef int64_t short_ns
-    cdef int hold(self, object ns, object value) except -1
+    cdef int store(self, object ns, object value) except -1
 
 
-cdef class Moment(Said):
+cdef class Moment(TimeValue):
     cdef readonly bint aware
     cdef readonly object fold
 
 
-cdef class Duration(Said):
+cdef class Duration(TimeValue):
     pass
 
 
@@ -21,8 +21,8 @@ cdef class Scale:
     cdef int64_t origin, tick, per
     cdef object zone, given
     cdef bint quick
-    cdef bint number_of(self, Said said, double* number) except -1
+    cdef bint convert(self, TimeValue value, double* number) except -1
 
 
-cdef bint is_said(object value) except -1
-cdef Said meaning_of(object value, str name, bint lasts)
+cdef bint needs_clock(object value) except -1
+cdef TimeValue parse_time_value(object value, str name, bint is_duration)

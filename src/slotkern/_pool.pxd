@@ -1,4 +1,4 @@
-# Types of slotkern for its own doors: a pool of slots.
+# Internal declarations: the pool.
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status
@@ -16,14 +16,15 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
 
 cdef class SlotPool(ChangingSlots):
     cdef PoolHandle c_handle
-    cdef dict numbered            # limits: (the table they are of, their number in the handle)
-    cdef list bound_limits        # requests whose limits the handle refers to
-    cdef void forget_limits(self)
-    cdef dict owner_of            # the owner of each window that has one; some are past
-    cdef readonly dict _generations    # of the files loaded or saved, by their real path
-    cdef readonly object _closures     # when nodes are closed: see machine/closures.py
-    cdef size_t purge_at               # owned windows, at which those that are past leave
-    cdef int forget_past(self) except -1
-    cdef int own(self, list windows, str owner) except -1
+    cdef dict limit_numbers       # limits: (table they were compiled for, number in the handle)
+    cdef list compiled_limits        # compiled requests that own the limits of the handle
+    cdef void invalidate_limits(self)
+    cdef dict owners_by_window            # owner of each owned window; may include past windows
+    cdef readonly dict _generations    # generations of loaded or saved files, by real path
+    cdef readonly object _closures     # closed time of nodes: see machine/closures.py
+    cdef size_t purge_threshold        # number of owned windows that triggers a purge
+    cdef int drop_past_owners(self) except -1
+    cdef int record_owner(self, list windows, str owner) except -1
     cdef int release_one(self, Window window) except -1
-    cdef Status still_booked(self, list windows, size_t& which, size_t& bad) except *
+    cdef Status check_booked(self, list windows, size_t& failed_window,
+                             size_t& failed_part) except *

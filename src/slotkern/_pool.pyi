@@ -48,7 +48,7 @@ class SlotPool(ChangingSlots):
     def _closures(self) -> NDArray[np.void]: ...
     def _close(
         self,
-        before: NDArray[np.void],
+        expected: NDArray[np.void],
         closures: NDArray[np.void],
         nodes: NDArray[np.int32],
     ) -> bool: ...

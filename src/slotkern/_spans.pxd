@@ -1,4 +1,4 @@
-# Spans of time as arrays, for the doors of slotkern that change pools.
+# Internal declarations: conversion of spans for the bindings that change pools.
 from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 

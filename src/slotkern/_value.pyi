@@ -11,7 +11,7 @@ STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
 
 class NamedValue(NamedTuple):
-    place: int
+    index: int
     doc: str
     moving: bool
     needs_end: bool
@@ -23,7 +23,7 @@ NAMED_VALUES: dict[str, NamedValue]
 def capsule_signature(capsule: Any) -> str | None: ...
 def part_values(
     pool: PreparedSlots,
-    worth: str,
+    source: str,
     data: Any,
     name: str,
     rows: NDArray[np.int64],
@@ -33,7 +33,7 @@ def part_values(
 def find(
     pool: PreparedSlots,
     request: Request,
-    worth: str,
+    source: str,
     data: Any,
     sign: float,
     name: str,

@@ -59,7 +59,7 @@ class Window:
     def plot(self, *arguments: Any, **options: Any) -> Figure: ...
     def to_dict(self) -> dict[str, Any]: ...
     @staticmethod
-    def from_dict(whole: Mapping[str, Any]) -> Window: ...
+    def from_dict(data: Mapping[str, Any]) -> Window: ...
 
 class WindowTable(Sequence[Window | None]):
     @classmethod
@@ -117,7 +117,7 @@ def window_of(
     slots: NDArray[np.void],
     rows: NDArray[np.int64],
     start: float,
-    asked: Request,
+    request: Request,
     criterion: str,
     shape: str,
     value: float | None = None,

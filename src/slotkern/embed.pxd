@@ -1,8 +1,8 @@
-# slotkern for cimport: the interface of other people's Cython modules.
+# The interface for Cython modules outside slotkern: search, book and release without the GIL.
 #
-# Nothing here tells how slotkern lies in memory: pools are addresses, requests and windows plain
-# arrays. A module built on one release runs with every other of the same INTERFACE;
-# need_interface(INTERFACE) at its import says so otherwise.
+# No memory layout is exposed: pools are addresses, requests and windows are plain arrays.
+# A module built against one release runs with every release of the same INTERFACE. Call
+# need_interface(INTERFACE) when the module is imported; it raises ImportError otherwise.
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
@@ -37,27 +37,29 @@ cdef enum:
     SQUARE = 0
     RAGGED = 1
 
-# ImportError for a module that was built for another interface.
+# Raises ImportError if the module was built for another interface.
 cdef int need_interface(int interface) except -1
 
-# The address of a SlotPool; valid while the pool lives.
+# Returns the address of a SlotPool, valid while the pool exists; else raises TypeError.
 cdef void* address_of(object pool) except NULL
 
-# The number of limits on sums over the parts, for the field LIMITS: see SlotPool.limits_handle.
+# Returns the number of these sum constraints, for the field LIMITS: see SlotPool.limits_handle.
 cdef int64_t limits_of(object pool, object limits) except -1
 
-# The place of a criterion's name in slotkern.CRITERIA.
+# Returns the index of a criterion in slotkern.CRITERIA; raises ValueError for another name.
 cdef int criterion_of(str name) except -1
 
-# A request for so much without any limit, into its first `fields` fields.
+# Writes the first `fields` fields of a request for `nodes` nodes and `volume` without constraints.
 cdef void fill_request(double* request, int64_t fields, int64_t nodes, double volume) noexcept nogil
 
-# 0 and the window, as many parts as nodes asked for, ascending by node; else there is none.
+# Returns 0 and writes the window: totals, and one part for each node, ascending by node. A nonzero
+# Status (base/status.hpp) means that there is none.
 cdef int find(void* pool, const double* request, int64_t fields, int criterion, int shape,
               double* totals, int64_t* rows, int32_t* nodes, double* lengths,
               double* costs) noexcept nogil
 
-# 0 if all of the n parts were free (booked); else nothing has changed.
+# Return 0 if all n parts were free (booked) and are now booked (released); otherwise a nonzero
+# Status, and the pool is unchanged.
 cdef int book(void* pool, double start, int64_t n, const int64_t* rows, const int32_t* nodes,
               const double* lengths) noexcept nogil
 cdef int release(void* pool, double start, int64_t n, const int64_t* rows,

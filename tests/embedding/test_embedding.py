@@ -208,7 +208,7 @@ def test_numba_requests_have_every_field(slots):
 
 
 def test_numba_books_no_window_that_is_none(slots):
-    """What a caller's own arrays may say: a node twice, an unknown one, no time."""
+    """Arrays of a caller may contain a node twice, an unknown node or a bad length."""
     pytest.importorskip("numba")
     import slotkern.numba as sn
 
@@ -260,7 +260,7 @@ def test_numba_refuses_what_is_no_request(slots):
         assert sn.find(*call) != 0
         assert window.totals.tolist() == [0.0] * 5
     for name in sn.FoundWindow._fields:
-        if name == "nodes":  # these say how many parts there are
+        if name == "nodes":  # their number determines the number of parts
             continue
         short = window._replace(**{name: getattr(window, name)[:1]})
         assert sn.find(door, asked, short, sn.START, sn.SQUARE) != 0

@@ -260,7 +260,7 @@ def test_what_cannot_be_booked_is_said_in_names_and_dates(pool: sk.SlotPool) -> 
         ValueError, match=r"node n0 from 2026-10-2\d \d\d:.* is not free"
     ):
         pool.book(window)
-    with pytest.raises(TypeError, match="no window to book: none was found"):
+    with pytest.raises(TypeError, match="no window to book: the search returned None"):
         pool.book(None)
 
 

@@ -124,7 +124,7 @@ def test_the_other_limits_are_said_as_well(free):
     assert said.latest == "2026-10-25 02:30+01:00"
     assert (said.setup, said.max_runtime) == ("10min", "PT2H")
     assert said.replace() == said
-    with pytest.raises(ValueError, match="only the clock of slots makes numbers"):
+    with pytest.raises(ValueError, match="only the clock of slots converts"):
         said.length(1)
     why = sk.explain(free, said.replace(max_runtime="1h"))
     assert "with a runtime of 1:30:00" in str(why)
@@ -192,7 +192,7 @@ def test_a_request_keeps_what_was_said():
     [
         ({}, TypeError, "needs either a volume or a walltime"),
         ({"volume": 1, "walltime": 2}, TypeError, "either a volume or a walltime"),
-        ({"volume": 1, "reference": 2}, TypeError, "reference is for a walltime"),
+        ({"volume": 1, "reference": 2}, TypeError, "reference applies to a walltime"),
         ({"walltime": "4:00"}, ValueError, "walltime: '4:00' could be hours"),
         ({"walltime": "0h"}, ValueError, "walltime must be positive, got '0h'"),
         ({"walltime": 0}, ValueError, "walltime must be positive and finite, got 0"),

@@ -175,7 +175,7 @@ def test_a_limit_takes_capsules_of_its_own_kind_alone(name):
             return capsule_of(c_length, name)
 
     request = sk.Request(5, 300, limits=[sk.Limit(Own(), ">=", 1)])
-    with pytest.raises(TypeError, match="a limit's function must not look at"):
+    with pytest.raises(TypeError, match="a limit's function must not depend on"):
         sk.find_window(environment(0), request)
 
 

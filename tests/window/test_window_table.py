@@ -116,5 +116,5 @@ def test_invalid_members_are_rejected(windows):
         TypeError, match=r"windows\[1\] must be a Window or None, got int"
     ):
         WindowTable.of([windows[0], 3])
-    with pytest.raises(TypeError, match="made by searches"):
+    with pytest.raises(TypeError, match="cannot be created directly"):
         WindowTable()
