@@ -76,9 +76,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     origin, state, now = pool._whole()
     closed = pool.closed
     heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
-    more = to_arrays(
-        pool
-    )  # before the file is opened: a machine may hold what cannot be saved
+    more = to_arrays(pool)  # raises for objects, before the file is changed
     arrays = heading | state | more
     if len(closed):
         arrays["closed"] = closed
@@ -125,7 +123,7 @@ def load_pool(path: AnyPath) -> SlotPool:
         reason = fault.reason
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or type(error).__name__
-    raise InputError(f"not a whole slotkern pool: {reason}").error(str(path), str)
+    raise InputError(f"not a complete slotkern pool: {reason}").error(str(path), str)
 
 
 def _generation_at(path: Path) -> Generation | None:

@@ -147,7 +147,7 @@ def test_files_that_are_wrong_are_named(tmp_path):
     for name, text, message in [
         ("a.csv", "", "the file is empty"),
         ("b.csv", "nodes,volume\n1\n", "line 2: 1 cells, not 2"),
-        ("c.csv", "nodes,nodes\n1,2\n", "column 'nodes' is doubled"),
+        ("c.csv", "nodes,nodes\n1,2\n", "column 'nodes' occurs twice"),
         ("d.json", "{}", "a list of objects"),
         ("e.json", "[1]", "row 0 is no object: 1"),
         ("g.csv", "nodes;volume\n1;2\n", "separated by ';', not by commas"),

@@ -139,8 +139,8 @@ def test_wrong_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
     odd.write_text("none")
     for words in (("bookings",), ("release", "--owner", "bob")):
         refused(run(*words, tmp_path / "none.npz"), tmp_path / "none.npz", "No such")
-        refused(run(*words, odd), odd, "not a whole slotkern pool")
-        refused(run(*words, slots), slots, "not a whole slotkern pool")
+        refused(run(*words, odd), odd, "not a complete slotkern pool")
+        refused(run(*words, slots), slots, "not a complete slotkern pool")
     for command in ("bookings", "release"):
         told = f"{path}: owner 'eve' has no bookings; owners with bookings: alice, bob"
         refused(run(command, path, "--owner", "eve"), told)

@@ -200,7 +200,7 @@ def test_tables_that_office_programs_write(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"m.csv: the columns are separated by ';'"):
         sk.Machine.read(machine)
     machine.write_text("name,price,name\nn00,1,2\n")
-    with pytest.raises(ValueError, match=r"m.csv: column 'name' is doubled"):
+    with pytest.raises(ValueError, match=r"m.csv: column 'name' occurs twice"):
         sk.Machine.read(machine)
 
 

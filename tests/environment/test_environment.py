@@ -1,4 +1,4 @@
-"""The random environments: the tiling, the laws, the streams, the errors."""
+"""Tests of random environments: partition, distributions, random streams, errors."""
 
 import hashlib
 import tomllib
@@ -22,7 +22,7 @@ CYCLES = 150
 
 
 def assert_tiles(environment):
-    """Tasks and slots, together, cover [0, horizon) of each node exactly once."""
+    """Assert that tasks and slots partition [0, horizon) of each node."""
     slots, tasks = environment.slots, environment.tasks
     node = np.concatenate((slots["node"], tasks["node"]))
     start = np.concatenate((slots["start"], tasks["start"]))
@@ -108,7 +108,7 @@ def test_a_full_node_has_no_slot_and_an_idle_one_no_task():
     assert idle.slots["node"].tolist() == [0, 1, 2, 3]
 
 
-def test_laws_have_the_stated_moments():
+def test_distributions_have_the_stated_moments():
     environment = generate_environment("square", nodes=40_000, seed=11)
     nodes, tasks = environment.nodes, environment.tasks
     root = np.sqrt(nodes.size)
@@ -130,18 +130,18 @@ def test_laws_have_the_stated_moments():
         assert abs(got - expected) < 4 * np.sqrt(expected * (1 - expected)) / root
 
 
-def test_tasks_stand_anywhere_with_equal_right():
+def test_tasks_are_placed_uniformly():
     environment = generate_environment(nodes=40_000, seed=5)
     tasks = environment.tasks
     middle = (tasks["start"] + tasks["end"]) / 2
-    # Symmetric in time, for whole tasks and for the cut ones alike.
+    # The distribution is symmetric in time, for whole and for cut tasks.
     for chosen in (middle, middle[tasks["end"] - tasks["start"] < 10]):
         error = chosen.std() / np.sqrt(chosen.size)
         assert chosen.size > 1000
         assert abs(chosen.mean() - 300) < 4 * error
 
 
-def test_powers_of_the_price_law_are_correctly_rounded():
+def test_powers_of_the_price_distribution_are_correctly_rounded():
     law = Price(level=1.0, exponent=1.05, deviation=0.0)
     prices = law.draw(np.random.default_rng(0), np.arange(2.0, 11.0))
     with localcontext() as context:
@@ -198,7 +198,7 @@ def test_cycles_do_not_depend_on_each_other():
         assert abs(correlation) < 4 / np.sqrt(other.size)
 
 
-def test_laws_of_columns_leave_the_times_alone():
+def test_distributions_of_columns_do_not_change_times():
     plain = generate_environment(seed=4)
     other = generate_environment(
         seed=4,
@@ -213,7 +213,7 @@ def test_laws_of_columns_leave_the_times_alone():
     assert np.unique(other.nodes["performance"]).size == 100
 
 
-def test_laws_may_come_from_a_file():
+def test_distributions_from_a_file():
     text = """
     load = { low = 0.2, high = 0.6, law = "uniform" }
     task_length = [5, 50]
@@ -233,8 +233,8 @@ def test_laws_may_come_from_a_file():
 
 
 @pytest.mark.parametrize("integer", [None, False, True])
-def test_a_law_means_the_same_in_a_study(integer):
-    """Real numbers unless it says otherwise, whatever the preset's law is."""
+def test_a_distribution_is_the_same_in_a_study(integer):
+    """The default is real numbers, even if the preset has integers."""
     law = {"low": 2, "high": 10} | ({} if integer is None else {"integer": integer})
     whole = complete_environment({"preset": "square", "performance": law})
     study = generate_environment(**whole, seed=3)
@@ -274,7 +274,7 @@ def test_a_law_means_the_same_in_a_study(integer):
         ({"extra": {"q": Uniform(3, 1)}}, ["extra", "q", "3"]),
     ],
 )
-def test_impossible_values_name_the_parameter(wrong, words):
+def test_errors_for_invalid_values_name_the_parameter(wrong, words):
     with pytest.raises(ValueError, match=r".") as caught:
         generate_environment(**wrong)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""Every way a file can be wrong gives one error, and leaves nothing behind."""
+"""Tests of invalid files: each raises one error, and failed writes leave no file."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ GOOD = "4,9,12,1,1\n"
             "node,start,end,price\n1,2,3,4\n",
             ": no column 'performance'; there are node",
         ),
-        ("node,node,end,price\n1,2,3,4\n", ": column 'node' is doubled"),
-        (HEADER[:-1] + ",x, x\n", ": column 'x' is doubled"),
+        ("node,node,end,price\n1,2,3,4\n", ": column 'node' occurs twice"),
+        (HEADER[:-1] + ",x, x\n", ": column 'x' occurs twice"),
         ("," + HEADER, ": column 1 has no name"),
         (HEADER + GOOD + '4,1,2,1,"1\n', ", line 3: a quoted cell is not closed"),
         (HEADER + GOOD + '4,1,2,1,"1', ", line 3: a quoted cell is not closed"),
@@ -104,7 +104,7 @@ def test_csv_errors_name_the_line(
     assert len(str(caught.value)) < 500
 
 
-def test_the_whole_text_of_an_error(
+def test_complete_error_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -119,7 +119,7 @@ def test_the_whole_text_of_an_error(
 
 @settings(max_examples=settings.default.max_examples // 5)
 @given(bad=st.integers(0, 199), field=st.sampled_from(HEADER.strip().split(",")))
-def test_any_bad_line_is_found(
+def test_invalid_lines_are_located(
     bad: int, field: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "bad.csv"
@@ -143,7 +143,7 @@ def test_any_bad_line_is_found(
         (R2.replace("9", "NaN"), "end is nan"),
         (R2.replace("2", "2.5"), "node 2.5 is not an integer"),
         (R2.replace("2", '"Infinity"'), "node inf is not an integer"),
-        (R2.replace("end", "start"), "column 'start' is doubled"),
+        (R2.replace("end", "start"), "column 'start' occurs twice"),
         (R2.replace("end", "ende"), "no column 'end'"),
         (R2.replace("}", ', "x": 1}'), "the first record has no column 'x'"),
         (R2.replace('"end": 9, ', ""), "no column 'end'"),
@@ -184,7 +184,7 @@ def test_json_errors_name_the_line(
         (["1", "[1]"], "x [1] is not a number"),
     ],
 )
-def test_json_columns_are_of_one_kind(
+def test_json_columns_have_one_type(
     tmp_path: Path, cells: list[str], message: str
 ) -> None:
     rows = [
@@ -223,7 +223,7 @@ def test_json_files_of_another_form(
 def test_damaged_binary_files_give_one_error(
     suffix: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Cut off anywhere, or with bytes overwritten: an error, or nothing was lost."""
+    """A truncated or overwritten file raises an error, or is read without loss."""
     path = tmp_path_factory.getbasetemp() / f"damaged{suffix}"
     write_slots(path, SMALL)
     sound = path.read_bytes()
@@ -257,11 +257,11 @@ def test_npz_errors(tmp_path: Path) -> None:
     lacking = {name: COLUMNS[name] for name in COLUMNS if name != "price"}
     for text, message in [
         (b"", ": the file is empty"),
-        (b"PK\x03\x04", ": not a sound npz file: "),
-        (b"rubbish", ": not a sound npz file: it is no zip archive"),
-        (plain.getvalue(), ": not a sound npz file: "),
-        (pickled.getvalue(), ": not a sound npz file: Object arrays cannot"),
-        (doubled.getvalue(), ": column 'node' is doubled"),
+        (b"PK\x03\x04", ": not a valid npz file: "),
+        (b"rubbish", ": not a valid npz file: it is not a zip archive"),
+        (plain.getvalue(), ": not a valid npz file: "),
+        (pickled.getvalue(), ": not a valid npz file: Object arrays cannot"),
+        (doubled.getvalue(), ": column 'node' occurs twice"),
         (npz(**lacking), ": no column 'price'; there are node, start"),
         (npz(slots=SMALL["end"]), ": slots is of float64, not a structured array"),
         (npz(slots=SMALL[["node", "start", "end"]]), ": no column 'performance'"),
@@ -284,7 +284,7 @@ def test_parquet_and_arrow_errors(tmp_path: Path) -> None:
     none = pa.array([1.0, None, 2.0])
     for changed, message in [
         (table.drop(["price"]), ": no column 'price'; there are node, start"),
-        (table.append_column("end", table["end"]), ": column 'end' is doubled"),
+        (table.append_column("end", table["end"]), ": column 'end' occurs twice"),
         (table.set_column(2, "end", none), ", row 1: end is missing (null)"),
         (table.append_column("x", none), ", row 1: x is missing (null)"),
         (table.set_column(2, "end", pa.array([9, 0, 9])), ", row 1: end 0.0 is not"),
@@ -310,7 +310,7 @@ def test_unknown_suffix(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_errors_of_the_system_are_its_own(suffix: str, tmp_path: Path) -> None:
+def test_system_errors_are_raised_unchanged(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"slots{suffix}"
     with pytest.raises(FileNotFoundError, match=f"slots{suffix}"):
         read_slots(path)
@@ -325,7 +325,7 @@ def test_errors_of_the_system_are_its_own(suffix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_nothing_is_written_of_what_is_wrong(suffix: str, tmp_path: Path) -> None:
+def test_invalid_slots_are_not_written(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"slots{suffix}"
     path.write_text("as before")
 

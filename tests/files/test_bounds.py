@@ -1,4 +1,4 @@
-"""What is packed, or text as wide as its longest cell, takes no more than allowed."""
+"""Tests of the memory limit: compressed files, and text as wide as its longest cell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def packed(**arrays: Any) -> bytes:
 
 
 def array_of(header: dict[str, Any], data: bytes = b"") -> bytes:
-    """Return an archive whose only array says of itself what `header` says."""
+    """Return an archive with one array that has the given header."""
     text = repr(header).encode() + b"\n"
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
@@ -83,7 +83,7 @@ def zeros(count: int) -> bytes:
         (".csv", lambda: rows("é" * 100_000), "8,000,000,000 bytes in memory, which"),
     ],
 )
-def test_files_that_would_take_too_much(
+def test_files_beyond_the_memory_limit_are_refused(
     tmp_path: Path, suffix: str, make: Callable[[], Any], message: str
 ) -> None:
     error, peak = peak_of(read_text, tmp_path, make(), suffix)
@@ -100,17 +100,17 @@ def test_files_that_would_take_too_much(
     [
         ({"shape": (2**62,)}, "holds 0 bytes, not (4611686018427387904,) of"),
         ({"shape": (10**4000,)}, "has the shape (1000"),
-        ({"shape": (2**62, 2**62, 0, 2**62)}, "no sound header"),
+        ({"shape": (2**62, 2**62, 0, 2**62)}, "no valid header"),
         ({"shape": (-1,)}, "has the shape (-1,)"),
         ({"shape": 3}, "has the shape 3"),
         ({"shape": (2**40,), "descr": "|S0"}, "not (1099511627776,) of"),
         ({"shape": (1,), "descr": "|O"}, "Object arrays cannot be read"),
-        ({"shape": (0,), "descr": [("a", "<f8", (2**40,))]}, "not a sound npz file"),
-        ({"shape": (1,), "descr": "<f9"}, "no sound header"),
+        ({"shape": (0,), "descr": [("a", "<f8", (2**40,))]}, "not a valid npz file"),
+        ({"shape": (1,), "descr": "<f9"}, "no valid header"),
         ({"shape": (1,), "descr": None}, "holds 0 bytes, not (1,) of"),
     ],
 )
-def test_arrays_that_lie_about_themselves(
+def test_archives_with_false_headers_are_refused(
     tmp_path: Path, header: dict[str, Any], message: str
 ) -> None:
     whole = {"descr": "<f8", "fortran_order": False} | header
@@ -118,18 +118,18 @@ def test_arrays_that_lie_about_themselves(
         read_text(tmp_path, array_of(whole), ".npz")
     path = tmp_path / "slots.npz"
     assert str(caught.value).startswith(f"{path}: ")
-    assert message in str(caught.value) or "not a sound" in str(caught.value)
+    assert message in str(caught.value) or "not a valid" in str(caught.value)
 
 
-def test_an_archive_that_holds_no_arrays(tmp_path: Path) -> None:
+def test_archives_without_arrays_are_refused(tmp_path: Path) -> None:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("slots", b"no array")
-    with pytest.raises(ValueError, match=r"not a sound npz file: 'slots' is no array"):
+    with pytest.raises(ValueError, match=r"not a valid npz file: 'slots' is no array"):
         read_text(tmp_path, sink.getvalue(), ".npz")
 
 
-def test_a_scalar_column_is_not_spread_over_too_many_rows(tmp_path: Path) -> None:
+def test_a_scalar_column_of_too_many_rows_is_refused(tmp_path: Path) -> None:
     columns = {name: np.ones(MANY) for name in COLUMNS if name in sk.SLOT.names}
     columns |= {
         "node": np.arange(MANY),
@@ -151,7 +151,7 @@ def test_the_limit_can_be_raised(tmp_path: Path) -> None:
     for wrong in (1.5, "1", True, None):
         with pytest.raises(TypeError, match="max_bytes must be an integer"):
             read_slots(path, max_bytes=wrong)  # type: ignore[arg-type]
-    # What is not packed may be as large as it is.
+    # The limit does not apply to files that are not compressed.
     write_slots(path, SMALL)
     assert len(read_slots(path, max_bytes=0)) == 3
 
@@ -168,7 +168,7 @@ def test_long_text_from_memory() -> None:
         from_arrow(pa.Table.from_pandas(frame.assign(site=texts)))
 
 
-def test_long_text_is_fine_where_there_is_room(tmp_path: Path) -> None:
+def test_long_text_within_the_limit_is_read(tmp_path: Path) -> None:
     text = "x" * 1_000_000
     for suffix in (".json", ".jsonl"):
         joint = f'{R1[:-1]}, "x": "{text}"}}\n{R2[:-1]}, "x": ""}}'

@@ -1,4 +1,4 @@
-"""The fuzzers of what reads, for a moment: `make fuzz-readers` runs them for long."""
+"""Short runs of the fuzzers of readers; `make fuzz-readers` runs them longer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPEC.loader.exec_module(readers)
 
 @pytest.mark.parametrize("name", readers.TARGETS)
 def test_every_input_is_valid_or_gives_one_error(name: str, tmp_path: Path) -> None:
-    told = readers.run(name, executions=400, seed=1, found=tmp_path)
-    assert told.startswith(f"{name}: 400 executions")
-    assert " 0 valid" not in told
-    assert " 0 refused" not in told
+    report = readers.run(name, executions=400, seed=1, found=tmp_path)
+    assert report.startswith(f"{name}: 400 executions")
+    assert " 0 valid" not in report
+    assert " 0 refused" not in report

@@ -1,4 +1,4 @@
-"""Arrow reads memory of its own: threads of its may drop it while Python ends."""
+"""Tests that Arrow gets a copy of the data, which its threads may release at exit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SLOTS = "node,start,end,performance,price\n0,0,9,1,1\n"
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("read", [sk.read_slots, read_columns, sk.Machine.read])
-def test_no_reader_lends_arrow_what_is_pythons(
+def test_readers_pass_arrow_a_copy_of_the_data(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     read: Callable[[Path], Any],
     suffix: str,
 ) -> None:
-    lent: list[bool] = []
+    shared: list[bool] = []
     path = tmp_path / f"slots{suffix}"
     if read == sk.Machine.read:
         text = "name,price\na,1\n"
@@ -40,11 +40,11 @@ def test_no_reader_lends_arrow_what_is_pythons(
     real = pa.BufferReader
 
     def watched(source: Any) -> Any:
-        # Bytes of Python that are lent cannot be changed; a copy of Arrow's can.
-        lent.append(not (isinstance(source, pa.Buffer) and source.is_mutable))
+        # Bytes of Python are immutable; a copy in memory of Arrow is mutable.
+        shared.append(not (isinstance(source, pa.Buffer) and source.is_mutable))
         return real(source)
 
     monkeypatch.setattr(pa, "BufferReader", watched)
     assert len(read(path)) > 0
-    assert lent
-    assert not any(lent)
+    assert shared
+    assert not any(shared)

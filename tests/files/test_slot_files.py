@@ -1,4 +1,4 @@
-"""Slots in and out of every format, bit for bit."""
+"""Tests that slots are read as they were written in every format, bit for bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assert_same_bits(back: NDArray[Any], slots: NDArray[Any]) -> None:
 
 
 def assert_same_values(back: NDArray[Any], slots: NDArray[Any]) -> None:
-    """Equal values, also the sign of zero; the width of a type may differ."""
+    """Assert equal values and signs of zero; the widths of types may differ."""
     assert back.dtype.names == slots.dtype.names
     for name in slots.dtype.names or ():
         expected, found = slots[name], back[name]
@@ -46,7 +46,7 @@ def assert_same_values(back: NDArray[Any], slots: NDArray[Any]) -> None:
             assert found.tolist() == expected.tolist(), name
 
 
-# Text that is no number, truth or word for one: CSV has no types.
+# Text that does not read as a number or bool, because CSV has no types.
 WORD = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6
 ).map(lambda text: "~" + text)
@@ -70,7 +70,7 @@ EXTRA = {
 
 @st.composite
 def slot_arrays(draw: st.DrawFn, least: int = 0) -> NDArray[Any]:
-    """Valid slots, each on a node of its own, with a column of every type."""
+    """Generate valid slots on distinct nodes, with a column of each type."""
     size = draw(st.integers(least, 6))
     node = draw(
         st.lists(st.integers(0, 2**31 - 1), min_size=size, max_size=size, unique=True)
@@ -115,7 +115,9 @@ def test_text_formats_keep_every_value(
 ) -> None:
     slots = slots.copy()
     for name in ("xf2", "xf4", "xf8"):
-        slots[name][np.isnan(slots[name])] = np.nan  # a NaN's payload is not written
+        slots[name][np.isnan(slots[name])] = (
+            np.nan
+        )  # text formats do not write the payload of NaN
     path = tmp_path_factory.getbasetemp() / f"text{suffix}"
     write_slots(path, slots)
     assert_same_values(read_slots(path), slots)
@@ -211,7 +213,7 @@ def test_json_is_strict_and_one_record_a_line(tmp_path: Path) -> None:
         "price,end,start,performance,node\n1,9,5,1,2\n0,3,0,2,1\n",
     ],
 )
-def test_csv_in_many_spellings(tmp_path: Path, text: str) -> None:
+def test_csv_variants(tmp_path: Path, text: str) -> None:
     slots = read_text(tmp_path, text)
     assert slots.dtype == sk.SLOT
     assert slots.tolist() == [(1, 0.0, 3.0, 2.0, 0.0), (2, 5.0, 9.0, 1.0, 1.0)]
@@ -230,7 +232,7 @@ def test_csv_in_many_spellings(tmp_path: Path, text: str) -> None:
         ("y" * 200_000, "y" * 200_000),
     ],
 )
-def test_csv_quotes_count_where_a_cell_begins(
+def test_csv_quotes_are_special_only_at_the_begin_of_a_cell(
     tmp_path: Path, cell: str, expected: str
 ) -> None:
     for end in ("", "\n", "\r\n\r\n"):
@@ -270,7 +272,7 @@ def test_a_table_of_many_columns(tmp_path: Path) -> None:
         ([" a", "b "], np.array([" a", "b "])),
     ],
 )
-def test_csv_guesses_the_type_of_a_further_column(
+def test_csv_infers_the_type_of_a_further_column(
     tmp_path: Path, cells: list[str], expected: NDArray[Any]
 ) -> None:
     rows = "".join(f"{i},0,1,1,1,{cell}\n" for i, cell in enumerate(cells))
@@ -325,13 +327,13 @@ def test_npz_of_another_byte_order_is_read_as_native(tmp_path: Path) -> None:
         assert_same_bits(sk.read_slots(path), found)
 
 
-def test_npz_may_hold_a_column_per_array(tmp_path: Path) -> None:
+def test_npz_with_one_array_per_column(tmp_path: Path) -> None:
     order = [2, 0, 1]
     text = npz(**{name: column[order] for name, column in COLUMNS.items()})
     assert_same_bits(read_text(tmp_path, text, ".npz"), SMALL)
 
 
-def test_arrow_tables_of_others() -> None:
+def test_arrow_tables_of_other_libraries() -> None:
     table = pa.table(
         {
             "node": pa.array([2, 1], pa.uint8()),
@@ -348,13 +350,13 @@ def test_arrow_tables_of_others() -> None:
     assert slots[["node", "site", "long"]].tolist() == [(1, "b", "b"), (2, "a", "a")]
     assert slots.dtype["day"] == np.dtype("M8[D]")
     assert from_arrow(table.to_batches()[0]).tolist() == slots.tolist()
-    # A note of a narrower type never cuts text short.
+    # Metadata with a narrower type never truncates text.
     field = pa.field("site", pa.string(), metadata={"numpy": "<U1"})
     longer = table.set_column(5, field, pa.array(["ab", "abc"]))
     assert from_arrow(longer)["site"].tolist() == ["abc", "ab"]
 
 
-def test_pandas_frames_of_others() -> None:
+def test_pandas_frames_with_other_types() -> None:
     frame = pd.DataFrame(
         {
             "node": pd.array([2, 1], "Int64"),
@@ -373,7 +375,7 @@ def test_pandas_frames_of_others() -> None:
     assert np.isnan(slots["load"][1])
     for changed, message in [
         (frame.drop(columns="end"), "slots: no column 'end'"),
-        (frame.rename(columns={"site": "old"}), "slots: column 'old' is doubled"),
+        (frame.rename(columns={"site": "old"}), "slots: column 'old' occurs twice"),
         (frame.rename(columns={"site": 3}), "slots: column 6 is named 3"),
         (frame.assign(end=[1, 0]), "slots, row 1: end 0.0 is not after start 0.0"),
         (frame.assign(end=[1, np.nan]), "slots, row 1: end is nan"),
@@ -387,14 +389,14 @@ def test_pandas_frames_of_others() -> None:
         assert str(caught.value).startswith(message)
 
 
-def test_other_things_are_no_tables() -> None:
+def test_values_that_are_no_tables_are_refused() -> None:
     with pytest.raises(TypeError, match="frame must be a pandas frame, got int"):
         from_pandas(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="table must be an Arrow table, got int"):
         from_arrow(3)
 
 
-def test_windows_go_to_arrow_and_pandas() -> None:
+def test_windows_are_converted_to_arrow_and_pandas() -> None:
     window = sk.find_window(SMALL, sk.Request(2, 1))
     assert window is not None
     assert to_arrow(window)["node"].to_pylist() == [2, 4]

@@ -1,4 +1,4 @@
-"""The reasons and owners of busy spans: kept, and shown on pages and in pictures."""
+"""Tests of reasons and owners of busy spans: preserved, and drawn on pages, plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay's cluster is the same table of nodes."""
+"""Tests of clusters of replays made from machines and other tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine as a table, and what busy spans leave free on it."""
+"""Tests of machines from tables, and of the free slots beside busy spans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRAMES = {
 
 
 class Stream:
-    """Anything with the Arrow PyCapsule interface."""
+    """A table that only offers the Arrow PyCapsule interface."""
 
     def __init__(self, table):
         self.table = table
@@ -38,7 +38,7 @@ class Stream:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_a_machine_of_any_table(kind):
+def test_machines_from_all_kinds_of_tables(kind):
     columns = {"name": ["anna", "bert"], "price": [1.0, 2.5], "os": ["x", "y"]}
     machine = sk.Machine(FRAMES[kind](columns))
     assert machine.names.tolist() == ["anna", "bert"]
@@ -51,7 +51,7 @@ def test_a_machine_of_any_table(kind):
     assert machine.ids(np.array([1, 0])).tolist() == [1, 0]
 
 
-def test_a_machine_in_a_file(tmp_path):
+def test_machines_from_files(tmp_path):
     columns = {"name": ["007", "é"], "performance": [2, 4.5], "memory": [64, 128]}
     csv, parquet = tmp_path / "m.csv", tmp_path / "m.parquet"
     csv.write_text("name,performance,memory\n007,2,64\né,4.5,128\n", encoding="utf-8")
@@ -138,7 +138,7 @@ def test_bad_machines(table, error, words):
         sk.Machine(table)
 
 
-def test_nodes_that_the_machine_does_not_have():
+def test_unknown_nodes_are_refused():
     machine = sk.Machine.homogeneous(3)
     for nodes, words in (
         (["n0", "n9"], "row 1: 'n9' is no node"),
@@ -161,7 +161,7 @@ times = st.integers(-3, 13).map(float)
     spans=st.lists(st.tuples(st.integers(0, 2), times, times), max_size=12),
     endless=st.booleans(),
 )
-def test_gaps_are_what_no_span_covers(spans, endless):
+def test_gaps_are_the_complement_of_spans(spans, endless):
     last = np.inf if endless else 10.0
     node, start, end = (np.array(c) for c in zip(*spans, (0, 5.0, 5.0), strict=True))
     found = {
@@ -204,7 +204,7 @@ def test_prices_by_node_and_time(busy, changes):
             for i, c in enumerate(("node", "start", "end", "price"))
         },
     ).slots
-    prices = np.full((3, 20), np.nan)  # of every half
+    prices = np.full((3, 20), np.nan)  # one price per half unit of time
     for slot in slots:
         prices[slot["node"], int(2 * slot["start"]) : int(2 * slot["end"])] = slot[
             "price"
@@ -216,7 +216,7 @@ def test_prices_by_node_and_time(busy, changes):
             if any(m == n and a <= time < b for m, a, b in busy):
                 expected = [np.nan]
             assert np.array_equal(prices[n, half], expected[0], equal_nan=True)
-    for a in slots:  # no cut without a reason
+    for a in slots:  # adjacent slots differ in price
         same = slots[(slots["node"] == a["node"]) & (slots["start"] == a["end"])]
         assert (same["price"] != a["price"]).all()
 
@@ -245,7 +245,7 @@ def test_one_price_list_for_all_nodes():
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("zone", [None, dt.UTC])
-def test_busy_in_any_table(kind, zone):
+def test_busy_spans_from_all_kinds_of_tables(kind, zone):
     def when(hour):
         return dt.datetime(2026, 10, 25, hour, tzinfo=zone)
 
@@ -273,7 +273,7 @@ def test_busy_in_any_table(kind, zone):
     assert repr(free).startswith("FreeSlots(4 slots of 2 nodes, hours since 2026-10-25")
 
 
-def test_one_value_for_all_rows():
+def test_a_scalar_column_holds_for_all_rows():
     machine = sk.Machine.homogeneous(2, price=3)
     busy = {"node": "n0", "start": [1.0, 3.0], "end": 5.0}
     free = sk.free_slots(machine, busy, start=0, end=9)
@@ -288,9 +288,9 @@ def test_one_value_for_all_rows():
     assert mine[["start", "end", "price"]].tolist() == [(0, 1, 3), (1, 4, 7), (4, 9, 3)]
 
 
-def test_a_number_is_no_name_of_another_row():
+def test_a_number_that_names_another_row_is_refused():
     day = {"start": 0, "end": 9}
-    ones = sk.Machine({"name": [1, 2, 3]})  # as pandas reads them
+    ones = sk.Machine({"name": [1, 2, 3]})  # pandas reads numeric names as integers
     assert ones.names.tolist() == ["1", "2", "3"]
     busy = {"node": [1, 3], "start": [0.0, 0.0], "end": [9.0, 9.0]}
     words = "busy: node, row 0: 1 is a number, .* but node '1' is row 0; write names as"
@@ -299,10 +299,10 @@ def test_a_number_is_no_name_of_another_row():
     free = sk.free_slots(ones, busy | {"node": ["1", "3"]}, **day)
     assert free.slots["node"].tolist() == [1]
     zeros = sk.Machine({"name": ["0", "1", "2", "n3"]})
-    assert zeros.ids([2, 0, 3]).tolist() == [2, 0, 3]  # both mean the same
+    assert zeros.ids([2, 0, 3]).tolist() == [2, 0, 3]  # names and rows are equal
 
 
-def test_nothing_busy_and_no_end():
+def test_an_idle_machine_without_end_of_horizon():
     machine = sk.Machine.homogeneous(2)
     free = sk.free_slots(machine, start=0, end=np.inf)
     assert free.slots[["start", "end"]].tolist() == [(0, np.inf)] * 2
@@ -395,7 +395,7 @@ def test_bad_prices():
 
 
 @pytest.mark.parametrize("empty", ["", " ", None, np.nan])
-def test_an_end_that_is_missing_is_busy_for_ever(empty):
+def test_a_missing_end_is_busy_forever(empty):
     machine = sk.Machine.homogeneous(2)
     start = ["2026-10-25 06:00", "2026-10-25 09:00"]
     busy = {"node": ["n0", "n1"], "start": start, "end": ["2026-10-25 07:00", empty]}
@@ -406,7 +406,7 @@ def test_an_end_that_is_missing_is_busy_for_ever(empty):
 
 @pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
 @pytest.mark.parametrize("kind", [str, object])
-def test_text_that_is_empty_is_a_time_that_is_missing(zone, kind):
+def test_empty_text_is_a_missing_time(zone, kind):
     clock = sk.Clock("2026-10-25", zone="UTC")
     given = [f"2026-10-25 0{k}:00{zone}" for k in range(4)]
     times = clock.times(np.array(given, kind), "t")
@@ -418,7 +418,7 @@ def test_text_that_is_empty_is_a_time_that_is_missing(zone, kind):
         clock.times(np.array(given, kind), "t")
 
 
-def test_an_unknown_end_is_busy_for_ever() -> None:
+def test_an_unknown_end_is_busy_forever() -> None:
     machine = sk.Machine.homogeneous(2)
     busy = {"node": ["n0", "n1"], "end": ["Unknown", "2026-10-24T20:00:00"]}
     busy["start"] = ["2026-10-24T19:00:00"] * 2
@@ -435,7 +435,7 @@ def test_an_unknown_end_is_busy_for_ever() -> None:
         sk.free_slots(machine, busy, **horizon, zone="UTC")
 
 
-def test_prices_do_not_cut_into_more_slots_than_memory_holds() -> None:
+def test_prices_that_cut_into_too_many_slots_are_refused() -> None:
     machine = sk.Machine.homogeneous(2000)
     hours = np.arange(8760.0)
     prices = {"start": hours, "end": hours + 1, "price": hours % 24}
@@ -443,6 +443,6 @@ def test_prices_do_not_cut_into_more_slots_than_memory_holds() -> None:
         sk.free_slots(machine, start=0, end=8760, prices=prices)
     free = sk.free_slots(machine, start=0, end=24, prices=prices)
     assert len(free) == 2000 * 24
-    # Many segments of one node alone cut many spans of that node.
+    # Many price segments split many spans of the same node.
     busy = {"node": np.zeros(0, np.int64), "start": [], "end": []}
     assert len(sk.free_slots(machine, busy, start=0, end=24)) == 2000

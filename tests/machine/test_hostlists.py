@@ -1,4 +1,4 @@
-"""Hostlists: read, written, and understood wherever names of nodes are read."""
+"""Tests of hostlists: expanded, folded, and accepted in place of node names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBERED = st.from_regex(r"\A[ab]?[0-9]{1,2}[xy][0-9]{1,3}\Z")
 
 
 @given(st.lists(NAMES, min_size=1, max_size=12) | st.lists(NUMBERED, min_size=1))
-def test_what_is_folded_expands_to_the_same_list(names: list[str]) -> None:
+def test_folded_names_expand_to_the_same_list(names: list[str]) -> None:
     assert expand(fold(names)) == names
     assert expand(fold(sorted(names))) == sorted(names)
     assert count(fold(names)) == len(names)
@@ -37,7 +37,7 @@ def test_what_is_folded_expands_to_the_same_list(names: list[str]) -> None:
         ("a name", ["a name"]),
     ],
 )
-def test_what_hostlists_mean(text: str, names: list[str]) -> None:
+def test_hostlists_are_expanded(text: str, names: list[str]) -> None:
     assert expand(text) == names
 
 
@@ -51,12 +51,12 @@ def test_what_hostlists_mean(text: str, names: list[str]) -> None:
         ([], ""),
     ],
 )
-def test_how_names_are_folded(names: list[str], text: str) -> None:
+def test_names_are_folded(names: list[str], text: str) -> None:
     assert fold(names) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("gpu[a]", "[a] holds 'a', which is no number or range"),
         ("gpu[a]", 'in double quotes, such as "gpu[a]"'),
@@ -69,13 +69,13 @@ def test_how_names_are_folded(names: list[str], text: str) -> None:
         ("[0-9]" * 60, "has more than 10^18 nodes"),
     ],
 )
-def test_what_is_no_hostlist_is_refused(text: str, told: str) -> None:
+def test_invalid_hostlists_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="hostlist") as caught:
         expand(text)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_long_list_is_cut_between_names() -> None:
+def test_long_lists_are_abridged_between_names() -> None:
     odd = [f"n{k:03}" for k in range(1, 400, 2)]
     text = abridge(odd)
     shown, rest = text.split(" ... +")
@@ -84,7 +84,7 @@ def test_a_long_list_is_cut_between_names() -> None:
     assert abridge(odd[:1] * 2, most=1) == f"{odd[0]} ... +1"
 
 
-def test_a_row_of_a_machine_may_be_many_nodes(tmp_path: Path) -> None:
+def test_a_hostlist_in_a_machine_table_is_many_nodes(tmp_path: Path) -> None:
     path = tmp_path / "machine.csv"
     path.write_text('name,performance,price\nnode[001-004],1,0\n"a1,a[2-3]",2,0.5\n')
     machine = sk.Machine.read(path)
@@ -92,17 +92,17 @@ def test_a_row_of_a_machine_may_be_many_nodes(tmp_path: Path) -> None:
     assert machine.price.tolist() == [0.0] * 4 + [0.5] * 3
     cores = sk.Machine({"name": ["n[1-2]", "m"], "c": [2, 1]}, processors="c")
     assert cores.names.tolist() == ["n1/0", "n1/1", "n2/0", "n2/1", "m/0"]
-    # Errors name the row or line as it was given.
+    # Errors contain the row or line of the input.
     path.write_text("name,performance\nnode[001-004],1\nx,0\n")
     with pytest.raises(ValueError, match="line 3: performance 0"):
         sk.Machine.read(path)
-    for names, told in (
+    for names, message in (
         (["n[1-2]", "n2"], "row 1: 'n2' is the name of row 0"),
         (["a", "n[1,1]"], "row 1: the hostlist has 'n1' twice"),
         (["a", "gpu[a]"], "row 1: hostlist 'gpu\\[a\\]'"),
         ([f"{k}n[0-{MAX_NAMES - 1}]" for k in range(17)], "have 17,825,792 nodes"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             sk.Machine({"name": names})
 
 
@@ -110,7 +110,7 @@ def test_names_with_brackets_are_quoted(tmp_path: Path) -> None:
     machine = sk.Machine({"name": ['"gpu[a]"', '"a,b"', "n1", '"n[1-2]"', "n2"]})
     names = ["gpu[a]", "a,b", "n1", "n[1-2]", "n2"]
     assert machine.names.tolist() == names
-    # Names of the machine come first; what is quoted is always a name.
+    # Names of the machine precede hostlists; quoted text is always a name.
     assert machine.ids(names).tolist() == [0, 1, 2, 3, 4]
     assert machine.ids('"a,b",n[1-2],n1').tolist() == [1, 2, 4, 2]
     assert pickle.loads(pickle.dumps(machine)) == machine
@@ -159,7 +159,7 @@ def test_busy_spans_and_prices_of_hostlists() -> None:
         sk.free_slots(machine(), prices=two, **how)
 
 
-def test_a_hostlist_is_reserved() -> None:
+def test_reservation_of_a_hostlist() -> None:
     pool = sk.SlotPool(sk.free_slots(machine(), start=0, end=9))
     pool.reserve("n[002-003]", 1, 2, owner="down")
     pool.reserve(["n[001,004]", "x"], 1, 2, owner="down")
@@ -185,7 +185,7 @@ def test_a_hostlist_is_reserved() -> None:
         ("name > 'n003'", "n004,x"),
     ],
 )
-def test_filters_know_the_names(kind: Any, where: str, names: str) -> None:
+def test_filters_accept_node_names(kind: Any, where: str, names: str) -> None:
     slots = kind(sk.free_slots(machine(), start=0, end=9))
     request = sk.Request(len(expand(names)), 1, where=where)
     window = sk.find_window(slots, request)
@@ -197,7 +197,7 @@ def test_filters_know_the_names(kind: Any, where: str, names: str) -> None:
     assert sk.find_alternatives(slots, request)[0].nodes == window.nodes
 
 
-def test_what_filters_say_of_names() -> None:
+def test_errors_of_filters_on_names() -> None:
     free = sk.free_slots(machine(), start=0, end=9)
 
     def fault(where: str) -> str:
@@ -211,7 +211,7 @@ def test_what_filters_say_of_names() -> None:
     assert fault("beamer == 1").endswith("; write beamer or not beamer alone")
     why = str(sk.explain(free, sk.Request(1, 1, where="name == 'n9'")))
     assert "no slot passes the filter: name is one of n[001-004],x" in why
-    # The slots' own column comes before the machine's names; unknown nodes have none.
+    # A column of the slots precedes the machine's names; unknown nodes have no name.
     own = sk.make_slots(node=[0, 9], start=0, end=9, performance=1, price=1)
     pool = sk.SlotPool(own, machine=machine())
     assert pool.find(sk.Request(1, 1, where="name == ''")).nodes == (9,)

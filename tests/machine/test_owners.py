@@ -1,4 +1,4 @@
-"""Bookings with owners, reservations, what is booked of all there is."""
+"""Tests of owners of bookings, reservations and utilization."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_owners_of_bookings(pool, tmp_path):
     trial = pool.copy()
     trial.release("bob")
     assert trial.owners == ["alice"]
-    assert state(same) == state(pool)  # nothing happened to it
+    assert state(same) == state(pool)  # the other pool is unchanged
     for each in (pool, same):
         each.release("bob")
         each.release(first)
@@ -70,7 +70,7 @@ def test_owners_of_bookings(pool, tmp_path):
         assert state(each) == before
 
 
-def test_what_is_past_has_no_owner(pool):
+def test_past_bookings_have_no_owner(pool):
     window = pool.find(sk.Request(1, 4))
     pool.book(window, owner="alice")
     pool.advance(2)
@@ -129,7 +129,7 @@ def test_reservations(pool):
     assert pool.slots.tolist() == sk.SlotPool(pool.origin).slots.tolist()
 
 
-def test_a_reservation_goes_on_over_slots_that_touch():
+def test_a_reservation_spans_adjacent_slots():
     slots = sk.make_slots(node=0, start=[0, 5], end=[5, 9], performance=1, price=[1, 3])
     pool = sk.SlotPool(slots)
     made = pool.reserve(0, 3, 7)
@@ -177,8 +177,8 @@ spans = st.lists(
 
 
 @given(spans, spans)
-@example([(0, 0, 12)], [(0, 3, 2)])  # a node without any slot
-def test_reservations_take_what_was_free(busy, asked):
+@example([(0, 0, 12)], [(0, 3, 2)])  # a node without slots
+def test_reservations_book_the_free_time(busy, asked):
     busy = {
         name: [float(row[i]) if i else row[i] for row in busy]
         for i, name in enumerate(("node", "start", "end"))
@@ -242,18 +242,18 @@ def test_older_pool_files_load(pool, tmp_path):
     ],
     ids=lambda broken: next(iter(broken)),
 )
-def test_broken_pool_files(pool, tmp_path, broken):
+def test_damaged_pool_files_are_refused(pool, tmp_path, broken):
     path = tmp_path / "pool.npz"
     pool.book(pool.find(sk.Request(2, 4)), owner="alice")
     pool.save(path)
     with np.load(path) as arrays:
         whole = dict(arrays)
     np.savez(path, **(whole | broken))
-    with pytest.raises(ValueError, match="not a whole slotkern pool"):
+    with pytest.raises(ValueError, match="not a complete slotkern pool"):
         sk.SlotPool.load(path)
 
 
-def test_what_cannot_be_booked_is_said_in_names_and_dates(pool: sk.SlotPool) -> None:
+def test_booking_errors_contain_names_and_dates(pool: sk.SlotPool) -> None:
     window = pool.find(sk.Request(2, walltime="4h"), "start")
     pool.book(window, owner="alice")
     with pytest.raises(
@@ -264,8 +264,8 @@ def test_what_cannot_be_booked_is_said_in_names_and_dates(pool: sk.SlotPool) -> 
         pool.book(None)
 
 
-def test_who_else_found_a_window_ends_its_owner_too():
-    """The same parts, as another criterion found them, are released."""
+def test_release_of_an_equal_window_of_another_criterion_removes_the_owner():
+    """A window with the same parts but another criterion can be released."""
     slots = sk.make_slots(node=[0, 1], start=0, end=10, performance=1, price=1)
     pool, job = sk.SlotPool(slots), sk.Request(1, 3)
     first, second = (pool.find(job, "finish") for _ in range(2))
@@ -283,7 +283,7 @@ def test_who_else_found_a_window_ends_its_owner_too():
 
 
 @pytest.mark.parametrize("leaves", ["past", "node"])
-def test_a_part_that_is_passed_over_takes_no_owner(leaves):
+def test_release_of_an_unbooked_part_keeps_the_owner(leaves):
     slots = sk.make_slots(node=[1, 2], start=0, end=20, performance=[10, 1], price=1)
     pool = sk.SlotPool(slots)
     short = pool.find(sk.Request(1, 10), "finish")  # one unit of time on node 1
@@ -296,20 +296,20 @@ def test_a_part_that_is_passed_over_takes_no_owner(leaves):
         pool.advance(5)
     else:
         pool.remove_node(1)
-    pool.release(short)  # of it nothing is left
+    pool.release(short)  # nothing of it remains
     assert pool.owners == ["alice"]
     pool.release("alice")
     assert pool.owners == []
     assert pool.booked.size == 0
 
 
-def test_all_of_an_owner_is_released_or_nothing():
+def test_release_of_an_owner_is_all_or_nothing():
     slots = sk.make_slots(node=[0, 1], start=0, end=10, performance=1, price=1)
     pool, job = sk.SlotPool(slots), sk.Request(1, 3)
     first, other = sk.find_window(slots, job), sk.find_window(slots[1:], job)
     pool.book([first, other])
     pool.book(pool.find(job), "x")
-    # Someone who has no words for owners gives the second of two windows back.
+    # The C interface, which has no owners, releases the second of two windows.
     pool.book(pool.find(job), "x")
     gone = pool.windows("x")[1]
     rows, nodes = gone.slots["row"], gone.slots["node"]
@@ -334,7 +334,7 @@ def test_all_of_an_owner_is_released_or_nothing():
     st.floats(-1e3, -1e-3), st.floats(1e-3, 1e3), st.booleans(), st.floats(1e-3, 1.0)
 )
 @example(-6.79358183352221, 2.5752285599494193, False, 1.0)
-def test_a_whole_slot_is_free_whatever_rounding_says(start, end, partly, price):
+def test_a_whole_slot_can_be_reserved_despite_rounding(start, end, partly, price):
     slots = sk.make_slots(node=0, start=start, end=end, performance=1, price=price)
     pool = sk.SlotPool(slots)
     pool.reserve(0, start, end, partly=partly)

@@ -1,4 +1,4 @@
-"""Busy time, clocks and owners against plain models in fractions, sets and dates."""
+"""Tests of free slots, clocks and owners against models in fractions and lists."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import slotkern as sk
 INF = math.inf
 UP = math.nextafter
 
-# --- what busy spans leave
+# --- free slots
 
-#: Times that tie, touch, lie an ulp apart, and are as far as numbers go.
+#: Times that are equal, differ by an ulp, or are extreme.
 TIMES = [
     *(0.0, -0.0, 1.0, UP(1.0, 2), UP(1.0, 0), 2.0, 3.0, 5.0, 7.0, 10.0),
     *(1e-150, -1e-150, 1e150, -1e150, UP(10.0, 0), UP(10.0, 20), 5e-324),
@@ -28,7 +28,7 @@ times = st.sampled_from(TIMES)
 
 
 def plain_gaps(nodes, busy, first, last):
-    """What is left of [first, last) on each node: spans are cut out one by one."""
+    """Subtract spans from [first, last) on each node one by one."""
     left = []
     for node in range(nodes):
         free = [(first, last)]
@@ -53,7 +53,7 @@ def plain_gaps(nodes, busy, first, last):
     repeat=st.sampled_from([1, 1, 1, 3000]),
 )
 @example([(0, 0.0, 10.0), (1, -5.0, 0.0), (1, 10.0, INF)], (0.0, 10.0), 1)
-def test_free_time_is_what_is_cut_out_span_by_span(busy, horizon, repeat):
+def test_free_time_equals_a_span_by_span_model(busy, horizon, repeat):
     first, last = min(horizon), max(horizon)
     busy = [(node, min(a, b), max(a, b)) for node, a, b in busy]
     if not first < last:
@@ -79,7 +79,7 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def plain_instants(wall, zone):
-    """All instants, in microseconds of UTC, at which a clock on the wall shows this."""
+    """Return all instants of a local time, in microseconds of UTC."""
     info = dt.timezone(dt.timedelta(hours=5, minutes=45)) if zone[0] == "+" else None
     info = info or ZoneInfo(zone)
     found = set()
@@ -91,7 +91,7 @@ def plain_instants(wall, zone):
 
 
 def plain_number(ns, origin_ns, unit, tick):
-    """The number of an instant, or None where it is none that comes back."""
+    """Return the number of an instant; None if it is not exact in both directions."""
     if (ns - origin_ns) % UNITS[tick] or ns % UNITS[tick]:
         return None
     since = Fraction(ns - origin_ns, UNITS[tick])
@@ -117,7 +117,7 @@ walls = st.one_of(
     tick=st.sampled_from(["s", "ms", "us", "ns"]),
     whole=st.sampled_from([1, 1000, 10**6, 60 * 10**6, 1800 * 10**6]),
 )
-def test_a_local_time_is_one_instant_or_refused(wall, zone, unit, tick, whole):
+def test_a_local_time_denotes_one_instant_or_is_refused(wall, zone, unit, tick, whole):
     if UNITS[tick] > UNITS[unit]:
         return
     past = (wall - dt.datetime(1, 1, 1)) // dt.timedelta(microseconds=1)
@@ -148,14 +148,14 @@ def test_a_local_time_is_one_instant_or_refused(wall, zone, unit, tick, whole):
             assert shown.replace(tzinfo=None, fold=0) == wall
             try:
                 text = clock.text([number])[0]
-            except ValueError:  # what datetime64 does not hold
+            except ValueError:  # out of the range of datetime64
                 assert tick == "ns"
                 assert abs(instant) > 2**63 // 1000 - 86400 * 10**6
             else:
                 assert dt.datetime.fromisoformat(text) == aware
 
 
-# --- lengths and charges
+# --- lengths and costs
 
 sizes = st.sampled_from([0.1, 0.3, 1 / 3, 0.5, 1.0, 2.0, 3.0, 7.0, 1e-3, 1e3])
 
@@ -170,7 +170,7 @@ sizes = st.sampled_from([0.1, 0.3, 1 / 3, 0.5, 1.0, 2.0, 3.0, 7.0, 1e-3, 1e3])
     latest=st.sampled_from([INF, 0.0, 1.0]),
     most=st.sampled_from([INF, 1.0, 10.0]),
 )
-def test_lengths_and_charges_are_those_of_fractions(
+def test_lengths_and_costs_equal_a_model_in_fractions(
     volume, setup, step, pace, price, shape, latest, most
 ):
     slots = sk.make_slots(
@@ -228,10 +228,10 @@ def test_lengths_and_charges_are_those_of_fractions(
         max_size=9,
     )
 )
-def test_owners_hold_what_a_list_holds(tmp_path_factory, steps):
+def test_owners_equal_a_model_as_a_list(tmp_path_factory, steps):
     machine = sk.Machine.homogeneous(3, price=2)
     pool = sk.SlotPool(sk.free_slots(machine, start=0, end=16))
-    taken = []  # (window, owner), as one writes them down
+    taken = []  # (window, owner) of all bookings
     now = 0.0
     for what, node, time, length, owner in steps:
         if what == "book":
@@ -241,7 +241,7 @@ def test_owners_hold_what_a_list_holds(tmp_path_factory, steps):
                 pool.book(window, owner=owner)
                 taken.append((window, owner))
         elif what == "reserve":
-            # With an owner it would cover what is released under it: tests/pool.
+            # A reservation with an owner covers released time: see tests/pool.
             for window in pool.reserve(node, time, time + length, partly=True):
                 taken.append((window, None))
         elif what == "release" and taken:

@@ -1,4 +1,4 @@
-"""The short cut for common dates and durations says what the whole way says."""
+"""Tests that the fast path for common dates and durations equals the slow path."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from slotkern.machine.moments import read_moment
 ZONES = ("Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "UTC")
 
 
-def told(read, value):
-    """What is read, or None where it is refused."""
+def fields_of(read, value):
+    """Return the fields of the parsed value; None if it is refused."""
     try:
         found = read(value)
     except ValueError:
@@ -29,13 +29,13 @@ def told(read, value):
 
 
 def same(value, lasts, known):
-    """Whether the short cut agrees, if it reads the value at all."""
+    """Assert that the fast path agrees with the slow one if it accepts the value."""
     quick = quick_meaning(value, lasts)
     if known:
         assert quick is not None
     if quick is not None:
-        slow = told(read_duration if lasts else read_moment, value)
-        assert told(lambda _: quick, value) == slow
+        slow = fields_of(read_duration if lasts else read_moment, value)
+        assert fields_of(lambda _: quick, value) == slow
         assert quick.said == str(value)
 
 
@@ -45,7 +45,7 @@ def same(value, lasts, known):
     separator=st.sampled_from(" T"),
     timespec=st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]),
 )
-def test_a_common_date_is_read_at_once(when, zone, separator, timespec):
+def test_common_dates_take_the_fast_path(when, zone, separator, timespec):
     text = when.isoformat(separator, timespec) + (zone or "")
     same(text, False, known=True)
     same(text[:10], False, known=True)
@@ -62,7 +62,7 @@ def test_a_common_date_is_read_at_once(when, zone, separator, timespec):
 @example("5m5min")
 @example("3msec")
 @example("2h 30min")
-def test_any_text_is_read_alike_or_not_at_once(text):
+def test_the_fast_path_agrees_on_any_text_that_it_accepts(text):
     for lasts in (False, True):
         same(text, lasts, known=False)
 
@@ -75,7 +75,7 @@ def test_any_text_is_read_alike_or_not_at_once(text):
 @example(dt.datetime(2026, 10, 25, 2, 30), "Europe/Berlin", 1)
 @example(dt.datetime(2026, 3, 29, 2, 30), "Europe/Berlin", 0)
 @example(dt.datetime(2011, 12, 30, 2, 30), "Pacific/Apia", 0)
-def test_datetimes_are_read_alike(when, zone, fold):
+def test_the_fast_path_agrees_on_datetimes(when, zone, fold):
     for info in (None, dt.UTC, dt.timezone(dt.timedelta(hours=-3)), ZoneInfo(zone)):
         same(when.replace(tzinfo=info, fold=fold), False, known=False)
     clock = sk.Clock("2000-01-01T00:00Z", zone=zone)
@@ -96,18 +96,18 @@ def test_datetimes_are_read_alike(when, zone, fold):
     count=st.integers(-(2**63) + 1, 2**63 - 1),
     unit=st.sampled_from(["D", "h", "m", "s", "ms", "us", "ns", "3h"]),
 )
-def test_numpys_are_read_alike(count, unit):
+def test_the_fast_path_agrees_on_numpy_values(count, unit):
     same(np.array(count).view(f"m8[{unit}]")[()], True, known=False)
-    if unit in ("ms", "us", "ns"):  # others are beyond the years that there are
+    if unit in ("ms", "us", "ns"):  # in other units the value may exceed year 9999
         same(np.array(count).view(f"M8[{unit}]")[()], False, known=False)
 
 
 @given(st.timedeltas(dt.timedelta(0)))
-def test_timedeltas_are_read_alike(length):
+def test_the_fast_path_agrees_on_timedeltas(length):
     same(length, True, known=False)
 
 
-def test_a_request_takes_numpys_dates_and_durations():
+def test_requests_accept_numpy_dates_and_durations():
     machine = sk.Machine.homogeneous(2)
     free = sk.free_slots(machine, start="2026-10-24", end="2026-10-27", zone="UTC")
     window = sk.find_window(

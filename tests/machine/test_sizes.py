@@ -1,4 +1,4 @@
-"""Small files that would take much memory, and numbers beyond all: one error each."""
+"""Tests of small files that need much memory, and of numbers beyond float64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slotkern.machine.jobs import read_jobs, requests_of
 WIDE, ROWS = 100_000, 20_000
 
 
-def test_one_long_cell_does_not_widen_all_others(tmp_path):
+def test_one_long_cell_that_would_widen_all_rows_is_refused(tmp_path):
     path = tmp_path / "wide.csv"
     lines = ["name,price", "y" * WIDE + ",1", *(f"n{i},1" for i in range(ROWS))]
     path.write_text("\n".join(lines))
@@ -30,7 +30,7 @@ def test_one_long_cell_does_not_widen_all_others(tmp_path):
         read_jobs(jobs)
 
 
-def test_words_that_a_parquet_file_repeats_are_counted(tmp_path):
+def test_repeated_words_of_a_parquet_file_are_counted(tmp_path):
     path = tmp_path / "packed.parquet"
     name = pa.array(["x" * 5000] * ROWS * 4)
     table = {"name": name, "price": [1.0] * len(name)}
@@ -41,7 +41,7 @@ def test_words_that_a_parquet_file_repeats_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize("field", ["nodes", "volume", "budget", "deadline"])
-def test_integers_beyond_all_floats(field):
+def test_integers_beyond_float64_are_refused(field):
     row = {"nodes": 1, "volume": 1} | {field: 10**400}
     table = {name: [value] for name, value in row.items()}
     with pytest.raises(ValueError, match=r"is too large|must be at most"):

@@ -1,4 +1,4 @@
-"""Requests that say dates and walltimes, pools with a clock, windows in both forms."""
+"""Tests of requests with dates and walltimes, pools with clocks, windows with dates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_dated_request_finds_what_its_numbers_find(free):
         assert same == window
 
 
-#: Everything that takes a request and slots.
+#: All functions of a request and slots.
 CALLS = {
     "find_window": lambda slots, job: sk.find_window(slots, job),
     "cost": lambda slots, job: sk.find_window(slots, job, "cost", shape="ragged"),
@@ -69,11 +69,11 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_whatever_takes_a_request_takes_a_dated_one(free, call):
+def test_all_functions_accept_requests_with_dates(free, call):
     found = CALLS[call](free, JOB)
     assert found is not None
     assert found == CALLS[call](free, PLAIN)
-    if call != "cycles":  # whose slots are an array of each cycle
+    if call != "cycles":  # its slots are one array per cycle, without a clock
         assert found.start_time == dt.datetime.fromisoformat(
             free.clock.text([found.start])[0]
         )
@@ -99,8 +99,8 @@ def test_values_at_steps_and_explanations_take_dates(free):
         sk.step_values(free.slots, JOB, "memory")
 
 
-def test_the_other_limits_are_said_as_well(free):
-    said = sk.Request(
+def test_other_limits_accept_dates_and_durations(free):
+    request = sk.Request(
         2,
         walltime="1:15:00",
         setup="10min",
@@ -118,15 +118,15 @@ def test_the_other_limits_are_said_as_well(free):
         latest=86400 + 3.5 * 3600,
         max_runtime=7200,
     )
-    window = sk.find_window(free, said)
+    window = sk.find_window(free, request)
     assert window == sk.find_window(free, plain)
     assert window.duration == dt.timedelta(minutes=90)
-    assert said.latest == "2026-10-25 02:30+01:00"
-    assert (said.setup, said.max_runtime) == ("10min", "PT2H")
-    assert said.replace() == said
+    assert request.latest == "2026-10-25 02:30+01:00"
+    assert (request.setup, request.max_runtime) == ("10min", "PT2H")
+    assert request.replace() == request
     with pytest.raises(ValueError, match="only the clock of slots converts"):
-        said.length(1)
-    why = sk.explain(free, said.replace(max_runtime="1h"))
+        request.length(1)
+    why = sk.explain(free, request.replace(max_runtime="1h"))
     assert "with a runtime of 1:30:00" in str(why)
     for changes, words in (
         ({"latest": "2026-10-24 23:00"}, "earliest 2026-10-25 lies after latest 2026"),
@@ -134,9 +134,9 @@ def test_the_other_limits_are_said_as_well(free):
         ({"latest": "2026-03-29 02:30"}, "latest: .* does not exist in Europe/Berlin"),
     ):
         with pytest.raises(ValueError, match=words):
-            sk.find_window(free, said.replace(**changes))
+            sk.find_window(free, request.replace(**changes))
     with pytest.raises(ValueError, match="step: '30' could be hours, minutes"):
-        said.replace(step="30")
+        request.replace(step="30")
 
 
 def test_one_request_for_pools_of_different_clocks(free):
@@ -161,14 +161,16 @@ def test_one_request_for_pools_of_different_clocks(free):
 def test_a_walltime_is_a_volume(walltime, reference):
     number = sk.Request(1, walltime=walltime, reference=reference)
     assert number == sk.Request(1, walltime * reference)
-    said = sk.Request(1, walltime=dt.timedelta(seconds=walltime), reference=reference)
+    request = sk.Request(
+        1, walltime=dt.timedelta(seconds=walltime), reference=reference
+    )
     machine = sk.Machine.homogeneous(1, performance=reference)
     free = sk.free_slots(machine, start="2026-10-24", end="2026-12-24", zone="UTC")
-    assert sk.find_window(free, said) == sk.find_window(free, number)
+    assert sk.find_window(free, request) == sk.find_window(free, number)
     assert sk.find_window(free, number).runtime == pytest.approx(walltime, rel=1e-15)
 
 
-def test_a_request_keeps_what_was_said():
+def test_a_request_preserves_the_given_dates():
     assert JOB.walltime == "4:00:00"
     assert JOB.volume is None
     assert JOB.earliest == "2026-10-25 00:00"
@@ -211,7 +213,7 @@ def test_bad_requests(given, error, words):
         sk.Request(1, **given)
 
 
-def test_what_only_the_clock_can_refuse(free):
+def test_values_that_only_the_clock_can_refuse(free):
     for changes, words in (
         ({"earliest": "2026-10-25 02:30"}, "earliest: 2026-10-25 02:30 occurs twice"),
         ({"deadline": "2026-03-29 02:30"}, "deadline: .* does not exist"),
@@ -249,35 +251,35 @@ def test_pools_keep_clock_and_machine(free, tmp_path):
         sk.SlotPool(free.slots).advance("2026-10-25")
 
 
-def test_a_window_comes_back_from_json(free):
+def test_a_window_with_dates_is_restored_from_json(free):
     for window in (
         sk.find_window(free, JOB),
         sk.find_window(free, PLAIN, "memory"),
         sk.find_window(free, PLAIN.replace(volume=0.1), "cost", shape="ragged"),
     ):
-        told = json.loads(json.dumps(window.to_dict()))
-        same = sk.Window.from_dict(told)
+        record = json.loads(json.dumps(window.to_dict()))
+        same = sk.Window.from_dict(record)
         assert same == window
         assert same.name == window.name
-        assert told["start_time"] == window.start_time.isoformat()
-        assert told["slots"][0]["name"] == window.names[0]
+        assert record["start_time"] == window.start_time.isoformat()
+        assert record["slots"][0]["name"] == window.names[0]
     for key in ("start", "bound", "slots"):
-        less = {name: value for name, value in told.items() if name != key}
+        less = {name: value for name, value in record.items() if name != key}
         with pytest.raises(ValueError, match=f"not a window: it has no '{key}'"):
             sk.Window.from_dict(less)
     with pytest.raises(TypeError, match="cost must be a number"):
-        sk.Window.from_dict(told | {"cost": "x"})
+        sk.Window.from_dict(record | {"cost": "x"})
     with pytest.raises(ValueError, match="there must be slots"):
-        sk.Window.from_dict(told | {"slots": []})
+        sk.Window.from_dict(record | {"slots": []})
     for name, value, kind, message in (
         ("node", 2**31, ValueError, "node must be at most 2147483647, got 2147483648"),
         ("node", -1, ValueError, "node must be at least 0, got -1"),
         ("row", 2**63, ValueError, "row must be at most"),
         ("row", 1.0, TypeError, "row must be an integer, got 1.0"),
     ):
-        wrong = told["slots"][0] | {name: value}
+        wrong = record["slots"][0] | {name: value}
         with pytest.raises(kind, match=message):
-            sk.Window.from_dict(told | {"slots": [wrong]})
+            sk.Window.from_dict(record | {"slots": [wrong]})
 
 
 @pytest.mark.parametrize("criterion", ["start", "processor_time"])

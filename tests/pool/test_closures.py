@@ -339,7 +339,7 @@ def test_files_contain_closures(pool, tmp_path):
     for name, value in bad.items():
         with open(path, "wb") as file:
             write_archive(file, arrays | {name: value})
-        with pytest.raises(ValueError, match="not a whole slotkern pool"):
+        with pytest.raises(ValueError, match="not a complete slotkern pool"):
             sk.SlotPool.load(path)
     with open(path, "wb") as file:
         write_archive(file, {k: v for k, v in arrays.items() if k != "closed"})

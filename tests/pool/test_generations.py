@@ -96,7 +96,9 @@ def test_invalid_generation_is_rejected(path: Path, name: str, value: object) ->
         arrays = dict(whole) | {name: np.array(value)}
     with open(path, "wb") as file:
         write_archive(file, arrays)
-    with pytest.raises(ValueError, match=r"not a whole slotkern pool: .* generation"):
+    with pytest.raises(
+        ValueError, match=r"not a complete slotkern pool: .* generation"
+    ):
         sk.SlotPool.load(path)
 
 

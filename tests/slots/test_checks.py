@@ -1,4 +1,4 @@
-"""The same mistake is the same error everywhere."""
+"""Tests of the checks of arguments."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_integers_of_any_kind_are_integers(value):
 
 
 @pytest.mark.parametrize("value", [True, np.True_, "2", 2.0, None, [1], np.float64(1)])
-def test_what_is_no_integer_is_a_type_error(value):
+def test_other_types_than_integers_raise_type_error(value):
     with pytest.raises(TypeError, match="k must be an integer, got"):
         checks.integer("k", value)
 
@@ -37,7 +37,7 @@ def test_numbers_of_any_kind_are_numbers(value):
 
 
 @pytest.mark.parametrize("value", [True, np.True_, "2", b"2", 1j, None, [1.0, 2.0]])
-def test_what_is_no_number_is_a_type_error(value):
+def test_other_types_than_numbers_raise_type_error(value):
     with pytest.raises(TypeError, match="x must be a number, got"):
         checks.number("x", value)
 
@@ -56,13 +56,13 @@ def test_numbers_have_limits(value, words):
         checks.number("x", value, least=0)
 
 
-def test_infinity_where_it_is_let_in():
+def test_infinity_is_accepted_if_finite_is_false():
     assert checks.number("x", np.inf, finite=False) == np.inf
     with pytest.raises(ValueError, match="x must be more than 0, got 0"):
         checks.number("x", 0, above=0)
 
 
-def test_words_are_named():
+def test_errors_list_the_allowed_words():
     assert checks.one_of("shape", "a", ("a", "b")) == "a"
     for value in ("c", None, 3, ["a"]):
         with pytest.raises(ValueError, match="shape must be one of a, b; got"):

@@ -1,4 +1,4 @@
-"""Slot arrays and requests at the door: what is let in, and what is said otherwise."""
+"""Tests of the validation of slot arrays and requests."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ GOOD = {
 
 
 def slots(**changes):
-    """The good slots, unchecked, with single cells changed: field=(row, value)."""
+    """Return the valid slots, unchecked, with changed cells: field=(row, value)."""
     array = np.empty(3, sk.SLOT)
     for name, values in GOOD.items():
         array[name] = values
@@ -27,7 +27,7 @@ def slots(**changes):
     return array
 
 
-def test_good_slots_pass_and_make_slots_sorts():
+def test_valid_slots_pass_and_make_slots_sorts():
     sk.validate_slots(slots())
     shuffled = {name: np.array(values)[[2, 0, 1]] for name, values in GOOD.items()}
     made = sk.make_slots(**shuffled, site=["c", "a", "b"])
@@ -36,7 +36,7 @@ def test_good_slots_pass_and_make_slots_sorts():
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "said"),
+    ("change", "field", "message"),
     [
         ({"node": (1, -3)}, "node", "row 1: node -3 is negative"),
         ({"start": (1, np.nan)}, "start", "row 1: start nan is not finite (node 1)"),
@@ -66,24 +66,24 @@ def test_good_slots_pass_and_make_slots_sorts():
         ),
     ],
 )
-def test_the_first_bad_row_is_named(change, field, said):
+def test_errors_name_the_first_invalid_row(change, field, message):
     bad = slots(**change)
     job = sk.Request(1, 1)
     for door in (sk.validate_slots, sk.SlotPool, lambda s: sk.find_window(s, job)):
         with pytest.raises(sk.SlotError) as caught:
             door(bad)
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert caught.value.field == field
     assert pickle.loads(pickle.dumps(caught.value)).row == caught.value.row
 
 
-def test_the_first_of_two_bad_rows_is_named():
+def test_errors_name_the_first_of_two_invalid_rows():
     bad = slots(price=(0, -1.0), end=(2, 0.0))
     with pytest.raises(sk.SlotError, match="row 0: price"):
         sk.validate_slots(bad)
 
 
-def test_make_slots_names_the_row_as_given():
+def test_errors_of_make_slots_name_the_row_as_given():
     with pytest.raises(sk.SlotError, match=r"row 0: end 0\.5 .* \(node 7\)"):
         sk.make_slots(node=[7, 3], start=[5, 0], end=[0.5, 4], performance=1, price=2)
     with pytest.raises(
@@ -93,7 +93,7 @@ def test_make_slots_names_the_row_as_given():
 
 
 @pytest.mark.parametrize(
-    ("columns", "error", "said"),
+    ("columns", "error", "message"),
     [
         ({"node": [0.5, 1]}, ValueError, "node 0.5 is not an integer"),
         ({"node": [0, 2**31]}, ValueError, "node 2147483648 is not an integer from 0"),
@@ -106,13 +106,13 @@ def test_make_slots_names_the_row_as_given():
         ({"price": [[1, 2]]}, ValueError, "column 'price' has 2 dimensions"),
     ],
 )
-def test_make_slots_names_the_column(columns, error, said):
+def test_errors_of_make_slots_name_the_column(columns, error, message):
     good = {"node": [0, 1], "start": 0, "end": 4, "performance": 1, "price": 2}
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         sk.make_slots(**{**good, **columns})
 
 
-def test_empty_slots_give_none():
+def test_no_window_in_empty_slots():
     empty = np.empty(0, sk.SLOT)
     sk.validate_slots(empty)
     assert len(sk.make_slots(node=[], start=[], end=[], performance=[], price=[])) == 0
@@ -149,7 +149,7 @@ def test_any_native_layout_gives_the_same_window():
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "said"),
+    ("bad", "error", "message"),
     [
         ([1, 2], TypeError, "array, a SlotPool or an Environment, got list"),
         (np.zeros(3), TypeError, "structured array with the fields of SLOT"),
@@ -169,14 +169,14 @@ def test_any_native_layout_gives_the_same_window():
         (np.ma.array(np.zeros(1, sk.SLOT)), TypeError, "slots must have no mask"),
     ],
 )
-def test_what_is_not_a_slot_array_is_refused(bad, error, said):
+def test_invalid_slot_arrays_are_refused(bad, error, message):
     for door in (sk.SlotPool, lambda s: sk.find_window(s, sk.Request(1, 1))):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             door(bad)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "error", "message"),
     [
         ({"nodes": 0}, ValueError, "nodes must be at least 1, got 0"),
         ({"nodes": 2.0}, TypeError, "nodes must be an integer, got 2.0"),
@@ -218,12 +218,12 @@ def test_what_is_not_a_slot_array_is_refused(bad, error, said):
         ({"where": "price >"}, ValueError, "price >"),
     ],
 )
-def test_a_bad_request_names_the_field_and_the_value(arguments, error, said):
-    with pytest.raises(error, match=said):
+def test_errors_of_requests_name_the_field_and_the_value(arguments, error, message):
+    with pytest.raises(error, match=message):
         sk.Request(**{"nodes": 1, "volume": 1, **arguments})
 
 
-def test_a_request_shows_compares_copies_and_pickles():
+def test_requests_have_repr_equality_copy_and_pickle():
     job = sk.Request(np.int64(3), 10, budget=5, where="price < 2", deadline=np.inf)
     assert repr(job) == "Request(nodes=3, volume=10.0, budget=5.0, where='price < 2')"
     assert pickle.loads(pickle.dumps(job)) == job == copy.deepcopy(job)
@@ -239,13 +239,13 @@ def test_a_request_shows_compares_copies_and_pickles():
 @pytest.mark.parametrize(
     ("volume", "setup", "step", "length"),
     [
-        (4, 0, 1, 4),  # an integer quotient stays
+        (4, 0, 1, 4),  # an integer quotient is not rounded up
         (4, 0.5, 1, 5),
-        (0.1 + 0.2, 0, 0.1, 3 * 0.1),  # 3.0000000000000004 steps are three
-        (3 * (1 + 6 * 2.0**-52), 0, 1, 4),  # beyond 4 ulp, it is time
+        (0.1 + 0.2, 0, 0.1, 3 * 0.1),  # 3.0000000000000004 steps are rounded to three
+        (3 * (1 + 6 * 2.0**-52), 0, 1, 4),  # more than 4 ulp above, rounded up
         (7, 2, 0, 9),
         (1e-300, 0, 1e300, 1e300),  # at least one step
-        (5, 0, 5e-324, 5),  # a step of less than an ulp of the time rounds nothing
+        (5, 0, 5e-324, 5),  # a step below an ulp of the length has no effect
     ],
 )
 def test_the_length_of_a_part(volume, setup, step, length):
@@ -259,7 +259,7 @@ def test_the_length_of_a_part(volume, setup, step, length):
         assert sk.find_window(slots, job.replace(budget=less), shape=shape) is None
 
 
-def test_lengths_of_performances_that_are_none():
+def test_lengths_for_invalid_performances():
     job = sk.Request(1, 6, step=4)
     assert job.length([[1, 6], [2, 3]]).tolist() == [[8, 4], [4, 4]]
     for wrong in (0, -1, np.nan, [1, 0]):
@@ -277,7 +277,7 @@ def test_a_volume_that_does_not_move_the_clock_is_refused():
         sk.find_window(late, sk.Request(1, 1), method="published")
     with pytest.raises(ValueError, match="too small"):
         sk.find_windows(late, [sk.Request(1, 1)])
-    half = sk.make_slots(  # of an ulp: lost at 1e15, not at the odd time after it
+    half = sk.make_slots(  # half an ulp: rounded away at 1e15, not at odd times
         node=[0, 0, 1],
         start=[1e15 - 1, 1e15, 1e15 + 0.125],
         end=[1e15, 1e15 + 1, 1e15 + 1],
@@ -292,7 +292,7 @@ def test_a_volume_that_does_not_move_the_clock_is_refused():
 
 
 @pytest.mark.parametrize("name", ["criterion", "shape", "method", "placement"])
-def test_an_unknown_word_lists_the_known_ones(name):
+def test_errors_list_the_known_words(name):
     arguments = {"criterion": "finish", "method": "published", name: "sideways"}
     if name == "shape":
         del arguments["method"]

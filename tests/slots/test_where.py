@@ -1,4 +1,4 @@
-"""Filter expressions against plain Python, and every way they can be wrong."""
+"""Tests of filter expressions against Python row by row, and of their errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLOTS = np.array(
     dtype=COLUMNS,
 )
 
-# Names as hypothesis joins them; Python itself, row by row, is the oracle.
+# Hypothesis composes expressions of these names; Python evaluates them row by row.
 NUMBER = st.sampled_from(["memory", "load", "big", "64", "-1", "0.5", "2**63"])
 TEXT = st.sampled_from(["site", "os", "rack", "'a'", "'yé'", '"r1"', "''"])
 ORDER = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
@@ -75,7 +75,7 @@ EXPRESSION = st.recursive(
 
 
 @given(EXPRESSION)
-def test_expression_means_what_python_means(text: str) -> None:
+def test_expressions_equal_python_row_by_row(text: str) -> None:
     rows = [dict(zip(COLUMNS.names, row, strict=True)) for row in SLOTS.tolist()]
     for row in rows:
         row["os"] = row["os"].decode()
@@ -105,7 +105,7 @@ def test_examples(text: str, expected: list[bool]) -> None:
     assert evaluate(text, SLOTS[:0]).shape == (0,)
 
 
-def test_result_is_writable_and_fresh() -> None:
+def test_results_are_writable_and_not_shared() -> None:
     passed = evaluate("gpu", SLOTS)
     passed[:] = False
     assert SLOTS["gpu"].any()
@@ -151,9 +151,7 @@ def test_result_is_writable_and_fresh() -> None:
         ("memory < 1" + "0" * 5000, "digits"),
     ],
 )
-def test_wrong_syntax_is_refused_before_any_slot_is_seen(
-    text: str, message: str
-) -> None:
+def test_invalid_syntax_is_refused_by_compile_where(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="where") as caught:
         compile_where(text)
     assert message in str(caught.value)
@@ -181,7 +179,7 @@ def test_wrong_syntax_is_refused_before_any_slot_is_seen(
         ("load < 1" + "0" * 400, "the number is too large to compare"),
     ],
 )
-def test_wrong_columns(text: str, message: str) -> None:
+def test_invalid_columns_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="where") as caught:
         evaluate(text, SLOTS)
     assert message in str(caught.value)
@@ -195,7 +193,7 @@ def test_nan_is_an_error_that_names_the_row() -> None:
         evaluate("load > 0", slots)
 
 
-def test_the_cell_that_is_no_number_is_told() -> None:
+def test_errors_quote_the_cell_that_is_no_number() -> None:
     slots = np.array([("64",), ("much",), ("",), ("128",)], [("memory", "U4")])
     for text in ("memory >= 64", "64 <= memory"):
         with pytest.raises(ValueError, match="not comparable; memory is much in row 1"):
@@ -213,7 +211,7 @@ def test_the_cell_that_is_no_number_is_told() -> None:
         ((1, 2), "(2,)i4", "column 'x' cannot be compared: it is int32 of shape"),
     ],
 )
-def test_columns_that_cannot_be_compared(
+def test_columns_of_other_types_are_refused(
     value: object, dtype: str, message: str
 ) -> None:
     slots = np.array([(value,)], dtype=[("x", dtype)])
@@ -228,7 +226,7 @@ def test_text_must_be_a_string(text: object) -> None:
         compile_where(text)  # type: ignore[arg-type]
 
 
-def test_what_an_expression_takes_is_bounded() -> None:
+def test_memory_of_an_expression_is_bounded() -> None:
     many = np.zeros(200_000, COLUMNS)
     many["memory"] = np.arange(len(many))
     many["rack"] = ""
@@ -236,8 +234,8 @@ def test_what_an_expression_takes_is_bounded() -> None:
     evaluate("memory == 1", many)
     passed, peak = peak_of(evaluate, text, many)
     assert passed.sum() == 3000
-    assert peak < 50_000_000  # not one array for each term
-    many["rack"][7] = "x" * 100_000  # whose width, for all rows, is 80 GB
+    assert peak < 50_000_000  # the memory does not grow with the terms
+    many["rack"][7] = "x" * 100_000  # as fixed-width text, all rows would need 80 GB
     assert np.flatnonzero(evaluate("rack > 'w'", many)).tolist() == [7]
     for text, message in [
         (

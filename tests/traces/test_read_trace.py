@@ -1,4 +1,4 @@
-"""Reading, cleaning and writing traces; whatever a file may hold."""
+"""Tests of reading, cleaning and writing of traces, with valid and invalid files."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def test_grid_workload_format(tmp_path: Path) -> None:
         ),
         (GOOD.replace("0", "1e999", 1), ", line 1: submit '1e999' is not a number wit"),
         (GOOD.replace("1", "1.5", 1), ", line 1: job '1.5' is not an integer"),
-        # Three copies of one job were read from lines with a #.
+        # Such lines were once read as three copies of one job.
         (f"# {GOOD}\n{GOOD}\n", ", line 1: 19 fields, not 18"),
         (f"{GOOD[:-2]} #1", ", line 1: think_time '#1' is not a number"),
-        # A field so long hung a regular expression.
+        # A long field once caused exponential time of a regular expression.
         (
             GOOD.replace("0", "9" * 20_000 + "x", 1),
             ", line 1: submit '" + "9" * 79,
@@ -152,7 +152,7 @@ def test_malformed_traces(tmp_path: Path, text: str | bytes, message: str) -> No
         assert len(str(caught.value)) < len(str(path)) + 200
 
 
-def test_a_long_number_is_a_number(tmp_path: Path) -> None:
+def test_numbers_with_many_digits_are_read(tmp_path: Path) -> None:
     text = GOOD.replace("0", "0" * 20_000 + "7." + "1" * 20_000, 1)
     trace = sk.read_trace(written(tmp_path, text))
     assert trace.jobs["submit"].tolist() == [float("7." + "1" * 40)]
@@ -169,7 +169,7 @@ def test_damaged_gzip_files(tmp_path: Path) -> None:
         sound[:-6] + b"?" + sound[-5:],
     ):
         path.write_bytes(text)
-        with pytest.raises(ValueError, match=r"bad\.swf\.gz: not a sound gzip file"):
+        with pytest.raises(ValueError, match=r"bad\.swf\.gz: not a valid gzip file"):
             sk.read_trace(path)
     path.write_bytes(sound + sound)  # two members are one file
     assert len(sk.read_trace(path)) == 1000
@@ -180,7 +180,7 @@ def test_damaged_gzip_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("filling", [b"\x00", b"\n", b"; comment\n", b" "])
-def test_bombs_are_stopped_at_the_limit(tmp_path: Path, filling: bytes) -> None:
+def test_decompression_stops_at_the_limit(tmp_path: Path, filling: bytes) -> None:
     size = 2**26
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     piece = filling * (2**20 // len(filling))
@@ -210,7 +210,7 @@ def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
         sk.read_trace(path, errors="ignore")  # type: ignore[arg-type]
 
 
-def test_every_repair_says_what_it_did(tmp_path: Path) -> None:
+def test_repairs_are_applied_and_counted(tmp_path: Path) -> None:
     jobs = np.full(8, -1, sk.SWF)
     jobs["job"] = np.arange(8)
     jobs["submit"] = [5, 3, 4, 4, 9, -1, 6, 7]
@@ -253,7 +253,7 @@ CELLS = st.floats(-(2.0**53), 2.0**53) | st.sampled_from([-1.0, -0.0, 0.0, 7.0])
 
 
 @given(rows=st.lists(st.lists(CELLS, min_size=18, max_size=18), max_size=5))
-def test_what_was_written_is_read_bit_by_bit(
+def test_written_traces_are_read_bit_by_bit(
     tmp_path_factory: Any, rows: list[list[float]]
 ) -> None:
     jobs = np.zeros(len(rows), sk.SWF)
@@ -270,7 +270,7 @@ def test_what_was_written_is_read_bit_by_bit(
         assert trace.processors == 3
 
 
-def test_values_that_the_format_cannot_hold_are_not_written(tmp_path: Path) -> None:
+def test_values_beyond_the_format_are_not_written(tmp_path: Path) -> None:
     jobs = np.zeros(2, [("submit", "f8"), ("user", "f8"), ("more", "f8")])
     path = tmp_path / "a.swf"
     sk.write_trace(path, jobs)
@@ -301,7 +301,7 @@ def test_values_that_the_format_cannot_hold_are_not_written(tmp_path: Path) -> N
     ending=st.sampled_from(["\n", "\r\n"]),
 )
 @example(lines=[["1", "1", "2.5", "1"], ["1", "1", "1"]], cuts=[], ending="\n")
-def test_how_a_file_is_cut_into_pieces_does_not_matter(
+def test_the_size_of_pieces_does_not_change_the_result(
     lines: list[list[str]], cuts: list[int], ending: str
 ) -> None:
     text = ending.join(" ".join(line) for line in lines).encode()

@@ -1,4 +1,4 @@
-"""Free slots from workload traces, against a placement second by second."""
+"""Tests of free slots from traces, against a placement second by second."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def some_jobs(seed: int, count: int, processors: int) -> list[Job]:
 def second_by_second(
     jobs: list[Job], processors: int
 ) -> tuple[list[int], list[list[int]], NDArray[np.bool_]]:
-    """Place jobs as the docstring says, by looking at every second.
+    """Place jobs by the rule of `slots_from_trace`, simulating every second.
 
-    Returns when each job begins, its processors, and who is busy when.
+    Returns the start and the processors of each job, and the busy (processor, second).
     """
     order = sorted(range(len(jobs)), key=lambda i: jobs[i][0])
     last = max((s for s, _, _ in jobs), default=0) + sum(r for _, r, _ in jobs) + 1
@@ -65,7 +65,9 @@ JOBS = st.lists(
 
 
 @given(jobs=JOBS, processors=st.integers(5, 8), at=st.integers(0, 20))
-def test_placement_second_by_second(jobs: list[Job], processors: int, at: int) -> None:
+def test_placement_equals_a_model_second_by_second(
+    jobs: list[Job], processors: int, at: int
+) -> None:
     jobs = sorted(jobs, key=lambda job: job[0])
     begin, held, _ = second_by_second(jobs, processors)
     until = at + 7
@@ -97,7 +99,7 @@ def test_placement_second_by_second(jobs: list[Job], processors: int, at: int) -
     [(0, 40, 6), (1, 30, 1), (2, 80, 130), (3, 60, 64), (4, 60, 65)],
 )
 @pytest.mark.parametrize(("at", "horizon"), [(0, 60), (25, 40), (100, 3)])
-def test_slots_are_what_busy_spans_leave(
+def test_slots_are_the_complement_of_busy_spans(
     tmp_path: Path, seed: int, count: int, processors: int, at: int, horizon: int
 ) -> None:
     jobs, begin, busy = placed(seed, count, processors)
@@ -120,7 +122,7 @@ def test_slots_are_what_busy_spans_leave(
     assert (found.jobs, found.skipped, found.processors) == (count, 0, processors)
 
 
-def test_a_job_that_waits_does_not_hold_back_those_that_fit(tmp_path: Path) -> None:
+def test_a_delayed_job_does_not_delay_jobs_that_fit(tmp_path: Path) -> None:
     path = tmp_path / "small.swf"
     path.write_text(trace_text([(0, 10, 2), (1, 5, 4), (2, 3, 1), (3, 20, 1)]))
     found = slots_from_trace(path, 0, 40, processors=4)
@@ -139,7 +141,7 @@ def test_a_job_that_waits_does_not_hold_back_those_that_fit(tmp_path: Path) -> N
     ]
 
 
-def test_the_machine_is_as_given_else_of_the_header_else_the_peak(
+def test_processors_are_given_or_of_the_header_or_the_peak(
     tmp_path: Path,
 ) -> None:
     jobs = [(0, 5, 3), (5, 5, 4), (2, 3, 2)]  # 5 at once; ends come before starts
@@ -283,7 +285,7 @@ def test_real_traces(path: Path) -> None:
     assert found.slots["end"].max() <= at + 86400
     window = sk.find_window(found.slots, sk.Request(4, 1800), "finish")
     assert window is not None
-    if found.delayed:  # overcommitted: a machine of the log's peak delays nobody
+    if found.delayed:  # the log overcommits: a machine of its peak size delays no job
         width = width_of(jobs)
         runs = (jobs["run_time"] > 0) & (width > 0)
         start = (jobs["submit"] + jobs["wait"])[runs]

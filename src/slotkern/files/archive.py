@@ -48,7 +48,7 @@ def read_archive(
     """
     try:
         if not zipfile.is_zipfile(file):
-            raise InputError("it is no zip archive")
+            raise InputError("it is not a zip archive")
         with zipfile.ZipFile(file) as archive:
             members = [
                 member
@@ -58,7 +58,7 @@ def read_archive(
             for member in members:
                 if member.compress_type not in _PACKED[: 1 + packed]:
                     raise InputError(
-                        f"{member.filename!r:.80} is packed in another way"
+                        f"{member.filename!r:.80} has an unsupported compression"
                     )
                 memory.reserve(f"{member.filename!r:.80}", member.file_size)
             return [
@@ -102,7 +102,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
         for first in range(0, left, _PIECE):
             piece = file.read(min(_PIECE, left - first))
             if len(piece) < min(_PIECE, left - first):
-                raise InputError(f"{name} ends too early")
+                raise InputError(f"{name} is truncated")
             raw[first : first + len(piece)] = np.frombuffer(piece, np.uint8)
         file.read(1)  # zipfile compares the checksum at the end
     return values.reshape(shape, order="F" if fortran else "C")
@@ -116,7 +116,7 @@ def _header(name: str, text: str) -> tuple[tuple[int, ...], np.dtype[Any], bool]
         fortran = header["fortran_order"]
         dtype = np.lib.format.descr_to_dtype(header["descr"])
     except Exception as error:  # any error of the parsers
-        raise InputError(f"{name} has no sound header: {error}") from None
+        raise InputError(f"{name} has no valid header: {error}") from None
     if not isinstance(shape, tuple) or not all(
         type(length) is int and 0 <= length < 2**63 for length in shape
     ):

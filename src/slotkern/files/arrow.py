@@ -123,7 +123,7 @@ def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     except InputError:
         raise
     except Exception as error:  # any error of the parser
-        raise InputError(f"not a sound parquet file: {error}") from None
+        raise InputError(f"not a valid parquet file: {error}") from None
     return arrow_columns(table, memory)
 
 

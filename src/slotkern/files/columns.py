@@ -89,7 +89,7 @@ def distinct_names(names: Iterable[Any]) -> list[str]:
         if not name:
             raise InputError(f"column {number} has no name")
         if name in found:
-            raise InputError(f"column {name!r} is doubled")
+            raise InputError(f"column {name!r} occurs twice")
         found[name] = None
     return list(found)
 

@@ -76,7 +76,7 @@ def _load_json(text: str) -> Any:
     for key, record in doubled:
         records = loaded if isinstance(loaded, list) else []
         row = next((i for i, other in enumerate(records) if other is record), None)
-        raise InputError(f"column {key!r} is doubled", row)
+        raise InputError(f"column {key!r} occurs twice", row)
     return loaded
 
 
@@ -102,7 +102,7 @@ def _json_columns(records: list[Any], memory: MemoryLimit) -> Columns:
 
 
 def _json_column(name: str, cells: list[Any], memory: MemoryLimit) -> NDArray[Any]:
-    """Return the column that the cells make: numbers, or truths or text throughout."""
+    """Convert cells to a column; all must be numbers, all bools, or all text."""
     kinds = set(map(type, cells))
     if name not in FIELDS:
         if kinds == {bool}:

@@ -27,7 +27,7 @@ def _decode(data: bytes, memory: MemoryLimit) -> Columns:
     try:
         arrays = read_archive(io.BytesIO(data), memory)
     except InputError as fault:
-        raise InputError(f"not a sound npz file: {fault.reason}") from None
+        raise InputError(f"not a valid npz file: {fault.reason}") from None
     if [name for name, _ in arrays] == ["slots"]:
         slots = arrays[0][1]
         if slots.dtype.names is None:

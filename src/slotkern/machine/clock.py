@@ -460,7 +460,7 @@ class Clock:
         found = ticks / self._per
         for row in np.flatnonzero(
             np.abs(ticks) > _WHOLE
-        ).tolist():  # int64 / int rounds twice here
+        ).tolist():  # division of an int64 beyond 2**53 rounds twice
             found[row] = int(ticks[row]) / self._per
         return found
 

@@ -60,7 +60,7 @@ def read_columns(path: AnyPath, texts: Sequence[str] = ()) -> FileColumns:
         raise fault.error(str(path), partial(FORMAT.place, data)) from None
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: no sound table: {reason}") from None
+        raise ValueError(f"{path}: no valid table: {reason}") from None
 
 
 class _Lines:

@@ -384,7 +384,7 @@ def _chunks(file: BinaryIO, packed: bool) -> Iterator[bytes]:
         while chunk := stream.read(_CHUNK):
             yield chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise LineError(f"not a sound gzip file: {error}") from None
+        raise LineError(f"not a valid gzip file: {error}") from None
 
 
 def _with_further(
