@@ -312,25 +312,26 @@ def _find_published(
     )
 
 
-#: The order of a window's state: see `Window.__reduce__`.
+#: The attributes of a window in the order of `Window.__reduce__`.
 _STATE = (
     *("start", "finish", "runtime", "cost", "processor_time", "value", "bound"),
     *("proven", "criterion", "shape", "parts", "name", "terms", "proven_over"),
 )
 
 
-def restated(
+def restate_window(
     window: Window, rows: NDArray[np.int64] | None = None, **changes: Any
 ) -> Window:
-    """Return a window of some slots as one of the array that these slots come from.
+    """Return a copy of a window with the rows of the original slots.
 
     Parameters
     ----------
     window : Window
+        A window found among slots that were taken from another array.
     rows : ndarray of int64, optional
-        The row of the array for each of the slots; None if they are that array.
+        The row of the original array for each of these slots; None keeps the rows.
     **changes
-        Other attributes of the result: value, bound, proven, criterion, name.
+        Replaced attributes: value, bound, proven, criterion, name.
     """
     restore, values = cast("tuple[Any, tuple[Any, ...]]", window.__reduce__())
     state = dict(zip(_STATE, values, strict=True)) | changes

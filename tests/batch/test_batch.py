@@ -78,7 +78,7 @@ def test_a_negative_limit_is_met_or_nothing_is_scheduled():
                 else:
                     assert schedule.value == schedule.bound == 0
                     assert set(schedule.reasons) == {"limit"}
-    # The first two meet it together, whatever the third would cost.
+    # The first two jobs meet it together, regardless of the cost of the third.
     schedule = sk.schedule_batch(slots, jobs, under="gain", limit=-9)
     assert schedule.reasons == ["scheduled", "scheduled", "limit"]
 
@@ -92,7 +92,7 @@ def test_priorities():
         check_schedule(SLOTS, rich, schedule)
 
 
-def test_the_curve_of_a_batch():
+def test_the_trade_off_of_a_batch():
     schedule = sk.schedule_batch(SLOTS, JOBS, gap=0)
     curve = schedule.trade_off()
     assert curve.complete
@@ -110,7 +110,7 @@ def test_alternatives_by_price_of_each_slot():
         sk.schedule_batch(SLOTS, [sk.Request(1, 8, budget=9)], alternatives="alp")
 
 
-def test_booking_a_schedule_is_whole_or_not_at_all():
+def test_booking_a_schedule_is_atomic():
     pool = sk.SlotPool(SLOTS)
     schedule = sk.schedule_batch(pool, JOBS)
     pool.book(schedule[2])
@@ -158,7 +158,7 @@ def test_a_column_of_a_pool_that_has_changed():
         watt=[1.0, 2.0, 4.0, 8.0],
     )
     pool = sk.SlotPool(slots)
-    pool.book(pool.find(sk.Request(2, 3, where="node < 2")))  # their rests come last
+    pool.book(pool.find(sk.Request(2, 3, where="node < 2")))  # the remnants come last
     jobs = [sk.Request(1, 8), sk.Request(2, 8)]
     schedule = sk.schedule_batch(pool, jobs, maximize="watt")
     assert schedule.value == add(
@@ -168,8 +168,8 @@ def test_a_column_of_a_pool_that_has_changed():
     assert schedule.value in curve.value
 
 
-def test_doors_read_no_columns_of_another_kind():
-    """They are read as they stand: what is no such column must never be come to."""
+def test_bindings_reject_columns_of_another_type():
+    """Columns are read without conversion, so other types must be rejected before."""
     schedule = sk.schedule_batch(SLOTS, JOBS)
     chosen, found = schedule.chosen, schedule.alternatives
     jobs = _batch.Jobs(SLOTS, JOBS, ["start"] * len(JOBS))
@@ -201,7 +201,7 @@ def test_a_schedule_pickles():
     assert again.execute(seed=4).windows == schedule.execute(seed=4).windows
 
 
-def test_the_obvious_answers():
+def test_empty_batches_no_slots_and_many_sub_batches():
     assert len(sk.schedule_batch(SLOTS, [])) == 0
     assert sk.schedule_batch(SLOTS, []).execute().ends == 0
     none = sk.schedule_batch(SLOTS[:0], JOBS)
@@ -232,7 +232,7 @@ def test_the_obvious_answers():
         ({"shape": "round"}, "shape must be"),
     ],
 )
-def test_bad_arguments_are_named(options, message):
+def test_errors_name_bad_arguments(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         sk.schedule_batch(SLOTS, JOBS, **options)
 
@@ -247,7 +247,7 @@ def test_bad_arguments_are_named(options, message):
         (2, 1e308, {"minimize": "cost", "under": "q"}, r"job\[[01]\] = inf is not"),
     ],
 )
-def test_what_cannot_be_summed_is_named(nodes, q, options, message):
+def test_errors_name_columns_that_cannot_be_summed(nodes, q, options, message):
     slots = sk.make_slots(
         node=[0, 1, 2, 3], start=0, end=40, performance=1, price=1, q=[1e308, q, q, q]
     )
@@ -265,12 +265,12 @@ def test_what_cannot_be_summed_is_named(nodes, q, options, message):
         ([0.5, 0.5, math.nan], r"lengths\[2\] = nan is not a share"),
     ],
 )
-def test_bad_lengths_are_named(lengths, message):
+def test_errors_name_bad_lengths(lengths, message):
     with pytest.raises(ValueError, match=message):
         sk.schedule_batch(SLOTS, JOBS).execute(lengths)
 
 
-def test_bad_policies_are_named():
+def test_errors_name_bad_policies():
     for make, message in [
         (lambda: sk.BatchSlicer(0), "k must be at least 1"),
         (lambda: sk.BatchSlicer(()), "sizes must not be empty"),
@@ -284,7 +284,7 @@ def test_bad_policies_are_named():
             make()
 
 
-def test_endless_slots_need_a_deadline_or_a_number():
+def test_infinite_slots_need_a_deadline_or_a_number():
     slots = sk.make_slots(node=[0], start=0, end=math.inf, performance=1, price=1)
     with pytest.raises(ValueError, match="job 0 may have endlessly many"):
         sk.schedule_batch(slots, [sk.Request(1, 5)])
@@ -339,8 +339,8 @@ def test_cycles_of_a_flow():
         sk.run_cycles(slots, jobs, [0, 1, 1, 2], length=0)
 
 
-def test_a_batch_learns_nothing_from_the_batch_before():
-    """What a thread keeps of some nodes is of no use for others."""
+def test_a_batch_does_not_depend_on_the_batch_before():
+    """Caches of a thread for some nodes do not apply to other nodes."""
     for k in range(40):
         nodes = 1 + k % 4
         slots = sk.make_slots(
@@ -359,7 +359,7 @@ def test_a_batch_learns_nothing_from_the_batch_before():
             assert schedule.windows[0].cost == alone.cost
 
 
-def test_easy_moves_up_into_time_that_was_booked_from_the_first_start_on():
+def test_easy_uses_time_that_was_booked_from_the_first_start():
     slots = sk.make_slots(node=[0], start=0, end=10, performance=1, price=1)
     jobs = [sk.Request(1, 6), sk.Request(1, 4)]
     schedule = sk.schedule_batch(slots, jobs, sk.BSF(1, kind="easy"))
@@ -370,7 +370,7 @@ def test_easy_moves_up_into_time_that_was_booked_from_the_first_start_on():
 @pytest.mark.parametrize("origin", [0.0, 1.7e9, 1e12])
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("kind", ["conservative", "easy"])
-def test_time_that_is_as_long_as_a_job_but_for_rounding_is_taken(kind, shape, origin):
+def test_time_as_long_as_a_job_up_to_rounding_is_used(kind, shape, origin):
     # So far from zero the sum of a start and a length is rounded by more than a margin
     # of the length: the time is a little shorter than the part that fits.
     shorter = 0
@@ -389,7 +389,7 @@ def test_time_that_is_as_long_as_a_job_but_for_rounding_is_taken(kind, shape, or
         if plan.windows[2].start < origin + 100:
             continue  # it fits behind the first job
         shorter += first + length - first < length * (1 - 1e-9)
-        # The second job's end is looked at before, and helps nobody.
+        # The end of the second job is examined earlier and helps no waiting job.
         run = plan.execute([0.3 + k / 150, 0.5, 1.0])
         assert run.windows[2].start == first
     assert (shorter > 5) == (origin > 0)

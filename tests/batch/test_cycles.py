@@ -18,7 +18,7 @@ SLOTS = sk.make_slots(
 
 
 def nodes_of(flow: sk.Cycles) -> list[Any]:
-    """The nodes of each job's window, in the order of the jobs; None without one."""
+    """Return the nodes of each job's window, by job; None without a window."""
     found: dict[int, Any] = {}
     for jobs, schedule in zip(flow.jobs, flow.schedules, strict=True):
         for job, window in zip(jobs.tolist(), schedule.windows, strict=True):
@@ -35,7 +35,7 @@ ONLY_NODE_0 = {
 
 @pytest.mark.parametrize("terms", ONLY_NODE_0.values(), ids=ONLY_NODE_0)
 @pytest.mark.parametrize("policy", [sk.CSS, sk.Backfilling()], ids=str)
-def test_arrays_of_the_given_slots_hold_in_all_cycles(terms: Any, policy: Any) -> None:
+def test_arrays_of_the_given_slots_apply_in_all_cycles(terms: Any, policy: Any) -> None:
     # At the second cycle node 1 is the first row of the free slots.
     jobs = [sk.Request(1, 20), sk.Request(1, 10, **terms)]
     flow = sk.run_cycles(SLOTS, jobs, [0, 5], length=10, policy=policy)
@@ -111,7 +111,7 @@ def by_hand(
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["square", "ragged"]), st.data())
-def test_cycles_are_a_loop_by_hand(seed: int, shape: Any, data: Any) -> None:
+def test_cycles_equal_a_manual_loop(seed: int, shape: Any, data: Any) -> None:
     policies = [sk.CSS, sk.BatchSlicer(2), sk.Backfilling(), sk.Backfilling("easy")]
     policy = data.draw(st.sampled_from(policies))
     rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ def test_cycles_are_a_loop_by_hand(seed: int, shape: Any, data: Any) -> None:
 
 
 def test_runs_never_overlap() -> None:
-    """Not by an ulp either: epoch times, thirds of seconds."""
+    """Runs do not overlap even by an ulp: epoch times, thirds of seconds."""
     slots = sk.make_slots(
         node=[0], start=1.7e9, end=1.7e9 + 86400, performance=3, price=1
     )
@@ -191,7 +191,7 @@ def test_an_update_sees_the_pool_at_the_time_of_its_cycle() -> None:
     assert seen == [(0, 0.0, []), (1, 10.0, ["long"]), (2, 20.0, [])]
     assert flow.start.tolist() == [0, 10]
     assert flow.pool.now == 20
-    # A window that the update has released may end by `lengths` later.
+    # A window that the update released may have a later true end by `lengths`.
     again = sk.run_cycles(
         SLOTS,
         jobs,
@@ -226,7 +226,7 @@ def test_slots_and_prices_come_with_an_update() -> None:
     ("answer", "message"),
     [([1.0], "cycle 0 prices of shape"), ("dear", "cycle 0 'dear'; it must return")],
 )
-def test_what_an_update_returns_is_checked(answer: Any, message: str) -> None:
+def test_results_of_update_are_checked(answer: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         sk.run_cycles(
             SLOTS, [sk.Request(1, 1)], [0], length=1, update=lambda *_: answer

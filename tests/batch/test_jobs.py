@@ -1,4 +1,4 @@
-"""Tables of jobs: read from files and frames, and every bad cell named."""
+"""Tables of jobs from files and data frames; errors name every bad cell."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_table_may_have_any_field_of_a_request():
     assert request == sk.Request(1, 4, **limits)
 
 
-def test_jobs_may_say_times_in_words(tmp_path):
+def test_jobs_may_have_textual_times(tmp_path):
     earliest = dt.datetime(2026, 10, 25, 0, 0, tzinfo=dt.UTC)
     columns = {
         "nodes": [2, 1],
@@ -111,7 +111,7 @@ def test_dates_and_durations_of_numpy_keep_their_unit(unit):
     clock = sk.Clock("2026-10-24", zone="UTC")
     free = sk.free_slots(sk.Machine.homogeneous(2), start=0, end=10**6, clock=clock)
     tables = [jobs, pd.DataFrame(jobs)]
-    if unit != "s":  # which polars does not have
+    if unit != "s":  # polars has no such unit
         tables.append(pl.DataFrame(jobs))
     for table in tables:
         first, second = sk.Batch.from_jobs(table).in_numbers(free).requests
@@ -137,13 +137,13 @@ def test_dates_and_durations_of_numpy_keep_their_unit(unit):
         ({"nodes": None}, "jobs has no column 'nodes'; it has name"),
     ],
 )
-def test_what_is_wrong_is_named(change, message):
+def test_errors_name_the_wrong_cell(change, message):
     columns = {k: v for k, v in {**COLUMNS, **change}.items() if v is not None}
     with pytest.raises((ValueError, TypeError), match=message):
         sk.Batch.from_jobs(columns)
 
 
-def test_files_that_are_wrong_are_named(tmp_path):
+def test_errors_name_the_wrong_file(tmp_path):
     for name, text, message in [
         ("a.csv", "", "the file is empty"),
         ("b.csv", "nodes,volume\n1\n", "line 2: 1 cells, not 2"),
@@ -173,7 +173,7 @@ def test_files_that_are_wrong_are_named(tmp_path):
         assert str(path) in str(error.value)
 
 
-def test_a_batch_checks_what_stands_beside_its_requests():
+def test_a_batch_checks_names_and_criteria():
     jobs = [sk.Request(1, 1)] * 2
     assert sk.Batch(jobs).names == ("job 1", "job 2")
     assert sk.Batch(jobs).requests[0].budget == math.inf

@@ -75,7 +75,7 @@ def nodes_of(window) -> tuple[int, ...]:
 
 
 def same(window: sk.Window | None, placed) -> bool:
-    """Whether a window is that of the model, to the last digit."""
+    """Return whether a window equals the model's, to the last digit."""
     if window is None or placed is None:
         return window is placed
     told = window.start, window.runtime, window.cost, nodes_of(window)
@@ -86,7 +86,7 @@ def same(window: sk.Window | None, placed) -> bool:
 
 
 def order_of(slots, jobs, by, shape, first):
-    """The jobs by priority; those behind the first so many as they came."""
+    """Return the jobs by priority; those after the first n in the given order."""
     every = list(range(len(jobs)))
     if by == "performance":
         every.sort(key=lambda j: -jobs[j].min_performance)
@@ -100,7 +100,7 @@ def order_of(slots, jobs, by, shape, first):
 
 
 def a_limit(pick: Picker, spent: float) -> float | None:
-    """No limit; what is spent without, an ulp off, half of it; nothing at all."""
+    """Pick a limit: none, 0, inf, multiples of the unlimited expense, or an ulp off."""
     return pick(
         (
             *(None, None, None, spent, spent / 2, 1.5 * spent, 0.0, INF),
@@ -154,7 +154,7 @@ def test_schedules_are_those_of_the_definition(pick, of_jobs, how):
     assert schedule.order.tolist() == order
     alternatives = list(schedule.alternatives)
     free, spent, pieces = Free(slots), 0.0, min(k, sliced)
-    answers = iter(schedule.slices)  # one where there is something to choose from
+    answers = iter(schedule.slices)  # one per sub-batch with alternatives
     ends = [i * sliced // max(pieces, 1) for i in range(pieces + 1)]
     for first, last in pairwise(ends):
         some = order[first:last]
@@ -180,7 +180,7 @@ def test_schedules_are_those_of_the_definition(pick, of_jobs, how):
         bound = usual(expenses) if share is None else share
         values = [[measured(target, w) for w in windows] for _, windows in have]
         best = best_choice(values, expenses, bound, sign)
-        # What was chosen, in the model's words.
+        # The choice as row numbers of the model.
         chosen = [
             next(w for w in windows if same(schedule[j], w)) for j, windows in have
         ]
@@ -206,7 +206,7 @@ def test_schedules_are_those_of_the_definition(pick, of_jobs, how):
 
 @pytest.mark.parametrize("criterion", ["first", "start", "finish", "runtime", "cost"])
 def test_one_job_gets_its_best_window(criterion):
-    """Whatever else could be chosen, if its criterion is what the choice minimizes."""
+    """It does so for any alternatives, if the choice minimizes its criterion."""
     slots = sk.make_slots(
         node=[0, 1, 2], start=[0, 1, 2], end=30, performance=[1, 2, 4], price=[1, 3, 5]
     )

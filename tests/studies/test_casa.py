@@ -1,4 +1,4 @@
-"""The study of communities: cycles divide as one likes, relations come out."""
+"""The study of communities: division into chunks, columns, claims and report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SMALL = {
 }
 
 
-def test_any_division_of_the_cycles_gives_the_same(tmp_path):
+def test_results_do_not_depend_on_the_division_into_chunks(tmp_path):
     study = _study(SMALL)
     (setting,) = study.settings
     whole = compute(setting, 0, 5)
@@ -70,7 +70,7 @@ def test_columns_are_those_of_the_simulations():
     alone = sk.simulate_community(jobs, nodes, "ind")
     assert got["waiting"][0, 0] == alone.metrics()["waiting"]
     assert got["messages"][0, 0] == 0
-    # Failed jobs drop out of the means of their scenario alone.
+    # Failed jobs are left out of the means of their own scenario only.
     waits = got["waiting"][0]
     assert waits[1] != waits[2]
     assert got["completion"][0, 1] == got["completion"][0, 2]
@@ -187,7 +187,7 @@ def test_intervals_of_medians_are_those_of_the_binomial_law():
         if count < 6:
             assert math.isnan(found.low)
             continue
-        below = int(found.low)  # so many values lie below the interval, and above it
+        below = int(found.low)  # number of values below the interval, and above it
         assert found.high == count - 1 - below
         tail = [
             sum(math.comb(count, i) for i in range(k + 1)) / 2**count
@@ -208,7 +208,7 @@ def summary(casa, tmp_path_factory):
     return studies.Summary(studies.run(casa, 6, out=folder))
 
 
-def test_what_follows_from_the_labels_comes_out(summary):
+def test_results_that_follow_from_the_labels_hold(summary):
     base = summary.study.settings[0]
 
     def mean(algorithm, metric):
@@ -229,7 +229,7 @@ def test_what_follows_from_the_labels_comes_out(summary):
     assert holds["Jobs wait longer in Ind than in Dec-G"] is not False
 
 
-def test_the_report_names_what_is_not_matched(summary, tmp_path):
+def test_the_report_names_unmatched_numbers(summary, tmp_path):
     stream = io.StringIO()
     print_report(summary, Console(file=stream, width=200))
     text = stream.getvalue()

@@ -135,7 +135,7 @@ def test_wrong_settings_name_the_key(trace, change, told):
         _study(data(trace) | change)
 
 
-def test_a_policy_of_ones_own(trace, tmp_path, monkeypatch):
+def test_a_user_policy(trace, tmp_path, monkeypatch):
     (tmp_path / "my_policies.py").write_text(
         "import slotkern as sk\nlargest = sk.QueuePolicy('easy', 'largest')\n"
     )

@@ -1,8 +1,8 @@
-"""The papers' studies come out: at least as close as an independent simulation came.
+"""The papers' studies are reproduced at least as well as by an independent simulation.
 
-For each quantity the published number and what an independent simulation of the same
-settings obtained, with its standard error. What slotkern obtains must lie within four
-standard errors of that, or closer to the published number.
+Each row has the published number of a quantity, and the mean of an independent
+simulation with the same settings and its standard error. The mean obtained by slotkern
+must be within four standard errors of the latter, or closer to the published number.
 """
 
 import math
@@ -55,7 +55,7 @@ PLACEMENT = [
     ("coord", "farthest", 52, 50.5, 0.4),
     ("coord_lite", "nearest", 31, 34.1, 0.8),
     ("coord_lite", "farthest", 148, 154.6, 0.9),
-    # The looser reading, beside the strict one.
+    # The other interpretation (group span), beside the strict one.
     ("dep_group", "nearest", 369, 367.4, 1.1),
     ("dep_group", "farthest", 480, 481.1, 1.0),
     ("dep_lite_group", "nearest", 275, 269.6, 0.9),
@@ -90,7 +90,7 @@ AEP_SWEEPS = {
 
 
 def assert_as_close(name, got, printed, independent, error):
-    """Whether an estimate is within the errors, or closer to the printed number."""
+    """Return whether an estimate is within the errors or closer to the printed one."""
     away = abs(got.mean - independent)
     within = away <= 4 * math.hypot(got.error, error) + 1e-9
     closer = abs(got.mean - printed) <= abs(independent - printed)
@@ -145,8 +145,8 @@ def test_square_and_placement_figures(name, table, request):
 
 
 @pytest.mark.parametrize("name", ["aep", "square", "placement"])
-def test_what_cannot_be_matched_is_explained(name, request):
-    """Each printed number is in the report, and has a reason where it differs."""
+def test_unmatched_numbers_have_remarks(name, request):
+    """Each printed number is in the report, and has a remark if it differs."""
     summary = request.getfixturevalue(name)
     rows = summary.comparisons
     for row in rows:

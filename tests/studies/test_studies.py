@@ -145,7 +145,7 @@ def test_wrong_files_name_the_key(tmp_path, old, new, words):
         assert word in message
 
 
-# Everything that a study may hold, with the values of SMALL.
+# All other keys of a study, with the values of SMALL.
 FULL = """
 [environment.price]
 level = 0.1
@@ -190,7 +190,7 @@ def full_study():
 
 
 def places(value, path=()):
-    """Yield the path of everything in nested tables and lists."""
+    """Yield the path of every value in nested tables and lists."""
     keys = value if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield *path, key
@@ -199,7 +199,7 @@ def places(value, path=()):
 
 
 def inside(data, path):
-    """Return what is at a path."""
+    """Return the value at a path."""
     for key in path:
         data = data[key]
     return data
@@ -207,7 +207,7 @@ def inside(data, path):
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 def test_any_wrong_value_is_one_line(wrong):
-    """Whatever stands anywhere: it is taken, or refused in one line for its key."""
+    """Any value in any place is accepted, or rejected in one line naming its key."""
     refused = 0
     for path in places(full_study()):
         data = full_study()
@@ -219,13 +219,13 @@ def test_any_wrong_value_is_one_line(wrong):
             message = str(error)
             assert "\n" not in message
             (*_, key) = (key for key in path if isinstance(key, str))
-            # A table or list that is empty, or too short, is missed where it is used.
+            # An empty or too short table or list is reported by the code that uses it.
             if wrong not in ({}, []):
                 assert key in message or path[0] in ("compare", "sweep"), message
     assert refused > 40
 
 
-def test_any_unknown_key_is_named():
+def test_errors_name_any_unknown_key():
     for path in places(full_study()):
         table = full_study()
         inside(table, path[:-1])
@@ -292,7 +292,7 @@ def test_files_that_are_no_studies(tmp_path):
         ('"nearest"', '"nearby"', ["metrics", "nearby"]),
     ],
 )
-def test_what_the_search_does_not_know_is_named(tmp_path, old, new, words):
+def test_errors_name_arguments_that_the_search_rejects(tmp_path, old, new, words):
     path = tmp_path / "wrong.toml"
     path.write_text(SMALL.replace(old, new))
     with pytest.raises(ValueError, match=words[-1]) as caught:

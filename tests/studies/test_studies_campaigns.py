@@ -1,4 +1,4 @@
-"""Campaigns: in parallel, killed and resumed, on a cluster, without growing."""
+"""Campaigns: parallel, killed and resumed, on a cluster, in constant memory."""
 
 import contextlib
 import os
@@ -80,7 +80,7 @@ def test_finished_chunks_are_not_computed_again(small, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("first", "then"), [(13, 16), (16, 13), (13, 45)])
 def test_a_campaign_with_other_cycles_is_one_data_set(small, tmp_path, first, then):
-    """A last chunk is shorter than another that begins alike: only one stays."""
+    """Only one of several last chunks with the same first cycle stays on disk."""
     studies.run(small, first, out=tmp_path / "here")
     studies.run(small, then, out=tmp_path / "here")
     whole = parquet.read_table(tmp_path / "here" / "cycles")
@@ -101,7 +101,7 @@ def test_a_campaign_with_other_cycles_is_one_data_set(small, tmp_path, first, th
             np.testing.assert_array_equal(read[name], column)
 
 
-# Where tests run in the background, the interrupt may arrive switched off.
+# SIGINT may be ignored by default if the tests run in the background.
 RUN_FOREVER = """
 import signal, sys
 from slotkern import studies
@@ -155,7 +155,7 @@ def test_a_terminated_study_leaves_no_workers(small, tmp_path):
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             process.terminate()
-            # The end of the stream: nobody is left who could write to it.
+            # End of the stream: no process is left that could write to it.
             _, told = process.communicate(timeout=1500)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -185,7 +185,7 @@ def test_a_folder_belongs_to_one_study(small, tmp_path):
             10,
             out=tmp_path / "out",
         )
-    # What only concerns the report may change.
+    # Options of the report alone may change.
     changed.write_text(SMALL.replace("Nobody knows", "Everybody knows"))
     studies.run(studies.load_study(changed), 10, out=tmp_path / "out")
 

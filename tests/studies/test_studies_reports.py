@@ -188,7 +188,7 @@ metrics = ["nearest"]
 
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory):
-    """A campaign with searches that are other readings, and with published times."""
+    """A campaign with alternative interpretations of searches and published times."""
     folder = tmp_path_factory.mktemp("readings")
     path = folder / "readings.toml"
     text = SMALL[: SMALL.index("[[sweep]]")].replace('shape = "ragged"', "")
@@ -203,7 +203,7 @@ def times(readings):
     return measure_times(readings.study, twins=True)
 
 
-def test_other_readings_stand_beside(readings):
+def test_other_interpretations_are_listed_beside(readings):
     rows = readings.comparisons
     told = [(row.algorithm, row.setting.index, row.published) for row in rows]
     assert told == [
@@ -218,7 +218,7 @@ def test_other_readings_stand_beside(readings):
         ("lite", 0, 1.5),
         ("lite", 1, 1.5),
     ]
-    # Its numbers are its own, and what excuses the one excuses the other.
+    # It has its own numbers, and shares the remarks of the other.
     assert rows[1].obtained.mean > rows[0].obtained.mean
     for row in rows:
         concerned = row.algorithm != "lite" or row.best == "far"
@@ -232,7 +232,7 @@ def test_other_readings_stand_beside(readings):
     assert (lite["lite"].better, lite["lite"].worse) == (0, 0)
 
 
-def test_times_stand_beside_the_published_ones(readings, times):
+def test_times_are_listed_beside_the_published_ones(readings, times):
     timings, _ = times
     assert [(t.label, t.setting.index, t.published) for t in timings[:4]] == [
         ("DEP", 0, 1700),
@@ -256,7 +256,7 @@ def test_times_stand_beside_the_published_ones(readings, times):
     assert "They are not compared." in text
     at = text.index("Times in ms")
     assert text.index("1700", at) < text.index("MultipleBest, per alternative", at)
-    # Times are no results: they are not part of the data set.
+    # Times are not part of the data set.
     columns = set(pd.read_parquet(folder / "cycles").columns)
     assert columns == {
         *("setting", "cycle", "algorithm", "slots", "alternatives"),
@@ -300,7 +300,7 @@ def test_growth_is_the_slope_of_the_logarithms():
 
 @pytest.mark.parametrize("wrong", ["find_window", "find_alternatives"])
 def test_a_different_answer_stops_the_times(tmp_path, monkeypatch, wrong):
-    """What is timed is compared: here the published search sees a smaller budget."""
+    """Timed results are compared: here the published search has a smaller budget."""
     path = tmp_path / "study.toml"
     path.write_text(
         SMALL[: SMALL.index("[[sweep]]")]
@@ -325,7 +325,7 @@ def test_a_different_answer_stops_the_times(tmp_path, monkeypatch, wrong):
 
 
 def test_ratios_are_of_the_means(readings):
-    """So many times larger: with the error of a ratio of means."""
+    """Advantages as ratios have the error of a ratio of means."""
     rows = [row for row in readings.comparisons if row.ratio]
     assert [row.percent for row in rows] == [False, False]
     for row in rows:
@@ -338,7 +338,7 @@ def test_ratios_are_of_the_means(readings):
         assert row.label.startswith(
             "distance to the nearest task, DEP against Lite, times"
         )
-    # A mean of 0 is no times as large.
+    # The ratio to a mean of 0 is infinite.
     nothing = _as_ratio(Estimate(1.0, 0.0, 3))
     assert (nothing.mean, nothing.count) == (math.inf, 3)
 
@@ -355,8 +355,8 @@ def test_neighbours_are_drawn(readings, tmp_path):
         assert f"{window.value:.4g} away" in title
 
 
-def test_figures_mark_what_is_published(readings):
-    """Diamonds at the printed values, hollow ones at those of printed percentages."""
+def test_figures_mark_published_values(readings):
+    """Diamonds mark printed values, hollow ones those derived from percentages."""
     rows = readings.comparisons
     marks = figures._marks([row for row in rows if row.metric == "nearest"], True)
     assert marks["nodes-0", "any"] == (100, True)
@@ -375,7 +375,7 @@ def test_figures_mark_what_is_published(readings):
     assert points == {(15, 100), (20, 100), (15, 50), (20, 60)}
 
 
-def test_numbers_stand_clear_of_the_diamonds(small, tmp_path):
+def test_numbers_do_not_overlap_the_diamonds(small, tmp_path):
     summary = studies.Summary(studies.run(small, 30, out=tmp_path / "out"))
     record = {"name": "bars", "metrics": ["cost"]}
     (panel,) = figures._numbers(record, summary).axes
@@ -445,8 +445,8 @@ def test_published_and_exact_algorithms_are_joined_by_cycle(tmp_path):
     assert worth.exact.mean == pytest.approx(table["cost"][:50].mean())
 
 
-def test_twins_that_find_less_are_told(tmp_path):
-    """A window better by the criterion is a gain; one found alone is counted."""
+def test_twins_that_find_less_are_counted(tmp_path):
+    """A better window is a gain; one that only the exact search found is counted."""
     path = tmp_path / "twins.toml"
     path.write_text(TWINS)
     study = studies.load_study(path)
@@ -476,13 +476,13 @@ def test_published_algorithms_that_do_not_exist_are_refused_at_once(tmp_path):
     studies.run(study, 20, out=tmp_path / "out")  # without them it runs
 
 
-# --- what a study's author wrote -----------------------------------------------------
+# --- text of a study's author --------------------------------------------------------
 
 ODD = "best [/x] one [s] [bold]b[/] :smile: $x$ a_b \\n"
 
 
 def odd_study(tmp_path):
-    """The small study with words that mean something to rich or to matplotlib."""
+    """The small study with text that rich or matplotlib would interpret."""
     label = ODD.replace("\\", "\\\\")
     text = SMALL.replace('label = "AMP"', f'label = "{label}"')
     text = text.replace('label = "minCost"', 'label = "_cost $y$"')
@@ -502,7 +502,7 @@ def odd_study(tmp_path):
     return studies.load_study(path)
 
 
-def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
+def test_text_of_the_author_is_printed_verbatim(tmp_path):
     summary = studies.Summary(studies.run(odd_study(tmp_path), 20, out=tmp_path / "o"))
     stream = io.StringIO()
     print_report(summary, Console(file=stream, width=400))
@@ -515,7 +515,7 @@ def test_what_the_author_wrote_is_printed_as_it_is(tmp_path):
     assert any(line.strip().startswith(f"{ODD} ") for line in lines[means:])
 
 
-def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
+def test_text_of_the_author_is_drawn_verbatim(tmp_path, monkeypatch):
     from matplotlib.text import Text
 
     from slotkern.plotting import style as plot
@@ -534,13 +534,13 @@ def test_what_the_author_wrote_is_drawn_as_it_is(tmp_path, monkeypatch):
     assert shown in drawn["bars"]  # the title of the study, and a tick
     assert drawn["bars"].count(shown) >= 2
     assert shown in drawn["curves"]
-    # A label that begins with a line is no hidden one.
+    # A label that begins with an underscore is not hidden.
     assert any(t.startswith(r" _cost \$y\$") for t in drawn["curves"])
     assert any(t.startswith(shown + ":") for t in drawn["gantt"])
     assert shown in drawn["times"]
 
 
-def test_a_grid_over_both_nodes_tells_them_apart(tmp_path):
+def test_a_grid_over_two_keys_called_nodes_distinguishes_them(tmp_path):
     path = tmp_path / "study.toml"
     grid = "environment.nodes = [10, 20]\njob.nodes = [2, 3]\n"
     text = SMALL[: SMALL.index("[[sweep]]")]

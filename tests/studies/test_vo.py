@@ -1,4 +1,4 @@
-"""The study of batches: cycles divide as one likes; its report says what it finds."""
+"""The study of batches: division into chunks, columns, claims, figures and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vo():
 @pytest.mark.parametrize(
     "name", ["table1_eq6", "table2", "table3", "amp_alp", "administrators_limit"]
 )
-def test_any_division_of_the_cycles_gives_the_same(vo, name):
+def test_results_do_not_depend_on_the_division_into_chunks(vo, name):
     setting = vo.sweeps[name][-1]
     whole = compute(setting, 0, 4)
     first, last = compute(setting, 0, 1), compute(setting, 1, 4)
@@ -127,7 +127,7 @@ CLAIM |= {"along": PATH}
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 def test_any_wrong_value_is_one_line(wrong):
-    """Whatever stands anywhere: it is taken, or refused in one line."""
+    """Any value in any place is accepted, or rejected in one line."""
     whole = SMALL | {"sweep": [SWEEP], "claim": [CLAIM], "formats": ["tex"]}
     _study(copy.deepcopy(whole))
     refused = []
@@ -154,8 +154,8 @@ def places(value, path=()):
             yield from places(value[key], (*path, key))
 
 
-def test_what_the_organization_can_do(vo):
-    """Policies, problems, limits and prices of single slots, as arguments say them."""
+def test_options_of_the_organization(vo):
+    """Policies, problems, limits and prices of single slots follow the arguments."""
     setting = vo.sweeps["administrators_limit"][0]
     assert setting.job["limit"] == 0.94
     drawn, got = draw(setting, 2), compute(setting, 2, 3)
@@ -187,7 +187,7 @@ def test_what_the_organization_can_do(vo):
     ]
 
 
-def test_the_batch_is_paid_whole_or_not_at_all(vo):
+def test_the_cost_is_that_of_the_whole_batch_or_nothing(vo):
     setting = vo.sweeps["figure4"][-1]
     got = compute(setting, 0, 12)
     failed = got["failed"][:, 0] == 1
@@ -208,7 +208,7 @@ def test_a_flow_is_scheduled_cycle_by_cycle(vo):
         assert np.nanmin(windows.start) >= at
         assert np.nanmax(windows.finish) <= at + 600
     prices = [schedule.slots["price"].mean() for schedule in run.schedules]
-    assert len(set(prices)) == 3  # the owners make them anew
+    assert len(set(prices)) == 3  # the owners draw new prices in each cycle
     assert max(run_flow(setting, slicer, 0).schedules[1].piece) == 2
 
 
@@ -246,7 +246,7 @@ def test_the_pictures_of_the_paper(vo):
 
 
 class Lines:
-    """An experiment whose columns are told by the file: a straight line and noise."""
+    """An experiment with columns defined by the file: a straight line and noise."""
 
     def check(self, setting):
         return setting
@@ -255,7 +255,7 @@ class Lines:
         cycles = np.arange(first, last)
         job = setting.job
         value = job["slope"] * job["x"] + job["tilt"] * job["y"] + 0.0 * cycles
-        # Noise of the cycle, which both ends of a step share, and of its own.
+        # Noise of the cycle, common to both ends of a step, and independent noise.
         noise = 100.0 * cycles + job["noise"] * ((cycles + job["x"]) % 2)
         return {"value": (value + noise)[:, None]}
 
@@ -281,7 +281,7 @@ LINES = Lines()
         ),
     ],
 )
-def test_claims_look_along_one_value(tmp_path, job, along, kind, holds, told):
+def test_claims_along_one_varied_value(tmp_path, job, along, kind, holds, told):
     claim = {"text": "t", "metric": "value", "algorithm": "a", "is": kind, "at": 3}
     study = _study(
         {
@@ -311,7 +311,7 @@ class Rivals:
     def run(self, setting, first, last):
         cycles, job = np.arange(first, last), setting.job
         noise = job["noise"] * np.where(cycles % 2, 1.0, -1.0)
-        if job["lead"] > 99:  # one that finds nothing
+        if job["lead"] > 99:  # an algorithm without results
             noise *= np.nan
         value = np.stack([job["lead"] + noise, 0 * cycles, 5 + 0 * cycles], axis=1)
         return {"value": value, "double": value * np.array([2, 2, 4])}
@@ -363,7 +363,7 @@ RIVALS = Rivals()
             True,
             "10",
         ),
-        # Ahead of c by 1 - 4/5 and by 1 - 8/20, and the other way round.
+        # Advantages over c: 1 - 4/5 and 1 - 8/20, and the reverse.
         (
             [4],
             {"is": "gaining", "among": ["c"], "metric": "double", "other": "value"},
@@ -400,7 +400,7 @@ def test_claims_hold_in_every_setting_by_more_than_their_errors(
     assert (verdict.holds, told in verdict.details) == (holds, True), verdict.details
 
 
-def test_every_number_compared_has_a_remark_should_it_miss(vo):
+def test_every_compared_number_has_a_remark_for_a_mismatch(vo):
     for record in vo.compare:
         for name in record["against"]:
             names = {name, record.get("best")}
@@ -412,7 +412,7 @@ def test_every_number_compared_has_a_remark_should_it_miss(vo):
             ), record
 
 
-def test_the_report_stands_beside_the_paper(vo, tmp_path):
+def test_the_report_compares_with_the_paper(vo, tmp_path):
     chosen = ("table1", "table3", "figure5")
     study = replace(
         vo,
@@ -443,7 +443,7 @@ def test_the_report_stands_beside_the_paper(vo, tmp_path):
     assert "contradicts itself" in text
     names = {path.name for path in write_report(summary)}
     assert names == {"summary.csv", "comparison.csv", "report.txt", "figure-5.png"}
-    # One data set: what a sweep does not measure is missing there.
+    # One data set: metrics that a sweep does not measure are missing.
     table = pd.read_parquet(tmp_path / "cycles")
     assert set(study.columns) <= set(table.columns)
     assert table[table["setting"] == "table3"]["cost"].isna().all()

@@ -25,7 +25,7 @@ from slotkern.display_table import Table
 from slotkern.limits import Limit
 from slotkern.logger import log
 from slotkern.machine.clock import Clock, is_number
-from slotkern.search import restated
+from slotkern.search import restate_window
 from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]
@@ -245,7 +245,9 @@ def run_cycles(
             policy(c) if callable(policy) else policy,
             **(options(c) if options is not None else {}),
         )
-        windows = [restated(window, rows) for window in schedule if window is not None]
+        windows = [
+            restate_window(window, rows) for window in schedule if window is not None
+        ]
         for window in windows:
             pool.book(window, owner)
         done = ready[schedule.scheduled]

@@ -17,7 +17,7 @@ from slotkern.display import HasPlot
 from slotkern.display_table import Table
 from slotkern.fronts.goals import Goal, make_goal
 from slotkern.fronts.search import FrontSearch, Points
-from slotkern.search import restated
+from slotkern.search import restate_window
 
 if TYPE_CHECKING:
     from slotkern.typing import FrontCriterion, Shape, Slots
@@ -145,7 +145,7 @@ def _front(
     losses = [(point.first, point.second) for point in points.points]
     values = np.array(losses, np.float64).reshape(-1, 2) * scales
     windows = [
-        restated(
+        restate_window(
             point.window,
             origin,
             value=value,

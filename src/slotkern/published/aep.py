@@ -227,15 +227,15 @@ def cut(
     proper, place = np.empty(capacity, np.bool_), np.empty(capacity, np.int64)
     begin, end = np.empty(capacity), np.empty(capacity)
     length, cost = np.empty(capacity), np.empty(capacity)
-    size, rests = 0, 0
+    size, remnants = 0, 0
     for slot in range(m):
         finish = start + slots.length[slot]
         for after in range(2 if taken[slot] else 1):
             if after:
                 if slots.end[slot] - finish <= 4 * 2.0**-52 * abs(finish):
                     continue  # rounding error, no remnant
-                late[rests] = size
-                rests += 1
+                late[remnants] = size
+                remnants += 1
             elif not taken[slot] or slots.start[slot] < start:
                 first[slot] = size
             else:
@@ -245,7 +245,7 @@ def cut(
             proper[size], place[size] = slots.proper[slot], node[slot]
             length[size], cost[size] = slots.length[slot], slots.cost[slot]
             size += 1
-    for i in range(1, rests):
+    for i in range(1, remnants):
         slot, j = late[i], i
         while j > 0 and (begin[late[j - 1]], place[late[j - 1]]) > (
             begin[slot],
@@ -260,7 +260,7 @@ def cut(
         kept = first[slot]
         if kept < 0:
             continue
-        while used < rests and (begin[late[used]], place[late[used]]) < (
+        while used < remnants and (begin[late[used]], place[late[used]]) < (
             begin[kept],
             place[kept],
         ):
@@ -269,7 +269,7 @@ def cut(
             used += 1
         arrival[filled] = kept
         filled += 1
-    arrival[filled:] = late[used:rests]
+    arrival[filled:] = late[used:remnants]
     columns = SlotsByCost(
         arrival, proper[:size], begin[:size], end[:size], length[:size], cost[:size]
     )

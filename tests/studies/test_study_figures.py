@@ -1,4 +1,4 @@
-"""What reports and pictures of a study say: nothing found, settings, cycles."""
+"""Texts of reports and figures: missing results, settings, numbers of cycles."""
 
 import io
 
@@ -28,7 +28,7 @@ b = { label = "first to end", criterion = "finish" }
 """
 
 
-def test_a_study_that_finds_nothing_says_so(tmp_path):
+def test_a_study_without_results_reports_it(tmp_path):
     study = load_small(tmp_path, NOWHERE)
     summary = studies.Summary(studies.run(study, 3, out=tmp_path))
     write_report(summary)
@@ -36,7 +36,7 @@ def test_a_study_that_finds_nothing_says_so(tmp_path):
     assert [text.get_text() for text in panel.texts] == ["found in no cycle"]
 
 
-def test_what_no_paper_says_is_not_told_of_one(tmp_path):
+def test_claims_without_a_paper_are_not_ascribed_to_one(tmp_path):
     claim = '[[claim]]\ntext = "t"\nmetric = "cost"\nalgorithm = "a"\n'
     text = NOWHERE + claim + 'is = "below"\nat = 1\n'
     for source in (
@@ -54,7 +54,7 @@ def test_what_no_paper_says_is_not_told_of_one(tmp_path):
         assert "open t: none" in stream.getvalue()
 
 
-def test_a_chart_names_its_setting_and_who_found_nothing(tmp_path):
+def test_a_chart_names_its_setting_and_searches_without_a_window(tmp_path):
     text = NOWHERE.replace("nodes = 4000\n", "") + "[grid]\njob.nodes = [4000, 2]\n"
     study = load_small(tmp_path, text)
     record = {"name": "x", "kind": "gantt", "cycle": 2, "algorithms": ["a", "b"]}
@@ -84,7 +84,7 @@ def test_a_legend_is_not_wider_than_its_figure(tmp_path):
     assert figure.axes[0].get_xticks().tolist() == [2, 3]
 
 
-def test_fewer_cycles_are_told_beside_the_others(tmp_path):
+def test_fewer_cycles_are_printed_beside_the_others(tmp_path):
     text = TWINS.replace("twin = true", 'method = "published"')
     text = "published_cycles = 2\n" + text
     study = load_small(tmp_path, text)
@@ -100,7 +100,7 @@ def test_fewer_cycles_are_told_beside_the_others(tmp_path):
     assert {label for label, cycles in cells.items() if cycles == "2"} == set(few)
 
 
-def test_minuses_of_latex_are_no_hyphens():
+def test_latex_minus_signs_are_not_hyphens():
     sheet = Sheet(
         "s", "t", "lrr", ["a-1", "b", "c"], [["x-1", "-7.27 (-1.2%)", "1e-9"]]
     )
@@ -108,7 +108,7 @@ def test_minuses_of_latex_are_no_hyphens():
 
 
 def test_curves_of_several_metrics_share_a_panel_that_shows_all(tmp_path):
-    """Up to above the highest, along a number that is divided and named."""
+    """The panel covers all curves; its axis has a divided number and a title."""
     text = """
 name = "together"
 metrics = ["runtime", "cost"]

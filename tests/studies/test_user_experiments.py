@@ -1,4 +1,4 @@
-"""What users bring: experiments and criteria of their own, and traces."""
+"""Experiments, criteria and traces of users."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_command(*words):
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
-    """The files that the page shows, in a folder of their own."""
+    """Write the files of the documentation page to a folder; return it."""
     blocks = re.findall(r"```\w+ title=(\S+)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert {name for name, _ in blocks} == {"queue.toml", "mm1.py"}
     for name, text in blocks:
@@ -40,8 +40,8 @@ def page(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_page_s_own_experiment_runs(page):
-    """Its mean wait comes near the known one of a queue M/M/1."""
+def test_the_experiment_of_the_page_runs(page):
+    """Its mean wait is near the theoretical one of an M/M/1 queue."""
     words = ("study", page / "queue.toml", "--out", page / "out", "--cycles", 60)
     result = run_command(*words, "--workers", 2, "--format", "csv", "--format", "tex")
     assert result.exit_code == 0, result.output
@@ -58,7 +58,7 @@ def test_the_page_s_own_experiment_runs(page):
         load = setting.environment["load"]
         got = summary.estimate(setting, "fifo", "wait")
         assert abs(got.mean - load / (1 - load)) < 5 * got.error + 0.1
-    # The same whoever computes it.
+    # The results do not depend on the process that computes them.
     studies.run(study, 60, out=page / "alone")
     assert same(contents(page / "alone"), contents(page / "out"))
 
@@ -96,8 +96,8 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("module")
-def test_options_of_an_own_experiment_stand_in_its_table():
-    """Beside the label, or in a table of their own; not both."""
+def test_options_of_a_user_experiment():
+    """They are given beside the label, or in a table ``options``; not both."""
     both = {"a": {"options": {"shift": 2.0}}, "b": {"shift": 2.0}}
     (setting,) = _study(own(algorithms=both)).settings
     assert [dict(a.options) for a in setting.algorithms] == [{"shift": 2.0}] * 2
@@ -148,7 +148,7 @@ def test_columns_are_written_as_they_are(tmp_path):
         ),
     ],
 )
-def test_what_is_no_experiment_is_named(change, told):
+def test_errors_name_an_invalid_experiment(change, told):
     with pytest.raises(ValueError, match=re.escape(told)) as caught:
         _study(own(**change))
     assert "\n" not in str(caught.value)
@@ -164,7 +164,7 @@ def test_what_is_no_experiment_is_named(change, told):
         ("dict(x=np.array(['a', 'b']))", "'x' is of <U1"),
     ],
 )
-def test_wrong_columns_are_named(gives, told):
+def test_errors_name_wrong_columns(gives, told):
     (setting,) = _study(own(environment={"gives": gives})).settings
     with pytest.raises(ValueError, match=re.escape(told)):
         compute(setting, 4, 6)
@@ -178,8 +178,8 @@ def test_a_grid_may_vary_an_algorithm():
     assert study.settings[1].label == "shift = 2"
 
 
-def test_a_criterion_of_ones_own(tmp_path, monkeypatch):
-    """Named in the file, it finds what the built-in one of the same sum finds."""
+def test_a_user_criterion(tmp_path, monkeypatch):
+    """A criterion named in the file finds the window of the equal built-in one."""
     (tmp_path / "my_criteria.py").write_text(
         "import slotkern as sk\n"
         "@sk.criterion\n"
@@ -271,7 +271,7 @@ def test_a_trace_is_an_environment(tmp_path):
 
 @pytest.mark.parametrize("kind", ["svg", "pdf", "tex"])
 def test_formats(tmp_path, kind):
-    """Pictures as vectors and tables for LaTeX, the same bytes every time."""
+    """Vector figures and LaTeX tables are the same bytes every time."""
     path = tmp_path / "small.toml"
     path.write_text(SMALL.replace("seed = 7", f'seed = 7\nformats = ["{kind}"]'))
     seen = []
@@ -305,7 +305,7 @@ def test_formats(tmp_path, kind):
         assert all(data.startswith(head) for data in files.values())
 
 
-def test_pictures_without_titles(tmp_path):
+def test_figures_without_titles(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL.replace("seed = 7", 'seed = 7\nformats = ["svg"]'))
     words = ("study", path, "--cycles", 10, "--out", tmp_path / "out")
@@ -332,8 +332,8 @@ def own_less():
     }
 
 
-def test_what_a_criterion_gives_is_a_metric():
-    """The window's own value; of several alternatives that of the first."""
+def test_the_value_of_a_criterion_is_a_metric():
+    """It is the window's value; for several alternatives that of the first."""
     (setting,) = _study(own_less()).settings
     values = compute(setting, 0, 3)["value"]
     for cycle in range(3):
@@ -342,7 +342,7 @@ def test_what_a_criterion_gives_is_a_metric():
         assert values[cycle].tolist() == [cost.cost, every[0].cost, first.start]
 
 
-def test_unknown_formats_are_named(tmp_path):
+def test_errors_name_unknown_formats(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL.replace("seed = 7", 'seed = 7\nformats = ["gif"]'))
     with pytest.raises(ValueError, match=r"formats: 'gif' is not one of png, svg, pdf"):

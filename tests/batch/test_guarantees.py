@@ -1,4 +1,4 @@
-"""What schedules and executions of random batches promise, by the definitions."""
+"""Guarantees of schedules and executions, tested on random batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slotkern.published.batch import time_limit
 
 
 @given(small_slots(), batches, shapes, st.sampled_from(POLICIES))
-def test_every_schedule_keeps_its_promises(slots, requests, shape, policy):
+def test_every_schedule_meets_its_guarantees(slots, requests, shape, policy):
     before = slots.copy()
     pool = sk.SlotPool(slots)
     schedule = sk.schedule_batch(pool, requests, policy, shape=shape)
@@ -97,7 +97,7 @@ def earliest_of_equals(own, chosen, limit):
 
 
 @given(small_slots(3), st.lists(jobs_of, min_size=2, max_size=3), st.data())
-def test_a_slice_is_cut_and_chosen_as_the_paper_says(slots, requests, data):
+def test_a_slice_is_cut_and_chosen_as_in_the_paper(slots, requests, data):
     criteria = [data.draw(st.sampled_from(list(sk.CRITERIA))) for _ in requests]
     k = data.draw(st.integers(1, 2))
     policy = sk.BatchSlicer(k)
@@ -117,7 +117,7 @@ shares_of = st.integers(1, 8).map(lambda eighths: eighths / 8)
 
 
 def places(schedule):
-    """Where each job is: start and (node, length) of each part."""
+    """Return the place of each job: start, and (node, length) of each part."""
     return {
         j: (
             window.start,
@@ -153,7 +153,7 @@ def test_conservative_runs_are_those_of_the_definition(slots, requests, shape, d
 
 
 @given(small_slots(), batches, shapes, st.data())
-def test_what_really_ran_never_overlaps(slots, requests, shape, data):
+def test_executed_parts_never_overlap(slots, requests, shape, data):
     shares = [data.draw(shares_of) for _ in requests]
     schedule = sk.schedule_batch(slots, requests, sk.Backfilling(), shape=shape)
     execution = schedule.execute(shares)
@@ -188,7 +188,7 @@ def test_easy_runs_are_those_of_the_definition(slots, requests, shape, data):
 
 
 @given(small_slots(), batches, st.sampled_from([sk.CSS, sk.BatchSlicer(2)]), st.data())
-def test_sliced_jobs_stay_or_move_up(slots, requests, policy, data):
+def test_sliced_jobs_stay_or_start_earlier(slots, requests, policy, data):
     shares = [data.draw(shares_of) for _ in requests]
     schedule = sk.schedule_batch(slots, requests, policy)
     still = schedule.execute(shares)
