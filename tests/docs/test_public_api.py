@@ -61,7 +61,7 @@ def test_windows_cannot_be_constructed(environment: sk.Environment) -> None:
     window = sk.find_window(environment, JOB)
     assert window is not None
     for make in (sk.Window, lambda: sk.Window(**window.to_dict())):
-        with pytest.raises(TypeError, match="made by a search"):
+        with pytest.raises(TypeError, match="cannot be created directly"):
             make()
     for name in ("Bookings", "Alternatives"):
         with pytest.raises(TypeError, match="made by"):

@@ -242,7 +242,7 @@ def test_row_arrays_are_rejected_after_change():
 def test_pool_cannot_be_reinitialized():
     pool = changed_pool(4)
     before = pool.slots.tolist()
-    with pytest.raises(TypeError, match="a SlotPool is made once"):
+    with pytest.raises(TypeError, match="a SlotPool cannot be initialized again"):
         pool.__init__(random_slots(1))
     with pytest.raises(TypeError, match="is made once"):
         sk.SlotPool(random_slots(1)).__init__(random_slots(2))
