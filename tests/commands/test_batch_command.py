@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import slotkern as sk
 from slotkern.commands.main import app
-from slotkern.plotting.batch import CLEAR, plot_schedule, plot_trade_off
+from slotkern.plotting.batch import MAX_OUTLINES, plot_schedule, plot_trade_off
 
 JOBS = "name,nodes,volume,budget\nbig,2,8,\nsmall,1,4,9\nlong,1,900,\n"
 
@@ -136,7 +136,7 @@ def test_of_too_many_alternatives_only_the_chosen_are_drawn():
     )
     schedule = sk.schedule_batch(slots, {"a": sk.Request(1, 8)})
     rest = len(schedule.alternatives) - 1
-    assert rest > CLEAR
+    assert rest > MAX_OUTLINES
 
     def drawn(**options):
         axes = plot_schedule(schedule, **options).axes[0]

@@ -228,7 +228,7 @@ def test_plots_show_the_metrics(tmp_path: Path) -> None:
     flow = plot_flow(runs["dec-p"], path=tmp_path / "b.png")
     assert len(flow.axes[0].texts) >= 26
     assert (tmp_path / "a.svg").stat().st_size > 1000
-    with pytest.raises(ValueError, match="needs a run"):
+    with pytest.raises(ValueError, match="needs at least one run"):
         plot_communities({})
 
 

@@ -96,7 +96,7 @@ def test_files_and_what_cannot_be_drawn(slots, tmp_path):
         sk.plot_neighbours(slots, [None])
     with pytest.raises(ValueError, match="suffix"):
         sk.plot_neighbours(slots, window, path="x.gif")
-    with pytest.raises(ValueError, match="no slot of node 0 holds"):
+    with pytest.raises(ValueError, match="no slot of node 0 contains"):
         sk.plot_neighbours(slots[1:], window)
     with pytest.raises(TypeError, match="fields node, start and end"):
         sk.plot_neighbours([1, 2], window)

@@ -420,7 +420,10 @@ def test_bad_horizon(horizon: float) -> None:
         (dict(slots=None), "slots must have the fields node, start and end"),
         (dict(slots=np.zeros(3)), "slots must have the fields"),
         (dict(slots=slots_of(2), tasks=3), "tasks must have the fields"),
-        (dict(slots=slots_of(2), windows=[3]), "windows must be windows, got 3"),
+        (
+            dict(slots=slots_of(2), windows=[3]),
+            "windows must contain windows only, got 3",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_named(given: dict[str, Any], words: str) -> None:

@@ -94,17 +94,17 @@ def test_rows_are_named_and_captions_are_dates() -> None:
 def test_the_hour_that_comes_twice_says_which() -> None:
     clock = sk.Clock("2026-10-24 18:00", zone="Europe/Berlin", unit="h")
     times = TimeAxis(clock, 0, 20)
-    assert times.words(8) == "10-25 02:00+0200"
-    assert times.words(9) == "10-25 02:00+0100"
-    assert times.words(10) == "10-25 03:00"
-    assert times.span(6, 10) == "10-25 00:00 to 03:00"
-    assert times.span(5, 10) == "10-24 23:00 to 10-25 03:00"
-    assert times.words(np.inf) == ""
-    assert TimeAxis(clock, 0, 1).words(0.5) == "18:30"
-    assert TimeAxis(clock, 0, 0.1).words(0.05) == "18:03:00"
-    assert TimeAxis(clock, 0, 24 * 400).words(0) == "2026-10-24 18:00"
+    assert times.format(8) == "10-25 02:00+0200"
+    assert times.format(9) == "10-25 02:00+0100"
+    assert times.format(10) == "10-25 03:00"
+    assert times.format_span(6, 10) == "10-25 00:00 to 03:00"
+    assert times.format_span(5, 10) == "10-24 23:00 to 10-25 03:00"
+    assert times.format(np.inf) == ""
+    assert TimeAxis(clock, 0, 1).format(0.5) == "18:30"
+    assert TimeAxis(clock, 0, 0.1).format(0.05) == "18:03:00"
+    assert TimeAxis(clock, 0, 24 * 400).format(0) == "2026-10-24 18:00"
     plain = TimeAxis(None, 0, 9)
-    assert (plain.label, plain.words(2.5), plain.span(0, 1234)) == (
+    assert (plain.label, plain.format(2.5), plain.format_span(0, 1234)) == (
         "time",
         "2.5",
         "0 to 1,234",

@@ -1,4 +1,4 @@
-"""Pictures of batches: what was chosen of which alternatives, cycles, trade-offs."""
+"""Pictures of batches: alternatives and chosen windows, cycles, trade-off curves."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_cycles", "plot_schedule", "plot_trade_off"]
 
-#: Colours and hatches, one for each job; they begin anew after 42.
+#: Colour and hatch of each job; repeated after 42 jobs.
 STYLES = [(colour, hatch) for hatch in HATCHES for colour in WINDOW_COLOURS]
-LABELLED = 400
-#: Of more alternatives, those not chosen are left out: they would hide the chosen.
-CLEAR = 300
-#: Letters of a name in the legend.
-LONG = 40
-#: Inches that the counts below a cycle take in words.
+#: Parts have labels only if at most this many are filled.
+MAX_LABELLED_PARTS = 400
+#: Maximum number of unchosen alternatives drawn; more would hide the chosen ones.
+MAX_OUTLINES = 300
+#: Maximum number of letters of a name in the legend.
+MAX_LETTERS = 40
+#: Width of the long form of the counts below a cycle, in inches.
 COUNTS_WIDE = 0.85
-#: The share of a row above a bar, and below it.
+#: Share of the height of a row that is empty above a bar, and below it.
 PAD = 0.12
 
 
@@ -62,24 +63,24 @@ def plot_schedule(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw all alternatives of a batch in outline and the chosen ones filled.
+    """Draw the alternatives of a batch in outline and the chosen windows filled.
 
-    This is figure 2 of the paper. Chosen parts carry the name of their job where it has
-    room; of a job without one the number, counted from 1 in the order of the batch. The
-    first 42 jobs differ in colour or hatch; a legend names those whose parts have no
-    room for that.
-    When more than 300 alternatives were not chosen, only the chosen ones are drawn, and
-    the title says how many are not.
+    This is figure 2 of the paper. Chosen parts are labelled with the name of their job
+    if there is room; a job without a name has its number, counted from 1 in the order
+    of the batch. The first 42 jobs differ in colour or hatch; a legend lists jobs whose
+    parts have no room for a label. If more than 300 alternatives were not chosen, only
+    the chosen ones are drawn, and the title counts the others.
 
     Parameters
     ----------
     schedule : Schedule
     alternatives : bool, optional
-        Whether those that were not chosen are drawn, however many they are.
+        Draw the alternatives that were not chosen: True always, False never, None (the
+        default) if there are at most 300.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
     title : str, optional
-        Written above; what was scheduled, where not given.
+        Text above the picture; by default the number of scheduled jobs.
 
     Returns
     -------
@@ -99,31 +100,34 @@ def plot_schedule(
     chosen = np.isin(np.arange(len(found)), schedule.chosen[schedule.scheduled])
     rest = len(found) - done
     if alternatives is None:
-        alternatives = rest <= CLEAR
+        alternatives = rest <= MAX_OUTLINES
     if rest and not alternatives:
         words += f" ({rest:,} not drawn)"
         found, owner, chosen = found[chosen], owner[chosen], chosen[chosen]
     figure = plot_gantt(schedule._jobs.prepared, title=words)
-    rows = _Rows.of(figure.axes[0], schedule.slots)
+    rows = _NodeRows.from_axes(figure.axes[0], schedule.slots)
     names = [schedule.batch.names[job] for job in owner.tolist()]
-    told = rows.draw(found.parts, found.first, owner, names, chosen)
-    without = np.sort(owner[chosen & ~told])
+    labelled = rows.draw(found.parts, found.first, owner, names, chosen)
+    without = np.sort(owner[chosen & ~labelled])
     _legend(figure, {job: schedule.batch.names[job] for job in without.tolist()})
     return save_figure(figure, target)
 
 
 def _legend(figure: Figure, names: Mapping[int, str]) -> None:
-    """Below the picture, the looks of jobs whose bars have no room for their names."""
+    """Draw a legend below the picture for jobs without labels; none beyond 42 jobs."""
     with extra():
         from matplotlib.patches import Patch
 
     if not 0 < len(names) <= len(STYLES):
         return
-    short = [n if len(n) <= LONG else f"{n[: LONG - 3]}..." for n in names.values()]
-    looks = [STYLES[job % len(STYLES)] for job in names]
+    short = [
+        n if len(n) <= MAX_LETTERS else f"{n[: MAX_LETTERS - 3]}..."
+        for n in names.values()
+    ]
+    styles = [STYLES[job % len(STYLES)] for job in names]
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", lw=0, label=label)
-        for (colour, hatch), label in zip(looks, map(escape_label, short), strict=True)
+        for (colour, hatch), label in zip(styles, map(escape_label, short), strict=True)
     ]
     widest = max(map(len, short))
     columns = max(1, int(WIDTH / (0.55 + LETTER * FONT * widest / 72)))
@@ -145,22 +149,21 @@ def plot_cycles(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the windows of a flow of jobs, cycle after cycle, and what became of them.
+    """Draw the windows of a flow of jobs by cycle, and the counts of each cycle.
 
-    These are figures 1 and 3 of the paper. Each sub-batch has a colour; parts carry the
-    name of their job, or its number, as in `plot_schedule`. Dotted lines are the times
-    at which the cycles were scheduled. Below, for each cycle, the jobs that got a
-    window, and those that returned to the next batch; where cycles are short, as +jobs
-    and -jobs.
+    These are figures 1 and 3 of the paper. Each sub-batch has a colour; parts are
+    labelled by the name or number of their job, as in `plot_schedule`. Dotted lines are
+    the times of the cycles. Below each are the numbers of jobs that got a window and of
+    jobs that returned to the next batch, as +jobs and -jobs if cycles are short.
 
     Parameters
     ----------
     flow : Cycles
-        What `run_cycles` returned.
+        The result of `run_cycles`.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
     title : str, optional
-        Written above.
+        Text above the picture; by default the numbers of cycles and jobs.
 
     Returns
     -------
@@ -180,12 +183,12 @@ def plot_cycles(
     words = f"{len(flow.schedules)} cycles, {int(flow.throughput.sum())} jobs"
     figure = plot_gantt(slots, title=title or words)
     ax: Any = figure.axes[0]
-    rows, colour = _Rows.of(ax, slots.slots), 0
+    rows, colour = _NodeRows.from_axes(ax, slots.slots), 0
     across = figure.get_figwidth() / np.ptp(ax.get_xlim())  # inches a time unit
     wide = np.diff(flow.times).min(initial=np.inf) * across > COUNTS_WIDE
     counted = "{} scheduled\n{} returned" if wide else "+{}\n-{}"
     for at, jobs, schedule in zip(flow.times, flow.jobs, flow.schedules, strict=True):
-        ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=6.5)  # below the names
+        ax.axvline(at, color=INK, ls="dotted", lw=1.2, zorder=6.5)  # below labels
         windows, piece = schedule.windows, schedule.piece
         every = np.ones(len(jobs), np.bool_)
         names = schedule.batch.names
@@ -207,15 +210,15 @@ def plot_cycles(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The rows of a Gantt picture, onto which parts are drawn."""
+class _NodeRows:
+    """The rows of a Gantt picture; draws the parts of windows onto them."""
 
     ax: Any
     nodes: NDArray[np.int32]
     edges: NDArray[np.float64]
 
     @classmethod
-    def of(cls, ax: Axes, slots: NDArray[np.void]) -> _Rows:
+    def from_axes(cls, ax: Axes, slots: NDArray[np.void]) -> _NodeRows:
         nodes = np.unique(slots["node"])
         tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL)
         return cls(ax, nodes, row_edges(np.zeros(nodes.size, bool), tall))
@@ -228,28 +231,33 @@ class _Rows:
         names: Sequence[str],
         filled: NDArray[np.bool_],
     ) -> NDArray[np.bool_]:
-        """Draw windows: the last three say how, and whose each is.
+        """Draw windows and return the mask of windows that have a label.
 
-        Return which of them carry their name.
+        Parameters
+        ----------
+        parts, first
+            Parts of all windows, and the index of the first part of each window.
+        colour, names, filled
+            Number of the style, name of the job, and filled or outlined, per window.
         """
         counts = np.diff(first)
-        told = np.zeros(len(names), np.bool_)
+        labelled = np.zeros(len(names), np.bool_)
         window = np.repeat(np.arange(len(names)), counts)
-        look = np.repeat(colour, counts) % len(STYLES)
-        # Those without a name of their own are called "job 1", "job 2" ...
+        style = np.repeat(colour, counts) % len(STYLES)
+        # Jobs without a name are "job 1", "job 2" ...: the label is the number.
         short = [escape_label(name.removeprefix("job ")) for name in names]
         name = np.repeat(np.array(short, object), counts)
         full = np.repeat(filled, counts)
         row = np.searchsorted(self.nodes, parts["node"])
-        for k in np.unique(look).tolist():
+        for k in np.unique(style).tolist():
             for kind in (False, True):
-                some = (look == k) & (full == kind)
+                some = (style == k) & (full == kind)
                 _boxes(self.ax, parts[some], row[some], self.edges, STYLES[k], kind)
-        if not 0 < full.sum() <= LABELLED:
-            return told
+        if not 0 < full.sum() <= MAX_LABELLED_PARTS:
+            return labelled
         inch = np.ptp(self.ax.get_xlim()) / (0.9 * WIDTH)
         fonts = fit_font_sizes((1 - 2 * PAD) * np.diff(self.edges))
-        labels = zip(parts, row, name.tolist(), look, window, full, strict=True)
+        labels = zip(parts, row, name.tolist(), style, window, full, strict=True)
         for part, at, words, k, mine, shown in labels:
             if not shown:
                 continue
@@ -272,8 +280,8 @@ class _Rows:
                 else None,
                 zorder=7,
             )
-            told[mine] = True
-        return told
+            labelled[mine] = True
+        return labelled
 
 
 def _boxes(
@@ -281,17 +289,17 @@ def _boxes(
     parts: NDArray[np.void],
     row: NDArray[np.intp],
     edges: NDArray[np.float64],
-    look: tuple[str, str],
+    style: tuple[str, str],
     filled: bool,
 ) -> None:
-    """One collection of rectangles: filled, or their outlines."""
+    """Draw one collection of rectangles, filled or in outline."""
     with extra():
         from matplotlib.collections import PolyCollection
 
     pad = PAD * (edges[row + 1] - edges[row])
     top, bottom = edges[row] + pad, edges[row + 1] - pad
     left, right = parts["start"], parts["end"]
-    colour, hatch = look
+    colour, hatch = style
     ax.add_collection(
         PolyCollection(
             boxes(left, right, top, bottom),
@@ -308,14 +316,14 @@ def _boxes(
 def plot_trade_off(
     schedule: Schedule, *, path: str | os.PathLike[str] | None = None
 ) -> Figure:
-    """Draw what every limit would give, the limit and what was chosen.
+    """Draw the best total for every limit, the limit, and the chosen total.
 
     Parameters
     ----------
     schedule : Schedule
-        Of alternatives: not one that was only backfilled.
+        A schedule chosen from alternatives, not one that was only backfilled.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
@@ -324,7 +332,7 @@ def plot_trade_off(
     Raises
     ------
     ValueError
-        If the suffix of `path` is unknown, or no alternatives were chosen from.
+        If the suffix of `path` is unknown, or the schedule has no alternatives.
     ModuleNotFoundError
         If matplotlib is not installed.
     """

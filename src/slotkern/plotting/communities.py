@@ -1,4 +1,4 @@
-"""Pictures of communities: scenarios side by side, and who runs whose jobs."""
+"""Pictures of communities: comparison of scenarios, job states, flow of jobs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ __all__ = ["plot_communities", "plot_flow", "plot_states"]
 
 DAY = 86400.0
 MOST_LINES = 200
-#: Metrics of the use of resources, and what they are multiplied by.
+#: Metrics of resource use and their factors.
 USE = {"utilization": 100.0, "uptime": 1 / DAY}
-#: The states of jobs, and what is said of them.
+#: States of jobs and their labels.
 STATES = {
     **{state: state for state in ("completed", "running", "waiting")},
     "suspended": "suspended, never run",
 }
-#: The axis of days ends at this many median lengths of the runs, or with the longest.
+#: The axis of days ends at this multiple of the median length of the runs, or with the
+#: longest run.
 LONGEST = 1.5
 
 
@@ -45,31 +46,31 @@ def plot_communities(
     title: str | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw scenarios side by side, as the paper on CASA does.
+    """Draw a comparison of scenarios, as in the paper on CASA.
 
     Parameters
     ----------
     runs : mapping of str to CommunityRun
-        By the name to show.
+        Runs by the name in the picture.
     title : str, optional
         Above all panels.
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Completion, resource use, job states over time of the first run, times and
-        slowdown, and messages a job by kind (the paper's figures 1 to 5).
+        Completed jobs, resource use, times, slowdown, messages per job by kind, and job
+        states over time of the first run (figures 1 to 5 of the paper).
 
     Raises
     ------
     ValueError
-        For no run.
+        If there is no run.
     """
     target = check_picture_path(path)
     if not runs:
-        raise ValueError("plot_communities needs a run")
+        raise ValueError("plot_communities needs at least one run, got none")
     figure = new_figure(10, 9)
     if title is not None:
         figure.suptitle(escape_label(title), color=INK, fontsize=11)
@@ -90,10 +91,10 @@ def plot_communities(
     steps = first.states()
     ax = grid[2, 1]
     below = np.zeros(len(steps))
-    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
+    for (state, words), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
         above = below + steps[state]
         ax.fill_between(
-            steps["time"] / DAY, below, above, step="post", color=colour, label=told
+            steps["time"] / DAY, below, above, step="post", color=colour, label=words
         )
         below = above
     ax.set_title(f"jobs of {names[0]} by state", color=INK, fontsize=10)
@@ -106,31 +107,31 @@ def plot_states(
     *,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw how many jobs are in each state over time, as the paper's figure 3 does.
+    """Draw the number of jobs in each state over time, as in figure 3 of the paper.
 
     Parameters
     ----------
     runs : mapping of str to sequence of CommunityRun
-        By the name to show: a panel each, with runs of several seeds.
+        Runs of several seeds by name; one panel per name.
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Days since the first submission; a thin line for each run, a thick one for
-        their mean. A dashed line, with the axis on the right, is the mean share of
-        the processors in use. The axis ends at 1.5 times the median length of the
-        runs, and says how many runs go on.
+        Days since the first submission. Thin lines are runs, thick lines their means;
+        the dashed line, with the axis on the right, is the mean share of processors
+        in use. The axis ends at 1.5 times the median length of the runs; the title
+        counts the longer runs.
 
     Raises
     ------
     ValueError
-        For no run.
+        If there is no run, or a name has none.
     """
     target = check_picture_path(path)
     if not runs or not all(runs.values()):
-        raise ValueError("plot_states needs a run")
+        raise ValueError("plot_states needs at least one run for each name")
     columns = min(2, len(runs))
     rows = -(-len(runs) // columns)
     figure = new_figure(1 + 4.5 * columns, 0.8 + 3 * rows)
@@ -154,9 +155,9 @@ def plot_states(
 
 
 def _lines(ax: Axes, found: Sequence[Any], size: float) -> str:
-    """Draw each state of each run, their means, and the share of processors in use.
+    """Draw the states of all runs, their means, and the share of processors in use.
 
-    Returns which runs go on beyond the axis, as text.
+    Returns a text that counts the runs longer than the axis, "" if there is none.
     """
     found = [steps for steps in found if len(steps)]
     since = [(steps["time"] - steps["time"][0]) / DAY for steps in found]
@@ -170,12 +171,12 @@ def _lines(ax: Axes, found: Sequence[Any], size: float) -> str:
             for time, steps in zip(since, found, strict=True)
         ]
 
-    for (state, told), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
+    for (state, words), colour in zip(STATES.items(), WINDOW_COLOURS, strict=False):
         some = counts(state)
         for count in some if len(some) > 1 else ():
             ax.plot(at, count, color=colour, linewidth=0.4, alpha=0.4)
         mean = np.mean(some, axis=0) if some else np.zeros(len(at))
-        ax.plot(at, mean, color=colour, linewidth=1.5, label=told)
+        ax.plot(at, mean, color=colour, linewidth=1.5, label=words)
     if found:
         other: Any = ax.twinx()
         used = 100 * np.mean(counts("busy"), axis=0) / size
@@ -198,22 +199,23 @@ def plot_flow(
     title: str | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw the nodes in a circle, and who runs whose jobs.
+    """Draw the nodes in a circle and the jobs that moved between them.
 
     Parameters
     ----------
     run : CommunityRun
     title : str, optional
-        The run's name by default.
+        Text above the picture; by default the name of the run.
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A line from home to node as wide as the number of jobs: the widest 200, of
-        equally wide ones some. The area of a node grows with its processors, its colour
-        is that of its label.
+        Arrows lead from the home of jobs to the node that ran them; their width is
+        proportional to the number of jobs. Only the 200 widest are drawn; ties are
+        broken at random with a fixed seed. The area of a node grows with its number of
+        processors, its colour is that of its label.
     """
     target = check_picture_path(path)
     figure = new_figure(7, 7)
@@ -236,13 +238,13 @@ def plot_flow(
             xytext=(across[home], up[home]),
             arrowprops={**style, "color": FAINT, "alpha": 0.5, "shrinkB": 6},
         )
-    room = min(400.0, (1000 / size) ** 2)  # points around the circle, squared
-    area = room * (run.nodes["processors"] / run.nodes["processors"].max() + 0.03)
+    largest = min(400.0, (1000 / size) ** 2)  # area of a node, in points squared
+    area = largest * (run.nodes["processors"] / run.nodes["processors"].max() + 0.03)
     for label in np.unique(run.nodes["label"]).tolist():
         mine = run.nodes["label"] == label
         colour = WINDOW_COLOURS[label % len(WINDOW_COLOURS)]
-        told = f"label {label}"
-        ax.scatter(across[mine], up[mine], area[mine], colour, zorder=3, label=told)
+        words = f"label {label}"
+        ax.scatter(across[mine], up[mine], area[mine], colour, zorder=3, label=words)
     if size <= 60:
         for node in range(size):
             ax.annotate(
@@ -283,7 +285,7 @@ def _bars(ax: Axes, names: list[str], groups: Mapping[str, Any], what: str) -> N
 def _side_by_side(
     ax: Axes, names: list[str], left: tuple[str, Any], right: tuple[str, Any]
 ) -> None:
-    """Bars of two quantities, each with an axis of its own."""
+    """Draw bars of two quantities, each with its own axis."""
     other: Any = ax.twinx()
     for k, (panel, (what, values)) in enumerate(((ax, left), (other, right))):
         at, colour = np.arange(len(names)) + 0.4 * k - 0.2, WINDOW_COLOURS[k]
@@ -296,8 +298,8 @@ def _side_by_side(
 
 
 def _finish(ax: Axes, across: str, up: str, legend: Any) -> None:
-    """Name the axes; `legend` is its place, None for no legend."""
+    """Label the axes; `legend` is the place of the legend, None for no legend."""
     label_axes(ax, across, up)
     if legend is not None:
-        # Areas may lie behind it.
+        # The legend may cover areas.
         ax.legend(framealpha=0.8, edgecolor="none", fontsize=7, loc=legend)

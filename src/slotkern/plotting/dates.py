@@ -1,4 +1,9 @@
-"""Ticks at round dates on an axis whose numbers are those of a clock."""
+"""Ticks at round dates on an axis whose numbers are those of a clock.
+
+The data stay in the numbers of the clock; only ticks and labels are dates. `DateScale`
+converts between the clock's numbers and matplotlib's days, which are linear in each
+other.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +23,38 @@ with extra():
 
 __all__ = ["ConciseDates", "DateScale", "DateTicks"]
 
-# Their parameters have no types.
+# matplotlib does not annotate their parameters.
 _locator: Any = AutoDateLocator
 _formatter: Any = ConciseDateFormatter
 _number: Any = date2num
 
 
 class DateScale:
-    """Numbers of a clock as matplotlib's days, and back: linear, to a microsecond."""
+    """Linear conversion between numbers of a clock and matplotlib's days.
+
+    It is exact to a microsecond.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.zone = clock, clock.origin.tzinfo
         self.origin = float(_number(clock.origin))
         self.day = clock.duration(dt.timedelta(days=1))
 
-    def days(self, numbers: Any) -> NDArray[np.float64]:
-        """What matplotlib counts for these numbers."""
+    def to_days(self, numbers: Any) -> NDArray[np.float64]:
+        """Return matplotlib's days for numbers of the clock."""
         return np.asarray(numbers, np.float64) / self.day + self.origin
 
-    def numbers(self, days: Any) -> NDArray[np.float64]:
-        """What the clock counts for matplotlib's days."""
+    def to_numbers(self, days: Any) -> NDArray[np.float64]:
+        """Return numbers of the clock for matplotlib's days."""
         return (np.asarray(days, np.float64) - self.origin) * self.day
 
 
 class DateTicks(Locator):
-    """Ticks at whole hours, days, months of the clock's zone."""
+    """A locator of ticks at whole hours, days and months in the zone of the clock."""
 
     def __init__(self, dates: DateScale, most: int) -> None:
         self.dates = dates
-        self.places: Any = _locator(tz=dates.zone, minticks=3, maxticks=most)
+        self.locator: Any = _locator(tz=dates.zone, minticks=3, maxticks=most)
 
     def __call__(self) -> Any:
         axis: Any = self.axis
@@ -57,11 +65,11 @@ class DateTicks(Locator):
         low, high = clock.datetime(min(vmin, vmax)), clock.datetime(max(vmin, vmax))
         if low is None or high is None or low == high:
             return np.array([vmin])
-        return self.dates.numbers(self.places.tick_values(low, high))
+        return self.dates.to_numbers(self.locator.tick_values(low, high))
 
 
 class ConciseDates(Formatter):
-    """What the ticks have in common stands once, at the end of the axis."""
+    """A formatter of dates; prints their common part once, at the end of the axis."""
 
     def __init__(self, dates: DateScale) -> None:
         self.dates = dates
@@ -73,12 +81,12 @@ class ConciseDates(Formatter):
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         self.ends = [self.dates.clock.datetime(x) for x in (*values[:1], *values[-1:])]
-        return list(self.concise.format_ticks(self.dates.days(values).tolist()))
+        return list(self.concise.format_ticks(self.dates.to_days(values).tolist()))
 
     def get_offset(self) -> str:
-        last = str(self.concise.get_offset())  # of the last tick alone
+        last = str(self.concise.get_offset())  # derived from the last tick only
         for form in ("%Y-%b-%d %H:%M", "%Y-%b-%d", "%Y-%b", "%Y"):
-            told = {end.strftime(form) for end in self.ends if end is not None}
-            if len(told) == 1 and last.startswith(common := told.pop()):
+            texts = {end.strftime(form) for end in self.ends if end is not None}
+            if len(texts) == 1 and last.startswith(common := texts.pop()):
                 return common
         return ""

@@ -1,4 +1,4 @@
-"""Which picture shows which thing: what ``.plot()`` draws."""
+"""The method ``.plot()`` of results: selects the drawing function by the type."""
 
 from __future__ import annotations
 
@@ -37,7 +37,20 @@ __all__ = ["draw_result"]
 
 
 def draw_result(thing: Any, *arguments: Any, **options: Any) -> Figure:
-    """Return the picture of a thing, by the function that draws such."""
+    """Draw a result with the function of its type.
+
+    Parameters
+    ----------
+    thing : object
+        A result with a picture, e.g. Window, SlotPool or Schedule.
+    *arguments, **options
+        Passed on to the drawing function.
+
+    Raises
+    ------
+    TypeError
+        For a type without a picture.
+    """
     for kinds, draw in _DRAWERS:
         if isinstance(thing, kinds):
             return draw(thing, *arguments, **options)
@@ -45,7 +58,7 @@ def draw_result(thing: Any, *arguments: Any, **options: Any) -> Figure:
 
 
 def _windows(thing: Any, slots: Any = None, **options: Any) -> Figure:
-    """Windows on the slots they were found in, or alone: what else is, is not known."""
+    """Draw windows on the given slots, or alone, without free and busy time."""
     if slots is None:
         slots = np.empty(0, SLOT)
         options.setdefault("tasks", np.empty(0, TASK))
@@ -57,7 +70,7 @@ def _alternatives(thing: Alternatives, slots: Any = None, **options: Any) -> Fig
 
 
 def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
-    """The pool as it is: what is free, what its owners have, what else is not free."""
+    """Draw the free time of a pool, the bookings by owner, and other busy time."""
     if windows is None:
         owned = [
             (f"{owner}, {window.name}" if window.name else owner, window)
@@ -68,14 +81,14 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
 
 
 def _free(thing: FreeSlots, windows: Any = None, **options: Any) -> Figure:
-    """The free slots; busy spans of a known reason in a colour for each reason."""
+    """Draw free slots; busy spans with a reason get one colour per reason."""
     if windows is None:
         spans, reasons, _ = why_busy(thing)
         windows = {}
         for reason in dict.fromkeys(reasons):
-            mine = spans[np.array(reasons) == reason]
-            start, finish = mine["start"].min(), mine["end"].max()
-            windows[reason] = SimpleNamespace(slots=mine, start=start, finish=finish)
+            parts = spans[np.array(reasons) == reason]
+            start, finish = parts["start"].min(), parts["end"].max()
+            windows[reason] = SimpleNamespace(slots=parts, start=start, finish=finish)
     return plot_gantt(thing, windows or None, **options)
 
 
@@ -96,7 +109,7 @@ def _community(thing: CommunityRun, **options: Any) -> Figure:
     return plot_communities({thing.name: thing}, **options)
 
 
-#: The first kind that a thing is of says how it is drawn.
+#: Types and their drawing functions; the first match is used.
 _DRAWERS: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
     (Front, plot_front),

@@ -1,4 +1,4 @@
-"""Pictures of job flows: traces as recorded, policies side by side, a Gantt."""
+"""Pictures of job flows: load of a trace, comparison of policies, Gantt of a replay."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
     ----------
     trace : Trace
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Means over 400 equal spans of time, under the name of the trace's file; the line
-        is the size of the machine, if the header tells it.
+        Means over 400 equal spans of time, titled by the name of the file; the line is
+        the size of the machine, if the header contains it.
 
     Raises
     ------
     ValueError
-        If no job of the trace says when it ran: nothing is known of its load.
+        If no job of the trace has a recorded run.
     """
     target = check_picture_path(path)
     edges, load = load_over_time(trace)
     if edges[0] == edges[-1]:
         raise ValueError(
-            "no job of the trace says when it ran: there is no load to draw"
+            "no job of the trace has a recorded run, so there is no load to draw"
         )
     figure = new_figure(9, 3)
     ax = figure.add_subplot()
-    unit = _across(ax, trace.clock, edges)
+    unit = _set_time_axis(ax, trace.clock, edges)
     ax.stairs(load, edges / unit, fill=True, color=WINDOW_COLOURS[0], alpha=0.75)
     if trace.processors:
         ax.axhline(trace.processors, color=INK, linewidth=0.8)
@@ -83,21 +83,21 @@ def plot_trace(trace: Trace, *, path: str | os.PathLike[str] | None = None) -> F
 def plot_replays(
     replays: Mapping[str, Replay], *, path: str | os.PathLike[str] | None = None
 ) -> Figure:
-    """Draw policies side by side: utilization, queue, and bounded slowdowns.
+    """Draw policies in one picture: utilization, queue length, bounded slowdown.
 
     Parameters
     ----------
     replays : mapping of str to Replay
-        By the name to show.
+        Replays by the name in the legend.
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Under the name of their trace's file, if it is one. Utilization and queue
-        length are means over 300 equal spans of time; the third
-        panel shows the share of jobs whose bounded slowdown exceeds a value.
+        Utilization and queue length are means over 300 equal spans of time; the third
+        panel shows the share of jobs whose bounded slowdown exceeds a value. The title
+        is the name of the trace's file if all replays have the same.
     """
     target = check_picture_path(path)
     figure = new_figure(9, 8.2)
@@ -106,8 +106,8 @@ def plot_replays(
     clocks = {done.trace.clock for done in replays.values()}
     clock = clocks.pop() if len(clocks) == 1 else None
     span = np.array([t for j in jobs for t in (j["submit"][0], j["end"].max())])
-    unit = _across(use, clock, span)
-    _across(queue, clock, span)
+    unit = _set_time_axis(use, clock, span)
+    _set_time_axis(queue, clock, span)
     looks = ("-", "--", "-.", ":")
     for k, (name, done) in enumerate(replays.items()):
         look = {
@@ -159,22 +159,22 @@ def plot_replay_gantt(
     Parameters
     ----------
     replay : Replay
-        With its jobs placed.
+        A replay with placed jobs (``nodes=True``).
     start, end : float or date
-        Seconds of the trace; dates, where its header says when it begins.
+        Seconds of the trace, or dates if its header contains the start time.
     path : path, optional
-        ``.png``, ``.svg`` or ``.pdf``.
+        File to save the picture to: .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Jobs of one user have one colour; sites stand one above another; while
-        processors are blocked the ground is grey.
+        One colour per user; sites are stacked; spans with blocked processors have a
+        grey background.
 
     Raises
     ------
     ValueError
-        For a replay without processors, and an empty range.
+        For a replay without placed jobs, and for an empty range.
     """
     with extra():
         from matplotlib.collections import PolyCollection
@@ -183,9 +183,11 @@ def plot_replay_gantt(
     clock = replay.trace.clock
     start, end = parse_time(clock, start, "start"), parse_time(clock, end, "end")
     if not start < end:
-        raise ValueError(f"there is no time between {start} and {end}")
+        raise ValueError(f"start must be before end, got start={start} and end={end}")
     if not replay.has_nodes:
-        raise ValueError("this replay did not place jobs: nodes=False")
+        raise ValueError(
+            "this replay did not place jobs (nodes=False); replay with nodes=True"
+        )
     jobs, cluster = replay.jobs, replay.cluster
     seen = np.flatnonzero((jobs["start"] < end) & (jobs["end"] > start))
     job, low, size = replay.parts(seen)
@@ -210,19 +212,21 @@ def plot_replay_gantt(
     ax.set_ylim(0, height)
     _label(ax, "seconds", "processor")
     if clock is not None:
-        TimeAxis(clock, start, end).dress(ax)
+        TimeAxis(clock, start, end).apply_to(ax)
     return save_figure(figure, target)
 
 
-def _across(ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]) -> float:
-    """Dress the axis of some times in seconds, and return what to divide them by.
+def _set_time_axis(
+    ax: Axes, clock: Clock | None, times: npt.NDArray[np.float64]
+) -> float:
+    """Set up the horizontal axis and return the divisor of times in seconds.
 
-    Dates where the trace says when it begins, else days.
+    With a clock the axis has dates and the divisor is 1, else the axis is in days.
     """
     if clock is None:
         ax.set_xlabel("days", color=INK)
         return DAY
-    TimeAxis(clock, *time_bounds(times)).dress(ax)
+    TimeAxis(clock, *time_bounds(times)).apply_to(ax)
     return 1.0
 
 
@@ -232,7 +236,7 @@ def _label(ax: Axes, across: str, up: str) -> None:
 
 
 def _means(steps: npt.NDArray[Any], edges: npt.NDArray[np.float64]) -> Any:
-    """The mean value of a step function between neighbouring edges."""
+    """Return the mean of a step function between adjacent edges."""
     time, value = steps["time"], steps["value"]
     area = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(time))))
     return np.diff(np.interp(edges, time, area)) / np.maximum(np.diff(edges), 1e-9)

@@ -1,4 +1,4 @@
-"""A picture of a Pareto front: one criterion across, the other one up."""
+"""A picture of a Pareto front: one point per window, one axis per criterion."""
 
 from __future__ import annotations
 
@@ -38,21 +38,22 @@ def plot_front(
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the windows of a front by their two values, and what may lie between.
+    """Draw the windows of a front by their two values, and gaps that may hold more.
 
-    The line is the best second value for each first value: it is level until the next
-    window. A gap that may hold more windows is shaded from the bounds of
-    `Front.between`. A point that is not proven is hollow.
+    The line is the best second value for each first value, a step function. A gap that
+    may contain further windows is shaded down to the bounds of `Front.between`. Hollow
+    points are not proven.
 
     Parameters
     ----------
     front : Front
-        As `slotkern.pareto` returns it.
+        The result of `slotkern.pareto`.
     title : str, optional
+        Text above the picture.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
     ax : matplotlib.axes.Axes, optional
-        Draw into these axes instead of a new figure.
+        Axes to draw into; by default a new figure.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def plot_front(
             style: Any = {"markerfacecolor": face, "color": LINE, "zorder": 3}
             ax.plot(x[some], y[some], "o", **style, label=label)
         label = "not proven"
-    _dress(ax, front)
+    _format_axes(ax, front)
     if title is not None:
         ax.set_title(escape_label(title), color=INK)
     if len(front):
@@ -99,8 +100,8 @@ def plot_front(
     return save_figure(figure, target)
 
 
-def _dress(ax: Axes, front: Front) -> None:
-    """Name the axes, with dates and units where a clock knows them."""
+def _format_axes(ax: Axes, front: Front) -> None:
+    """Label the axes; with a clock, add dates and units."""
     with extra():
         from matplotlib.ticker import FuncFormatter
 
@@ -119,10 +120,10 @@ def _dress(ax: Axes, front: Front) -> None:
         times = TimeAxis(clock, *time_bounds(front.values[:, k]))
         label = times.label.replace("time", name, 1)
         if k == 0:
-            times.dress(ax)
+            times.apply_to(ax)
             ax.set_xlabel(label, color=INK)
         else:
             ax.yaxis.set_major_formatter(
-                FuncFormatter(lambda y, _, t=times: t.words(y))
+                FuncFormatter(lambda y, _, t=times: t.format(y))
             )
             ax.set_ylabel(label, color=INK)

@@ -1,8 +1,8 @@
-"""Gantt pictures: which nodes are busy, which are free, and where the windows lie.
+"""Gantt pictures: free and busy time of nodes, and windows, one row per node.
 
-matplotlib is imported when the first picture is drawn, and pyplot never: a picture is a
-:class:`matplotlib.figure.Figure` of its own, so nothing global changes and no display
-is needed.
+`compute_layout` determines all positions; this module draws them. matplotlib is
+imported when the first picture is drawn, pyplot never: each picture is a separate
+:class:`matplotlib.figure.Figure`, so no global state changes and no display is needed.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_gantt"]
 
-# Inches: edges of boxes vanish in rows thinner than this.
+# Boxes have white edges only in rows higher than this, in inches.
 EDGE_ROW = 0.1
 LINE, LABEL_GAP = 0.07, 0.125
-# What an entry of the legend takes beside its words.
+# Width of an entry of the legend without its text, in inches.
 HANDLE = 0.45
 
 
 class FillStyle(NamedTuple):
-    """How the boxes of one kind are filled."""
+    """Colour and hatch of the boxes of one kind."""
 
     colour: str
     hatch: str = ""
@@ -86,43 +86,40 @@ def plot_gantt(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw nodes downwards and time across: busy grey, free light, windows in colour.
+    """Draw a row per node over time: busy grey, free light, windows coloured.
 
-    Above the rows a line spans every window from start to finish and tells its name and
-    both times; lines that leave each other room share one level. More than six windows
-    are named on their bars instead, where these are wide and tall enough, or else
-    above. The first 42 windows differ in colour or hatch. Rows become thinner as nodes
-    become more, until the picture has reached its greatest height; the rows that hold
-    parts of a window stay tall enough to read and keep their node's name. Where windows
-    overlap on a node, its row is shared out between them.
+    Above the rows, a line from start to finish of each window shows its name and both
+    times. More than six windows are named on their bars instead, or above if the bars
+    are too small. The first 42 windows differ in colour or hatch. With many nodes rows
+    become thinner, up to a maximum height of the picture; rows with parts of a window
+    stay readable and keep the name of their node. Windows that overlap on a node share
+    its row.
 
-    Slots with a clock have dates on the axis, in its zone, and those with a machine its
-    names; what is drawn stays in the clock's numbers: ``clock.time("2026-10-25")``.
+    With a clock the axis shows dates in its zone, and with a machine rows have node
+    names. The data of the axes stay numbers of the clock: ``clock.time("2026-10-25")``.
 
     Parameters
     ----------
     slots : structured array or SlotPool
         The free slots. A slot that ends at infinity is cut at the horizon.
     windows : Window, iterable of Window, or mapping of name to Window, optional
-        Anything with ``start``, ``finish`` and ``slots`` (fields node, start, end) is a
-        window; None among them is left out. Beside each its name is written: its key in
-        a mapping, else what its request is called, else its criterion where these
-        differ, else its number.
+        Objects with ``start``, ``finish`` and ``slots`` (fields node, start, end); None
+        is skipped. The name of a window is its key in a mapping, else the name of its
+        request, else its criterion if all differ, else its number.
     tasks : structured array, optional
-        What occupies the nodes: fields node, start, end. Without it, all the time of a
-        row that is not free is drawn as busy.
+        Busy spans: fields node, start, end. By default all time that is not free is
+        busy.
     horizon : float or date, optional
-        The right edge, in the slots' time units. By default the latest finite time.
+        Right edge, in time units of the slots; by default the latest finite time.
     nodes : {"all", "used"} or sequence of int or str
-        Which nodes have a row: all that anything is known of, those that the windows
-        use, or these, by id or name.
+        Nodes with a row: all nodes of slots, tasks, windows and the machine, only
+        those used by the windows, or these ids or names.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf. The file appears whole or not
-        at all.
+        File to save the picture to: .png, .svg or .pdf; it is written atomically.
     ax : matplotlib.axes.Axes, optional
-        Draw into these axes instead of a new figure.
+        Axes to draw into; by default a new figure.
     title : str, optional
-        Written above the picture.
+        Text above the picture.
 
     Returns
     -------
@@ -132,15 +129,16 @@ def plot_gantt(
     ------
     ValueError
         If the suffix of `path` is unknown, or the horizon is not a finite time after
-        the first start; for nodes that the machine does not have.
+        the first start, or the machine has no such node.
     TypeError
-        If slots or tasks have no fields node, start and end, or a window is none.
+        If slots or tasks lack a field node, start or end, or an element of windows is
+        no window.
     ModuleNotFoundError
         If matplotlib is not installed.
 
     Notes
     -----
-    O(s log s) for s slots, tasks and parts; one collection of rectangles per colour.
+    O(s log s) for s slots, tasks and parts; one collection of rectangles per style.
 
     Examples
     --------
@@ -159,81 +157,81 @@ def plot_gantt(
     terms = first_terms(slots, *named.values())
     if horizon is not None:
         horizon = parse_time(terms[0], horizon, "horizon")
-    only = _chosen(nodes, named, terms)
+    only = _select_nodes(nodes, named, terms)
     if only is not None:
         free = free[np.isin(free["node"], only)]
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
-    size = None if ax is None else _inches(ax)
+    size = None if ax is None else _axes_size(ax)
     plan = compute_layout(free, tasks, named, horizon, size, terms, only)
 
     if ax is None:
-        height = plan.tall + plan.lanes * LANE + 0.95
+        height = plan.height + plan.lanes * LANE + 0.95
         ax = new_figure(WIDTH, height, dpi=150).add_subplot()
     if tasks is None:
         whole = np.zeros(plan.nodes.size, free.dtype)
         whole["node"], whole["start"], whole["end"] = plan.nodes, plan.first, plan.last
-        _boxes(ax, plan, whole, plan.rows_of(whole), FillStyle(BUSY), 1)
+        _draw_spans(ax, plan, whole, plan.rows_of(whole), FillStyle(BUSY), 1)
     else:
-        _boxes(ax, plan, tasks, plan.rows_of(tasks), FillStyle(BUSY), 1)
-    _boxes(ax, plan, free, plan.rows_of(free), FillStyle(FREE), 2)
-    looks = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
-    looks *= -(-len(plan.named) // len(looks))
-    _windows(ax, plan, looks)
+        _draw_spans(ax, plan, tasks, plan.rows_of(tasks), FillStyle(BUSY), 1)
+    _draw_spans(ax, plan, free, plan.rows_of(free), FillStyle(FREE), 2)
+    styles = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
+    styles *= -(-len(plan.named) // len(styles))
+    _draw_windows(ax, plan, styles)
     if 0 < plan.parts.size <= LABELLED_PARTS:
-        _end_times(ax, plan, find_room_ends(plan, free))
-    _window_lanes(ax, plan, looks)
-    _names_on_bars(ax, plan, looks)
+        _label_end_times(ax, plan, find_room_ends(plan, free))
+    _draw_captions(ax, plan, styles)
+    _draw_labels(ax, plan, styles)
     ax.set_xlim(plan.first, plan.last)
     ax.set_ylim(plan.edges[-1], -plan.lanes * LANE)
-    _dress(ax, plan)
+    _format_axes(ax, plan)
     named_ones = len({c.window for c in plan.captions}) + len(
         {int(plan.parts["window"][label.part]) for label in plan.labels}
     )
-    _legend(ax, len(plan.named), named_ones)
+    _draw_legend(ax, len(plan.named), named_ones)
     figure = ax.figure.figure
     if title:
-        lifted = _title(ax, plan, escape_label(title))
-        if size is None:  # a picture of its own makes room
+        lifted = _draw_title(ax, plan, escape_label(title))
+        if size is None:  # a new figure grows by the height of the title
             figure.set_figheight(figure.get_figheight() + lifted)
     return save_figure(figure, target)
 
 
-def _windows(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
-    """The parts of all windows, each window in its look."""
+def _draw_windows(ax: Axes, plan: Layout, styles: list[FillStyle]) -> None:
+    """Draw the parts of all windows, each window in its style."""
     window = plan.parts["window"]
     order = window.argsort(kind="stable")
     cuts = np.searchsorted(window[order], range(1, len(plan.named)))
-    for mine, look in zip(np.split(order, cuts), looks, strict=False):
-        lanes = plan.lane[mine], plan.of[mine]
-        _boxes(ax, plan, plan.parts[mine], plan.row[mine], look, 4, lanes)
+    for mine, style in zip(np.split(order, cuts), styles, strict=False):
+        lanes = plan.lane[mine], plan.lane_count[mine]
+        _draw_spans(ax, plan, plan.parts[mine], plan.row[mine], style, 4, lanes)
 
 
-def _boxes(
+def _draw_spans(
     ax: Axes,
     plan: Layout,
     spans: npt.NDArray[Any],
     row: npt.NDArray[np.intp],
-    look: FillStyle,
+    style: FillStyle,
     order: int,
     lanes: tuple[Any, Any] = (0, 1),
 ) -> None:
-    """The boxes of some spans, each in its row, or in its lane of it."""
+    """Draw spans as boxes in their rows, or in lanes of their rows."""
     top, bottom = bar_edges(plan.edges, row, *lanes)
     left = np.clip(spans["start"], plan.first, plan.last)
     right = np.clip(spans["end"], plan.first, plan.last)
-    _add_boxes(ax, left, right, top, bottom, look, order)
+    _draw_boxes(ax, left, right, top, bottom, style, order)
 
 
-def _add_boxes(
+def _draw_boxes(
     ax: Axes,
     left: npt.NDArray[np.float64],
     right: npt.NDArray[np.float64],
     top: npt.NDArray[np.float64],
     bottom: npt.NDArray[np.float64],
-    look: FillStyle,
+    style: FillStyle,
     order: int,
 ) -> None:
-    """One collection of rectangles; a white edge where rows are tall enough."""
+    """Draw one collection of rectangles, with white edges if rows are high enough."""
     with extra():
         from matplotlib.collections import PolyCollection
 
@@ -243,10 +241,10 @@ def _add_boxes(
     ax.add_collection(
         PolyCollection(
             boxes(left, right, top, bottom),
-            facecolors=look.colour,
-            edgecolors="white" if edged or look.hatch else "none",
+            facecolors=style.colour,
+            edgecolors="white" if edged or style.hatch else "none",
             linewidths=0.5 if edged else 0.0,
-            hatch=look.hatch or None,
+            hatch=style.hatch or None,
             antialiaseds=edged,
             zorder=order,
         ),
@@ -254,20 +252,21 @@ def _add_boxes(
     )
 
 
-def _end_times(ax: Axes, plan: Layout, limits: npt.NDArray[np.float64]) -> None:
-    """Say of each part that ends before its window does when it ends.
+def _label_end_times(ax: Axes, plan: Layout, limits: npt.NDArray[np.float64]) -> None:
+    """Label the end of each part that ends before the finish of its window.
 
-    Beside it where it is free for long enough, else in it, else nowhere.
+    The text is to the right if the free time there has room, else inside the part if it
+    has room, else omitted. `limits` are the ends of the free time.
     """
     with extra():
         from matplotlib.patheffects import withStroke
 
     parts, middle = plan.parts, (plan.edges[plan.row] + plan.edges[plan.row + 1]) / 2
     finish = np.array([window.finish for window in plan.named.values()])
-    early = (parts["end"] < finish[parts["window"]]) & (plan.of == 1)
+    early = (parts["end"] < finish[parts["window"]]) & (plan.lane_count == 1)
     for part, limit, y in zip(parts[early], limits[early], middle[early], strict=True):
-        words = plan.times.words(part["end"])
-        room = plan.inch * (6 + LETTER * (FONT - 1.5) * len(words)) / 72
+        words = plan.times.format(part["end"])
+        room = plan.time_per_inch * (6 + LETTER * (FONT - 1.5) * len(words)) / 72
         if limit - part["end"] >= room:
             shift, align = 3, "left"
         elif part["end"] - part["start"] >= room:
@@ -288,23 +287,25 @@ def _end_times(ax: Axes, plan: Layout, limits: npt.NDArray[np.float64]) -> None:
         )
 
 
-def _window_lanes(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
-    """Above the rows: a line for each window, with its name and its times."""
+def _draw_captions(ax: Axes, plan: Layout, styles: list[FillStyle]) -> None:
+    """Draw a line above the rows for each captioned window, with name and times."""
     with extra():
         from matplotlib.patches import Rectangle
 
     windows = [*plan.named.values()]
     for caption in plan.captions:
-        window, look = windows[caption.window], looks[caption.window]
+        window, style = windows[caption.window], styles[caption.window]
         y = (caption.level - plan.lanes + 0.5) * LANE
         start, finish = window.start, window.finish
         line = Rectangle((start, y - LINE / 2), finish - start, LINE, zorder=3)
-        line.set(facecolor=look.colour, hatch=look.hatch, edgecolor="white", lw=0)
+        line.set(facecolor=style.colour, hatch=style.hatch, edgecolor="white", lw=0)
         ax.add_patch(line)
         if len(plan.named) <= GUIDED:
-            ax.vlines([start, finish], y, plan.edges[-1], look.colour, "dotted", lw=0.9)
+            ax.vlines(
+                [start, finish], y, plan.edges[-1], style.colour, "dotted", lw=0.9
+            )
         ax.annotate(
-            caption.words,
+            caption.text,
             (caption.x, y),
             xytext=(caption.shift, 0),
             textcoords="offset points",
@@ -317,12 +318,12 @@ def _window_lanes(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
         )
 
 
-def _names_on_bars(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
-    """The names of many windows, each on its bars."""
+def _draw_labels(ax: Axes, plan: Layout, styles: list[FillStyle]) -> None:
+    """Draw the names of windows on their bars."""
     for part, words, font in plan.labels:
-        look = looks[plan.parts["window"][part]]
+        style = styles[plan.parts["window"][part]]
         begin, end = (plan.parts[name][part] for name in ("start", "end"))
-        lane = plan.lane[part], plan.of[part]
+        lane = plan.lane[part], plan.lane_count[part]
         top, bottom = bar_edges(plan.edges, plan.row[part], *lane)
         spare = 72 * (bottom - top) - TEXT_LINE * font  # points
         ax.annotate(
@@ -331,9 +332,9 @@ def _names_on_bars(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
             ha="center",
             va="center_baseline",
             fontsize=font,
-            color=INK if look.colour in LIGHT else "white",
+            color=INK if style.colour in LIGHT else "white",
             bbox={
-                "facecolor": look.colour,
+                "facecolor": style.colour,
                 "edgecolor": "none",
                 "pad": min(1, spare / 2),
             },
@@ -341,8 +342,8 @@ def _names_on_bars(ax: Axes, plan: Layout, looks: list[FillStyle]) -> None:
         )
 
 
-def _chosen(nodes: Any, named: dict[str, WindowLike], terms: Terms) -> Any:
-    """The nodes that have a row, or None for all."""
+def _select_nodes(nodes: Any, named: dict[str, WindowLike], terms: Terms) -> Any:
+    """Return the ids of the nodes that get a row, or None for all."""
     if isinstance(nodes, str):
         if one_of("nodes", nodes, ("all", "used")) == "all":
             return None
@@ -356,11 +357,11 @@ def _chosen(nodes: Any, named: dict[str, WindowLike], terms: Terms) -> Any:
     return np.unique(given)
 
 
-def _dress(ax: Axes, plan: Layout) -> None:
-    """Ticks and labels: every row while they are tall, else those that matter."""
+def _format_axes(ax: Axes, plan: Layout) -> None:
+    """Set ticks and labels: all rows if high enough, else first those with windows."""
     nodes, used, edges = plan.nodes, plan.used, plan.edges
     middle = (edges[1:] + edges[:-1]) / 2
-    # The rows with windows have first call on a label, then some others to go by.
+    # Rows with windows get their labels first, then others at regular distances.
     wanted = np.concatenate([np.flatnonzero(used), np.flatnonzero(~used)])
     if nodes.size and (edges[-1] / nodes.size) < LABEL_GAP:
         others = np.arange(0, nodes.size, _round_step(nodes.size / 8))
@@ -377,7 +378,7 @@ def _dress(ax: Axes, plan: Layout) -> None:
     for row, label in zip(placed, ax.get_yticklabels(), strict=True):
         label.set_color(INK if used[row] or not used.any() else FAINT)
         label.set_fontsize(FONT - 0.5)
-    plan.times.dress(ax)
+    plan.times.apply_to(ax)
     ax.set_ylabel("node", fontsize=FONT, color=INK)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)
@@ -386,16 +387,16 @@ def _dress(ax: Axes, plan: Layout) -> None:
     ax.spines["bottom"].set_color(FAINT)
 
 
-def _title(ax: Axes, plan: Layout, title: str) -> float:
-    """Beside the legend where it has room there, else above it, in lines.
+def _draw_title(ax: Axes, plan: Layout, title: str) -> float:
+    """Draw the title beside the legend if it fits, else wrapped above it.
 
-    Returns the inches that those take.
+    Returns the additional height in inches.
     """
     font, beside = FONT + 2.5, ax.get_legend()
-    told = beside.get_texts() if beside is not None else []
-    wide = (plan.last - plan.first) / plan.inch
-    legend = sum(len(text.get_text()) * LETTER * FONT / 72 + HANDLE for text in told)
-    letters = 72 / (LETTER * font)  # an inch has so many
+    entries = beside.get_texts() if beside is not None else []
+    wide = (plan.last - plan.first) / plan.time_per_inch
+    legend = sum(len(text.get_text()) * LETTER * FONT / 72 + HANDLE for text in entries)
+    letters = 72 / (LETTER * font)  # per inch
     if len(title) <= letters * (wide - legend):
         ax.set_title(title, loc="left", fontsize=font, color=INK)
         return 0.0
@@ -405,8 +406,8 @@ def _title(ax: Axes, plan: Layout, title: str) -> float:
     return (pad + TEXT_LINE * font * lines.count("\n")) / 72
 
 
-def _legend(ax: Axes, windows: int, named: int) -> None:
-    """Outside the data, above the top right corner."""
+def _draw_legend(ax: Axes, windows: int, named: int) -> None:
+    """Draw the legend above the top right corner of the axes."""
     with extra():
         from matplotlib.patches import Patch
 
@@ -431,12 +432,12 @@ def _legend(ax: Axes, windows: int, named: int) -> None:
 
 
 def _round_step(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20, 50 ... that is at least `least`."""
+    """Return the smallest of 1, 2, 5, 10, 20, 50 ... that is at least `least`."""
     power = int(10 ** max(0, math.floor(math.log10(least))))
     return next(k * power for k in (1, 2, 5, 10) if k * power >= least)
 
 
-def _inches(ax: Axes) -> tuple[float, float]:
-    """The width and height of axes that are there already."""
+def _axes_size(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of axes in inches."""
     extent, dpi = ax.get_window_extent(), ax.figure.figure.dpi
     return float(extent.width / dpi), float(extent.height / dpi)

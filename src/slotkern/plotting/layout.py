@@ -1,4 +1,10 @@
-"""The layout of a Gantt picture: where everything stands, before anything is drawn."""
+"""The layout of a Gantt picture: all positions and texts, computed before drawing.
+
+Input are spans (node, start, end) of free time, tasks and windows; output is a `Layout`
+with one row per node. Vertical positions are inches from the top of the first row,
+horizontal ones times. Rows that contain parts of windows stay readable: they keep a
+minimum height while the others shrink.
+"""
 
 from __future__ import annotations
 
@@ -33,30 +39,34 @@ __all__ = [
     "unique_names",
 ]
 
-# Inches. Rows shrink from ROW_TALL until the picture has reached AXES_TALL; rows that
-# carry a window keep WINDOW_ROW as long as they take no more than WINDOW_SHARE of it.
+# Inches. Rows are ROW_TALL high; with many nodes they shrink so that all fit AXES_TALL.
+# Rows with windows keep WINDOW_ROW while together they fill at most WINDOW_SHARE.
 WIDTH, AXES_TALL, ROW_TALL, WINDOW_ROW, WINDOW_SHARE = 10.0, 8.4, 0.27, 0.17, 0.6
-# Gaps between rows vanish in rows thinner than this.
+# Rows thinner than this have no gap between them, in inches.
 GAP_ROW = 0.045
 LANE, LINE, LABEL_GAP = 0.21, 0.07, 0.125
-# A row that is not thinner has room for a label.
+# Minimum height of a row with a label, in inches.
 LABEL_ROW = 1.01 * LABEL_GAP
 LABELLED_PARTS = 24
-# A letter is about so many times as wide as its font is large.
+# Approximate width of a letter in units of the font size.
 LETTER = 0.64
-# Up to GUIDED windows have a line above the rows with name and times. Of more, each is
-# named on its bars; only where none has room, and LANES suffice, it has such a line.
-# Each part is named as long as these are at most LABELS, else one of each window.
+# Up to GUIDED windows have a caption: a line above the rows with name and times. With
+# more windows, names are on the bars; a window whose bars have no room gets a caption
+# while there are at most LANES levels. If more than LABELS parts have room for a name,
+# only one part of each window is labelled.
 GUIDED, LANES, LABELS = 6, 12, 600
-# Text on a bar: the largest and the smallest font, and the line that it needs.
+# Text on bars: largest and smallest font in points, line height in font sizes.
 TEXT_FONT, TEXT_LEAST, TEXT_LINE = FONT - 2, 4.5, 1.2
 
 
 class Caption(NamedTuple):
-    """A window's name and times, and where they stand beside its line."""
+    """A window's name and times above the rows, and their position beside its line.
+
+    `x` is a time, `shift` an offset in points, `level` the level of the line.
+    """
 
     window: int
-    words: str
+    text: str
     x: float
     shift: float
     align: str
@@ -64,15 +74,15 @@ class Caption(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A window's name on one of its parts, and the size of its font."""
+    """A window's name on the bar of one part, and its font size in points."""
 
     part: int
-    words: str
+    text: str
     font: float
 
 
 class WindowLike(Protocol):
-    """What a window must offer to be drawn."""
+    """The attributes that a window needs to be drawn."""
 
     @property
     def start(self) -> float: ...
@@ -87,44 +97,46 @@ Windows = WindowLike | Iterable[WindowLike | None] | Mapping[str, WindowLike | N
 
 @dataclass(frozen=True)
 class Layout:
-    """Where nodes, times, parts and names of windows stand.
+    """Positions of nodes, times, parts and names of windows.
 
     Attributes
     ----------
     nodes : ndarray
-        One row each, downwards; `used` where a window has a part.
+        Node ids, one row each, from top to bottom; `used` marks rows with a part of a
+        window.
     edges : ndarray of float64, shape (rows + 1,)
-        The tops of the rows and the last bottom, in inches from the first row; `tall`
-        in all.
+        Top edges of the rows and the bottom of the last one, in inches from the first
+        row; `height` is their total.
     first, last : float
-        The left and right edge, in time; `inch` is the time of one inch.
+        Times of the left and right edge; `time_per_inch` is the scale.
     named : dict
-        The windows by the name that is written beside each.
+        Windows by the name in the picture.
     parts : structured array
-        All their parts; `row` and, where windows overlap, `lane` among `of` lanes.
+        Parts of all windows. `row` is the row of each; if windows overlap on a node,
+        their parts are drawn in lanes: `lane` among `lane_count`.
     captions : list of Caption
     lanes : int
-        Levels of lines above the rows.
+        Number of levels of captions above the rows.
     labels : list of Label
-        The parts that carry the name of their window.
-    times : Times
-        How times are told.
+        Names on bars.
+    times : TimeAxis
+        Format of times.
     machine : Machine or None
-        What nodes are called.
+        Names of the nodes.
     """
 
     nodes: npt.NDArray[Any]
     used: npt.NDArray[np.bool_]
     edges: npt.NDArray[np.float64]
-    tall: float
+    height: float
     first: float
     last: float
-    inch: float
+    time_per_inch: float
     named: dict[str, WindowLike]
     parts: npt.NDArray[Any]
     row: npt.NDArray[np.intp]
     lane: npt.NDArray[np.int64]
-    of: npt.NDArray[np.int64]
+    lane_count: npt.NDArray[np.int64]
     captions: list[Caption]
     lanes: int
     labels: list[Label]
@@ -132,11 +144,11 @@ class Layout:
     machine: Machine | None
 
     def rows_of(self, spans: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-        """The row of each span's node."""
+        """Return the row of each span."""
         return np.searchsorted(self.nodes, spans["node"])
 
     def node(self, row: int) -> str:
-        """What the node of a row is called."""
+        """Return the name or id of the node of a row."""
         id_ = int(self.nodes[row])
         known = self.machine is not None and 0 <= id_ < len(self.machine)
         return escape_label(self.machine.names[id_]) if known else str(id_)  # type: ignore[union-attr]
@@ -151,13 +163,13 @@ def compute_layout(
     terms: Terms,
     only: npt.NDArray[Any] | None,
 ) -> Layout:
-    """Return the layout for axes of this size in inches, or for a picture of its own.
+    """Return the layout for axes of a size in inches; None for a new figure.
 
     O(s log s) for s slots, tasks and parts.
     """
-    if horizon is not None:  # what begins later is not in the picture
+    if horizon is not None:  # later windows are outside the picture
         named = {name: w for name, w in named.items() if w.start < horizon}
-    parts = _parts(list(named.values()))
+    parts = _collect_parts(list(named.values()))
     if only is not None:
         parts = parts[np.isin(parts["node"], only)]
     spans = [free, parts] if tasks is None else [free, parts, tasks]
@@ -165,52 +177,54 @@ def compute_layout(
     if nodes is None:
         every = [span["node"] for span in spans]
         if tasks is None and terms[1] is not None and len(free):
-            every.append(np.arange(len(terms[1])))  # also those that are never free
+            every.append(
+                np.arange(len(terms[1]))
+            )  # including nodes that are never free
         nodes = np.unique(np.concatenate(every))
     first, last = time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
     row = np.searchsorted(nodes, parts["node"])
-    lane, of = _lanes(row, parts)
+    lane, lane_count = _assign_lanes(row, parts)
     plan = Layout(
         nodes=nodes,
         used=used,
         edges=np.zeros(0),
-        tall=0.0,
+        height=0.0,
         first=first,
         last=last,
-        inch=(last - first) / (0.9 * WIDTH if size is None else size[0]),
+        time_per_inch=(last - first) / (0.9 * WIDTH if size is None else size[0]),
         named=named,
         parts=parts,
         row=row,
         lane=lane,
-        of=of,
+        lane_count=lane_count,
         captions=[],
         lanes=0,
         labels=[],
         times=TimeAxis(terms[0], first, last),
         machine=terms[1],
     )
-    tall = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
+    height = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
     while True:
-        labels = _labels(plan, row_edges(used, tall))
-        told = {int(parts["window"][label.part]) for label in labels}
-        captions = _captions(plan, told)
+        labels = _place_labels(plan, row_edges(used, height))
+        labelled = {int(parts["window"][label.part]) for label in labels}
+        captions = _place_captions(plan, labelled)
         lanes = max((caption.level for caption in captions), default=-1) + 1
-        if size is None or size[1] - lanes * LANE >= tall or tall == LANE:
+        if size is None or size[1] - lanes * LANE >= height or height == LANE:
             break
-        tall = max(size[1] - lanes * LANE, LANE)  # what the lines above leave
+        height = max(size[1] - lanes * LANE, LANE)  # height left by the captions
     return replace(
         plan,
         captions=captions,
         lanes=lanes,
         labels=labels,
-        edges=row_edges(used, tall),
-        tall=tall,
+        edges=row_edges(used, height),
+        height=height,
     )
 
 
 def require_span_fields(name: str, rows: Any) -> npt.NDArray[Any]:
-    """Rows that say which node and when; TypeError for anything else."""
+    """Return `rows`; TypeError if they lack the fields node, start or end."""
     names = getattr(getattr(rows, "dtype", None), "names", None) or ()
     if not {"node", "start", "end"} <= set(names):
         kind = type(rows).__name__
@@ -219,22 +233,22 @@ def require_span_fields(name: str, rows: Any) -> npt.NDArray[Any]:
 
 
 def label_windows(windows: Windows | None) -> dict[str, WindowLike]:
-    """The windows by the name that is written beside each, as matplotlib takes it."""
+    """Return the windows by name, with names escaped for matplotlib."""
     return {escape_label(name): w for name, w in name_windows(windows).items()}
 
 
 def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
-    """The windows by their names."""
+    """Return the windows by name: key, request name, criterion or number."""
     if windows is None:
         return {}
     if isinstance(windows, Mapping):
         return {str(name): w for name, w in windows.items() if w is not None}
-    single = hasattr(windows, "slots")  # all else is a collection of windows
+    single = hasattr(windows, "slots")  # otherwise a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
     for window in found:
         if not hasattr(window, "slots"):
-            raise TypeError(f"windows must be windows, got {window!r} among them")
+            raise TypeError(f"windows must contain windows only, got {window!r}")
     if any(getattr(window, "name", None) for window in found):
         return unique_names([(getattr(w, "name", None), w) for w in found])
     criteria = [getattr(w, "criterion", None) for w in found]
@@ -244,21 +258,21 @@ def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
 
 
 def unique_names(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:
-    """Windows by their names; what is called as another has its number too."""
+    """Return windows by unique names; a repeated name gets its number appended."""
     named: dict[str, WindowLike] = {}
     for i, (name, window) in enumerate(pairs, 1):
-        called = name or f"window {i}"
-        while called in named:
-            called = f"{called} ({i})"
-        named[called] = window
+        unique = name or f"window {i}"
+        while unique in named:
+            unique = f"{unique} ({i})"
+        named[unique] = window
     return named
 
 
 PART = np.dtype([("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8")])
 
 
-def _parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
-    """All parts of all windows in one array, each with the index of its window."""
+def _collect_parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
+    """Return the parts of all windows in one array, with the index of their window."""
     parts = np.zeros(sum(w.slots.size for w in windows), PART)
     for name in ("node", "start", "end"):
         columns = [w.slots[name] for w in windows]
@@ -272,14 +286,17 @@ def _parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
 def time_range(
     spans: list[npt.NDArray[Any]], horizon: float | None
 ) -> tuple[float, float]:
-    """The left and right edge of the picture."""
+    """Return the times of the left and right edge of the picture.
+
+    Raises ValueError if the horizon is not a finite time after the first start.
+    """
     times = np.concatenate([s[name] for s in spans for name in ("start", "end")])
     times = times[np.isfinite(times)]
     first = float(times.min()) if times.size else 0.0
     if horizon is None:
         last = float(times.max()) if times.size else first
         if any(np.isinf(s["end"]).any() for s in spans):
-            last += 0.1 * (last - first)  # shows that open ends go on
+            last += 0.1 * (last - first)  # shows slots without an end
         return first, last if last > first else first + 1.0
     if not (math.isfinite(horizon) and horizon > first):
         raise ValueError(
@@ -289,30 +306,30 @@ def time_range(
     return first, float(horizon)
 
 
-def row_edges(used: npt.NDArray[np.bool_], tall: float) -> npt.NDArray[np.float64]:
-    """Top edges of all rows, and the last bottom: `tall` inches, used rows readable."""
+def row_edges(used: npt.NDArray[np.bool_], height: float) -> npt.NDArray[np.float64]:
+    """Return the edges of rows of `height` inches in total; used rows stay readable."""
     m, k = used.size, int(used.sum())
-    heights = np.full(m, tall / max(m, 1))
+    heights = np.full(m, height / max(m, 1))
     if 0 < k < m:
-        focus = min(WINDOW_ROW, WINDOW_SHARE * tall / k)
-        if tall / m > LABEL_ROW:  # all rows can have a label, and keep it
-            focus = min(focus, (tall - (m - k) * LABEL_ROW) / k)
-        if focus > tall / m:
+        focus = min(WINDOW_ROW, WINDOW_SHARE * height / k)
+        if height / m > LABEL_ROW:  # every row has room for a label; keep it
+            focus = min(focus, (height - (m - k) * LABEL_ROW) / k)
+        if focus > height / m:
             heights[used] = focus
-            heights[~used] = (tall - k * focus) / (m - k)
-    return np.concatenate([[0.0], np.cumsum(heights)]) if m else np.array([0.0, tall])
+            heights[~used] = (height - k * focus) / (m - k)
+    return np.concatenate([[0.0], np.cumsum(heights)]) if m else np.array([0.0, height])
 
 
-def _lanes(
+def _assign_lanes(
     row: npt.NDArray[np.intp], parts: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each part its lane within its row, and among how many lanes.
+    """Return the lane of each part within its row, and the number of lanes.
 
-    Parts of a row that overlap, directly or through others, share it out between
-    their windows.
+    Parts of a row that overlap, directly or through others, form a cluster; the row is
+    divided into one lane per window of the cluster.
     """
     lane = np.zeros(parts.size, np.int64)
-    of = np.ones(parts.size, np.int64)
+    lane_count = np.ones(parts.size, np.int64)
     order = np.lexsort((parts["start"], row))
     cluster = np.zeros(parts.size, np.int64)
     latest, last_row, count = -math.inf, -1, -1
@@ -324,12 +341,15 @@ def _lanes(
     for crowded in np.flatnonzero(np.bincount(cluster) > 1):
         here = cluster == crowded
         present, lane[here] = np.unique(parts["window"][here], return_inverse=True)
-        of[here] = present.size
-    return lane, of
+        lane_count[here] = present.size
+    return lane, lane_count
 
 
 def find_room_ends(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """For each part where its free time ends, or the next part begins."""
+    """Return for each part the end of the free time after it, in which text fits.
+
+    It ends with the free slot, at the next part or at the edge of the picture.
+    """
     parts, last = plan.parts, plan.last
     limits = np.full(parts.size, last)
     for i, part in enumerate(parts):
@@ -341,35 +361,35 @@ def find_room_ends(plan: Layout, free: npt.NDArray[Any]) -> npt.NDArray[np.float
 
 
 def bar_edges(
-    edges: npt.NDArray[np.float64], row: Any, lane: Any = 0, of: Any = 1
+    edges: npt.NDArray[np.float64], row: Any, lane: Any = 0, lane_count: Any = 1
 ) -> tuple[Any, Any]:
-    """The top and the bottom of bars in lanes of rows."""
+    """Return the top and bottom edges of bars in lanes of rows."""
     height = edges[np.add(row, 1)] - edges[row]
     pad = np.where(height > GAP_ROW, 0.08 * height, 0.0)
-    step = (height - 2 * pad) / of
+    step = (height - 2 * pad) / lane_count
     top = edges[row] + pad + lane * step
     return top, top + step
 
 
 def fit_font_sizes(heights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The font of text on bars of these heights in inches; 0 where none has room."""
+    """Return font sizes for bars of heights in inches; 0 for bars without room."""
     fonts = np.minimum(72 * heights / TEXT_LINE, TEXT_FONT)
     return np.where(fonts < TEXT_LEAST, 0.0, fonts)
 
 
-def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[Label]:
-    """The names that stand on bars which are wide and tall enough, of many windows."""
+def _place_labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[Label]:
+    """Return the names on bars that have room for them, if there are many windows."""
     if len(plan.named) <= GUIDED or not plan.parts.size:
         return []
     words = [name.removeprefix("window ") for name in plan.named]
     letters = np.array([len(each) for each in words])
     parts = plan.parts
-    top, bottom = bar_edges(edges, plan.row, plan.lane, plan.of)
+    top, bottom = bar_edges(edges, plan.row, plan.lane, plan.lane_count)
     fonts = fit_font_sizes(bottom - top)
-    wide = (parts["end"].clip(max=plan.last) - parts["start"]) / plan.inch
+    wide = (parts["end"].clip(max=plan.last) - parts["start"]) / plan.time_per_inch
     need = (4 + LETTER * fonts * letters[parts["window"]]) / 72
     roomy = np.flatnonzero((wide >= need) & (fonts > 0))
-    if roomy.size > LABELS:  # the topmost bar of each
+    if roomy.size > LABELS:  # the first of each window
         roomy = roomy[np.unique(parts["window"][roomy], return_index=True)[1]]
     return [
         Label(part, words[parts["window"][part]], float(fonts[part]))
@@ -377,23 +397,23 @@ def _labels(plan: Layout, edges: npt.NDArray[np.float64]) -> list[Label]:
     ]
 
 
-def _captions(plan: Layout, told: set[int]) -> list[Caption]:
-    """Name windows, each at the first level where its line and words have room.
+def _place_captions(plan: Layout, labelled: set[int]) -> list[Caption]:
+    """Place the captions of windows, each at the first level with room for it.
 
-    Not those that are told already, and of many windows only as many as LANES hold.
+    Windows in `labelled` get none; with many windows, at most LANES levels are used.
     """
-    first, last, inch = plan.first, plan.last, plan.inch
+    first, last, time_per_inch = plan.first, plan.last, plan.time_per_inch
     captions: list[Caption] = []
     taken: list[list[tuple[float, float]]] = []
     for number, (name, window) in enumerate(plan.named.items()):
-        if number in told:
+        if number in labelled:
             continue
         start, finish = (
             min(max(t, first), last) for t in (window.start, window.finish)
         )
-        words = f"{name}: {plan.times.span(window.start, window.finish)}"
-        length = inch * (10 + LETTER * FONT * len(words)) / 72
-        # Beside the line where there is room, else upon it.
+        words = f"{name}: {plan.times.format_span(window.start, window.finish)}"
+        length = time_per_inch * (10 + LETTER * FONT * len(words)) / 72
+        # Text right or left of the line if there is room, else across it.
         if finish < first + 0.7 * (last - first):
             x, shift, align = finish, 5, "left"
             left, right = start, finish + length

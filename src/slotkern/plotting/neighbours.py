@@ -1,4 +1,4 @@
-"""A picture of windows among the tasks beside them, and the times to these."""
+"""A picture of windows between adjacent tasks, and their distances in time."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_neighbours"]
 
-# Inches: of a row, of what stands above and below the rows, and of the picture.
-ROW, REST, WIDTH = 0.46, 1.15, 9.0
+# Inches: height of a row, margins above and below the rows, width of the picture.
+ROW, MARGINS, WIDTH = 0.46, 1.15, 9.0
 
 
 @hint_keywords
@@ -54,28 +54,28 @@ def plot_neighbours(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw a window's parts as hollow boxes among the tasks beside them.
+    """Draw the parts of windows as hollow boxes between the tasks next to them.
 
-    Arrows tell the time from the previous task, or the edge, to the part, and from the
-    part to the next one. Their nearer ones make the mean that the criterion
-    ``"dependable"`` maximizes, their farther ones that which ``"coordinated"``
-    minimizes; both stand in the heading. Each window has a panel with its nodes alone.
+    Arrows show the time from the previous task, or the edge, to each part, and from the
+    part to the next task. The mean of the shorter ones is maximized by the criterion
+    ``"dependable"``, the mean of the longer ones is minimized by ``"coordinated"``; the
+    heading shows both. Each window has a panel with only its own nodes.
 
     Parameters
     ----------
     slots : structured array or SlotPool
-        The free slots, in which the windows lie.
+        The free slots that contain the windows.
     windows : Window, iterable of Window, or mapping of name to Window
         As for `plot_gantt`.
     tasks : structured array, optional
-        What occupies the nodes: fields node, start, end. Without it, all the time that
-        is not free is drawn as busy.
+        Busy spans: fields node, start, end. By default all time that is not free is
+        busy.
     horizon : float or date, optional
-        The right edge. By default the latest finite end of a slot or task.
+        Right edge; by default the latest finite end of a slot or task.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
     title : str, optional
-        Written above the picture.
+        Text above the picture.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def plot_neighbours(
     Raises
     ------
     ValueError
-        If there is no window, a part lies in no slot, or the suffix is unknown.
+        If there is no window, no slot contains a part, or the suffix is unknown.
     TypeError
         As `plot_gantt`.
     ModuleNotFoundError
@@ -113,10 +113,10 @@ def plot_neighbours(
     if not named:
         raise ValueError("there is no window to draw")
     terms = first_terms(slots, *named.values())
-    held = {name: _held(free, window) for name, window in named.items()}
+    enclosing = {name: _enclosing_slots(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
-    known = np.concatenate(ends)
-    latest = float(known[np.isfinite(known)].max(initial=0.0))
+    every_end = np.concatenate(ends)
+    latest = float(every_end[np.isfinite(every_end)].max(initial=0.0))
     last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
@@ -125,18 +125,18 @@ def plot_neighbours(
     times = TimeAxis(terms[0], *span)
 
     rows = [len(window.slots) for window in named.values()]
-    tall = sum(ROW * count + REST for count in rows)
+    tall = sum(ROW * count + MARGINS for count in rows)
     figure = new_figure(WIDTH, tall, dpi=150)
     panels = figure.subplots(len(named), 1, squeeze=False, height_ratios=rows)[:, 0]
     for i, (panel, (name, window)) in enumerate(
         zip(panels, named.items(), strict=True)
     ):
         colour = WINDOW_COLOURS[i % len(WINDOW_COLOURS)]
-        _draw(panel, free, held[name], window, tasks, span, colour)
+        _draw(panel, free, enclosing[name], window, tasks, span, colour)
         panel.set_yticks(range(len(window.slots)), _nodes(window, terms))
-        times.dress(panel)
+        times.apply_to(panel)
         panel.set_xlabel("")
-        before, after = _gaps(window, held[name])
+        before, after = _gaps(window, enclosing[name])
         words = (
             f"nearest task {np.minimum(before, after).mean():.4g} away, farthest "
             f"{np.maximum(before, after).mean():.4g}, on average"
@@ -154,20 +154,20 @@ def plot_neighbours(
 
 
 def _nodes(window: WindowLike, terms: Terms) -> list[str]:
-    """What the nodes of the parts are called."""
+    """Return the names or ids of the nodes of a window."""
     ids = window.slots["node"]
     return [escape_label(each) for each in (terms[1].names[ids] if terms[1] else ids)]
 
 
-def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
-    """The free slot that holds each part."""
+def _enclosing_slots(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
+    """Return the free slot that contains each part; ValueError if there is none."""
     found = []
     for part in window.slots:
         mine = (free["node"] == part["node"]) & (free["start"] <= part["start"])
         rows = np.flatnonzero(mine & (free["end"] >= part["end"]))
         if not rows.size:
             raise ValueError(
-                f"no slot of node {part['node']} holds the window's part from "
+                f"no slot of node {part['node']} contains the window's part from "
                 f"{part['start']} to {part['end']}"
             )
         found.append(rows[-1])
@@ -175,26 +175,26 @@ def _held(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:
 
 
 def _gaps(
-    window: WindowLike, held: npt.NDArray[Any]
+    window: WindowLike, enclosing: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The time since the previous and until the next task of each part."""
+    """Return the time since the previous and until the next task of each part."""
     parts = window.slots
-    return parts["start"] - held["start"], held["end"] - parts["end"]
+    return parts["start"] - enclosing["start"], enclosing["end"] - parts["end"]
 
 
 def _draw(
     ax: Axes,
     free: npt.NDArray[Any],
-    held: npt.NDArray[Any],
+    enclosing: npt.NDArray[Any],
     window: WindowLike,
     tasks: npt.NDArray[Any] | None,
     span: tuple[float, float],
     colour: str,
 ) -> None:
-    """One row a part: tasks, free time, the part, and an arrow on either side."""
+    """Draw one row per part: tasks, free time, the part, and an arrow on each side."""
     first, last = span
     parts = window.slots
-    for y, (part, slot) in enumerate(zip(parts, held, strict=True)):
+    for y, (part, slot) in enumerate(zip(parts, enclosing, strict=True)):
         mine = free[free["node"] == part["node"]]
         under = FREE if tasks is not None else BUSY
         ax.barh(y, last - first, 0.6, first, color=under, zorder=1)
@@ -224,10 +224,10 @@ def _draw(
 def _arrow(
     ax: Axes, begin: float, end: float, y: float, last: float, side: str
 ) -> None:
-    """The time between two events, as an arrow with its length; nothing where none.
+    """Draw an arrow from `begin` to `end` with its length; nothing if it is empty.
 
-    The length stands above the row and leans away from the part: it may be wider than
-    its arrow, and would cover the part or the task.
+    The text is above the row and aligned away from the part: it may be wider than the
+    arrow and must not cover the part or the task.
     """
     if end <= begin:
         return
@@ -259,7 +259,7 @@ def _arrow(
 
 
 def _legend(ax: Axes, colour: str) -> None:
-    """What the boxes are, above the top right corner."""
+    """Draw the legend above the top right corner."""
     with extra():
         from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""A figure that shows itself: once in a notebook, whatever was set up there before."""
+"""A figure that a notebook displays once, with or without ``%matplotlib inline``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["NotebookFigure"]
 
 
 class NotebookFigure(Figure):
-    """A figure without pyplot, which notebooks show as what a cell returns.
+    """A figure without pyplot that notebooks display as the result of a cell.
 
-    With ``%matplotlib inline`` they have their own way for figures, and take it instead
-    of this one; without, they know only what a figure says of itself.
+    With ``%matplotlib inline``, IPython uses its own formatter for figures; without it,
+    IPython calls `_repr_png_`.
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""A picture of a search by value: what the best window of each step is worth."""
+"""A picture of a search by value: the best value of each step of the sweep."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def plot_steps(
     path: str | os.PathLike[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the value of the best window of each step over time, the chosen one marked.
+    """Draw the value of the best window of each step, and mark the optimum.
 
     Parameters
     ----------
     slots, request, criterion, shape, placement, span, max_work
         As for `step_values`.
     path : path, optional
-        Save the picture there too: .png, .svg or .pdf.
+        File to save the picture to: .png, .svg or .pdf.
     ax : matplotlib.axes.Axes, optional
-        Draw into these axes instead of a new figure.
+        Axes to draw into; by default a new figure.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def plot_steps(
         )
         ax.set_ylabel(escape_label(f"best {window.criterion}"))
     if times.clock is not None:
-        times.dress(ax)
+        times.apply_to(ax)
     ax.set_xlabel(times.label.replace("time", "start of the window"))
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
@@ -120,4 +120,4 @@ def plot_steps(
 
 
 def _when(times: TimeAxis, start: float) -> str:
-    return f"{start:g}" if times.clock is None else times.words(start)
+    return f"{start:g}" if times.clock is None else times.format(start)

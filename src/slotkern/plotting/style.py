@@ -1,4 +1,7 @@
-"""What all pictures share: colours and sizes, text as it is, files written whole."""
+"""Style and output shared by all pictures: colours, fonts, literal text, atomic files.
+
+Saved files are reproducible: equal figures give equal bytes.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ __all__ = [
     "save_figure",
 ]
 
-# Okabe and Ito's colours, which stay apart under every kind of colour blindness.
+# Colours of Okabe and Ito, distinguishable with every kind of colour blindness.
 WINDOW_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-# On these, text is dark.
+# Colours on which text is dark.
 LIGHT = ("#E69F00", "#56B4E9", "#CC79A7")
-# With a hatch they make 42 looks that differ.
+# Hatches; 6 colours x 7 hatches give 42 distinct styles.
 HATCHES = ("", "////", "....", "xxxx", "||||", "----", "\\\\\\\\")
 BUSY, FREE, INK, FAINT = "#B4B9C0", "#EDF2F7", "#20262E", "#79818C"
 
@@ -39,7 +42,7 @@ FONT = 8.5
 
 
 def check_picture_path(path: str | os.PathLike[str] | None) -> Path | None:
-    """Refuse a picture that cannot be written, before anything is searched or drawn."""
+    """Return the path; ValueError for an unknown suffix, before any search starts."""
     if path is None:
         return None
     target = Path(path)
@@ -52,24 +55,24 @@ def check_picture_path(path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def escape_label(text: object) -> str:
-    """The text for matplotlib to show as it is.
+    """Return a text that matplotlib draws literally.
 
-    A dollar sign begins no formula, and a line at its beginning hides no entry of a
-    legend.
+    Dollar signs are escaped (no formulas), and a leading underscore gets a space (it
+    would hide the entry from a legend).
     """
     shown = str(text).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 
 
 def new_figure(width: float, height: float, dpi: int = 130) -> Figure:
-    """Return an empty figure of so many inches, which notebooks show by itself."""
+    """Return an empty figure of a size in inches, which notebooks display."""
     from slotkern.plotting.notebook_figure import NotebookFigure
 
     return NotebookFigure(figsize=(width, height), dpi=dpi, layout="constrained")
 
 
 def label_axes(ax: Axes, across: str, up: str) -> None:
-    """Say what the axes are, without a frame."""
+    """Label both axes and remove the frame at the top and right."""
     ax.set_xlabel(across, color=INK)
     ax.set_ylabel(up, color=INK)
     ax.spines[["top", "right"]].set_visible(False)
@@ -77,15 +80,15 @@ def label_axes(ax: Axes, across: str, up: str) -> None:
 
 
 def boxes(left: Any, right: Any, low: Any, high: Any) -> list[NDArray[np.float64]]:
-    """Return the corners of rectangles, for one collection of them."""
+    """Return the corners of rectangles, for a PolyCollection."""
     corners = ((left, low), (right, low), (right, high), (left, high))
     return list(np.stack([np.stack(corner, -1) for corner in corners], axis=1))
 
 
 def save_figure(figure: Figure, target: Path | None) -> Figure:
-    """Return a figure, written whole or not at all if it has a target.
+    """Write a figure atomically to `target`, if given, and return the figure.
 
-    The bytes are the same every time.
+    Dates and random ids are removed: equal figures give equal bytes.
     """
     if target is None:
         return figure

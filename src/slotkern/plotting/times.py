@@ -1,7 +1,7 @@
-"""Times of pictures: dates on a calendar where there is a clock, else plain numbers.
+"""Times of pictures: dates if the slots have a clock, else plain numbers.
 
-What is drawn stays in the clock's numbers; only ticks and words are dates, so that a
-night of 25 hours is 25 hours wide.
+The data stay in the numbers of the clock; only ticks and labels are dates. The night
+at the end of daylight saving time is therefore 25 hours wide.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TICKS = 8
 
 
 def first_terms(*things: Any) -> Terms:
-    """The first clock and the first machine that some things have."""
+    """Return the first clock and the first machine among some objects, else None."""
 
     def first(name: str) -> Any:
         found = (getattr(thing, name, None) for thing in things)
@@ -39,22 +39,28 @@ def first_terms(*things: Any) -> Terms:
 
 
 def parse_time(clock: Clock | None, value: Any, name: str) -> float:
-    """A time, given as a number or as a date, in the clock's numbers.
+    """Return a time, given as a number or a date, as a number of the clock.
 
     Raises
     ------
     TypeError
-        For a date without a clock.
+        For a date if there is no clock.
     """
     if clock is not None:
         return clock.time(value, name)
     if not is_number(value):
-        raise TypeError(f"{name} is {shown(value)}, but there is no clock: no number")
+        raise TypeError(
+            f"{name} is {shown(value)}; without a clock it must be a number"
+        )
     return float(value)
 
 
 class TimeAxis:
-    """How the times between two are told."""
+    """Ticks, labels and texts of times between `first` and `last`.
+
+    Texts are as short as the range allows: dates without a day within one day, numbers
+    with four significant digits of the range.
+    """
 
     def __init__(self, clock: Clock | None, first: float, last: float) -> None:
         self.clock = clock
@@ -71,37 +77,37 @@ class TimeAxis:
 
     @property
     def label(self) -> str:
-        """What stands beside an axis."""
+        """Label of the axis, with the zone of the clock."""
         return "time" if self.clock is None else f"time ({self.clock.zone or 'UTC'})"
 
-    def words(self, value: float) -> str:
-        """A time in words, as short as the others allow."""
+    def format(self, value: float) -> str:
+        """Return the text of a time."""
         if self.clock is not None:
             date = self.clock.datetime(value)
             if date is None:
                 return ""
             other = date.replace(fold=1 - date.fold).utcoffset()
-            twice = other != date.utcoffset()  # which of the two must be said
-            return date.strftime(self.form + ("%z" if twice else ""))
+            is_ambiguous = other != date.utcoffset()  # such a local time occurs twice
+            return date.strftime(self.form + ("%z" if is_ambiguous else ""))
         text = f"{value:,.{self.decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
 
-    def span(self, start: float, finish: float) -> str:
-        """Two times in words; the day once, if it is the same."""
-        begin, end = self.words(start), self.words(finish)
+    def format_span(self, start: float, finish: float) -> str:
+        """Return "START to FINISH"; the day only once if it is the same."""
+        begin, end = self.format(start), self.format(finish)
         day, _, hour = end.partition(" ")
         if self.clock is not None and hour and begin.startswith(f"{day} "):
             end = hour
         return f"{begin} to {end}"
 
-    def dress(self, ax: Axes) -> None:
-        """Ticks and label of the axis across, and what the pointer is told."""
+    def apply_to(self, ax: Axes) -> None:
+        """Set ticks, label and pointer format of the horizontal axis."""
         with extra():
             from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         if self.clock is None:
             ax.xaxis.set_major_locator(MaxNLocator(nbins=TICKS, steps=[1, 2, 5, 10]))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: self.words(x)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: self.format(x)))
         else:
             from slotkern.plotting.dates import ConciseDates, DateScale, DateTicks
 
@@ -109,12 +115,12 @@ class TimeAxis:
             ax.xaxis.set_major_locator(DateTicks(dates, TICKS))
             ax.xaxis.set_major_formatter(ConciseDates(dates))
             ax.xaxis.get_offset_text().set_fontsize(FONT - 0.5)
-        ax.format_xdata = self.words  # type: ignore[assignment,method-assign]
+        ax.format_xdata = self.format  # type: ignore[assignment,method-assign]
         ax.set_xlabel(self.label, fontsize=FONT, color=INK)
 
 
 def time_bounds(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The first and the last of some times, never the same."""
-    known = values[np.isfinite(values)]
-    first, last = float(known.min(initial=0)), float(known.max(initial=0))
+    """Return the smallest and the largest finite time, at least 1 apart if equal."""
+    finite = values[np.isfinite(values)]
+    first, last = float(finite.min(initial=0)), float(finite.max(initial=0))
     return first, last if last > first else first + 1.0
