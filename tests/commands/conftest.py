@@ -1,4 +1,4 @@
-"""An environment, and its slots in a file."""
+"""Fixtures: a random environment and a file of its slots."""
 
 from __future__ import annotations
 

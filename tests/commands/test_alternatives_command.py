@@ -1,4 +1,4 @@
-"""``slotkern alternatives``: all windows, or those that nothing beats."""
+"""``slotkern alternatives``: disjoint windows, and the non-dominated ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``slotkern batch``, and the pictures it draws."""
+"""``slotkern batch`` and its pictures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(files, *words):
     return CliRunner().invoke(app, ["batch", str(slots), str(jobs), *words])
 
 
-def test_one_policy_is_a_row_a_job(files):
+def test_one_policy_prints_a_row_per_job(files):
     done = run(files, "--policy", "slicer:2", "--minimize", "time", "--execute")
     assert done.exit_code == 0
     lines = done.output.splitlines()
@@ -42,7 +42,7 @@ def test_one_policy_is_a_row_a_job(files):
     assert "real start" in done.output
 
 
-def test_several_policies_are_a_row_each(files):
+def test_several_policies_print_a_row_each(files):
     done = run(files, *[w for p in ("css", "easy", "bsf:1") for w in ("--policy", p)])
     assert done.exit_code == 0
     names = [line.split()[0] for line in done.output.splitlines() if line.split()]
@@ -73,7 +73,7 @@ def test_the_schedule_is_written(files, suffix):
     assert [int(row["node"]) for row in rows[:3]] == parts["node"].tolist()
 
 
-def test_nothing_scheduled_is_exit_code_one(files):
+def test_exit_code_is_1_if_no_job_is_scheduled(files):
     (files / "jobs.csv").write_text("nodes,volume\n9,1\n")
     assert run(files).exit_code == 1
 
@@ -89,7 +89,7 @@ def test_nothing_scheduled_is_exit_code_one(files):
         (["--minimize", "time", "--maximize", "cost"], "contradict"),
     ],
 )
-def test_bad_words_are_one_error(files, words, message):
+def test_invalid_options_are_one_error(files, words, message):
     done = run(files, *words)
     assert isinstance(done.exception, (ValueError, SystemExit))
     assert message in str(done.exception) + done.output
@@ -110,7 +110,7 @@ def test_a_page(files):
 
 
 @pytest.mark.parametrize(("nodes", "named"), [(40, True), (80, True), (150, False)])
-def test_names_stand_within_their_bars_however_low(nodes, named):
+def test_names_are_within_bars_of_any_height(nodes, named):
     slots = sk.make_slots(
         node=np.arange(nodes), start=0, end=90, performance=1, price=1
     )
@@ -130,7 +130,7 @@ def test_names_stand_within_their_bars_however_low(nodes, named):
         assert any(bar.y0 <= drawn.y0 + 0.5 < drawn.y1 - 0.5 <= bar.y1 for bar in bars)
 
 
-def test_of_too_many_alternatives_only_the_chosen_are_drawn():
+def test_only_chosen_windows_are_drawn_of_many_alternatives():
     slots = sk.make_slots(
         node=np.arange(400), start=0, end=9, performance=1, price=np.arange(400) + 1.0
     )
@@ -162,7 +162,7 @@ def test_a_table_names_some_nodes_and_counts_the_rest(files):
     assert "12 13" not in told
 
 
-def test_jobs_differ_and_those_without_room_are_in_a_legend():
+def test_jobs_without_room_for_a_label_are_in_the_legend():
     slots = sk.make_slots(
         node=range(30), start=0, end=900, performance=1, price=1, kind=range(30)
     )
@@ -197,7 +197,7 @@ def test_a_picture_outlines_all_and_fills_the_chosen(files):
         slots, {"$a": sk.Request(1, 16), "long" * 99: sk.Request(1, 4)}
     )
     named = [text.get_text() for text in plot_schedule(called).axes[0].texts]
-    assert named == [r"\$a"]  # the other has no room
+    assert named == [r"\$a"]  # the bar of the other job is too narrow
     (legend,) = plot_schedule(called).legends
     (told,) = [text.get_text() for text in legend.get_texts()]
     assert told.startswith("longlong")

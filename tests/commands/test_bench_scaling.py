@@ -17,7 +17,7 @@ from slotkern.commands import growth
 
 
 def test_bench_scaling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables of `reproduce aep`, by the same measurement."""
+    """The command prints the tables of `reproduce aep` from the same measurement."""
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")
     from slotkern.studies.papers import study_text
@@ -72,7 +72,7 @@ SMALL = (
 def test_growth_far_beyond_the_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table and a panel for what grows; impatience leaves the papers' way out."""
+    """One table and panel per axis; a limit of 0 s skips the published algorithm."""
     pytest.importorskip("numba")
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(growth, "AXES", SMALL)
@@ -85,13 +85,15 @@ def test_growth_far_beyond_the_papers(
     for name in ("start, ragged", "cost, square"):
         assert sum(line[:2] == name.split() for line in lines) == len(SMALL)
     printed = [line[3:] for line in lines if line[:2] == ["cost,", "as"]]
-    assert [len(cells) for cells in printed] == [2] * len(SMALL)  # one size, no growth
+    assert [len(cells) for cells in printed] == [2] * len(
+        SMALL
+    )  # one size has no growth
     assert (tmp_path / "growth.png").stat().st_size > 10_000
     assert lines[-1] == [str(tmp_path / "growth.png")]
 
 
-def test_growth_of_what_is_measured() -> None:
-    """Sizes are those that there were, and every time is one."""
+def test_growth_has_a_time_for_every_size() -> None:
+    """The sizes are those measured, and every time is a finite number."""
     pytest.importorskip("numba")
     nodes, slots, wide = growth.measure_growth(SMALL, 3, seed=1)
     assert (nodes.sizes, wide.sizes) == ([20, 40, 80], [2, 5])
@@ -104,8 +106,8 @@ def test_growth_of_what_is_measured() -> None:
         assert {len(times) for times in one.times.values()} == {len(one.sizes)}
 
 
-def test_growth_compares_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A window of another cost than the papers' ends the measurement."""
+def test_growth_rejects_a_different_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cost that differs from the published algorithm raises AssertionError."""
     pytest.importorskip("numba")
 
     def dearer(slots: Any, job: Any, *args: Any, **how: Any) -> Any:

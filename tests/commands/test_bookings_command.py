@@ -1,4 +1,4 @@
-"""What is booked in the file of a pool: listed, and given back."""
+"""Commands that list and change the bookings and closures of a pool file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
-    """A pool of numbers, in which nobody has booked anything."""
+    """A pool without clock, machine and bookings."""
     slots = sk.make_slots(node=[3, 5], start=0, end=9, performance=1, price=1)
     path = tmp_path / "plain.npz"
     sk.SlotPool(slots).save(path)
@@ -52,7 +52,7 @@ def test_a_table_names_some_nodes_and_the_file_all(tmp_path: Path) -> None:
     assert ",".join(map(str, range(50))) in out.read_text()
 
 
-def test_what_is_booked_is_listed_in_names_and_dates(path: Path) -> None:
+def test_bookings_are_listed_with_names_and_dates(path: Path) -> None:
     before = path.read_bytes()
     done = run("bookings", path)
     assert done.exit_code == 0
@@ -72,7 +72,7 @@ def test_what_is_booked_is_listed_in_names_and_dates(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_what_is_booked_goes_to_a_file(path: Path, tmp_path: Path) -> None:
+def test_bookings_are_written_to_a_file(path: Path, tmp_path: Path) -> None:
     table = tmp_path / "booked.json"
     assert run("bookings", path, "--owner", "bob", "--output", table).exit_code == 0
     (row,) = json.loads(table.read_text())
@@ -80,7 +80,7 @@ def test_what_is_booked_goes_to_a_file(path: Path, tmp_path: Path) -> None:
     assert row["start_time"] == "2026-10-24T04:00:00+02:00"
 
 
-def test_a_pool_of_numbers(plain: Path, tmp_path: Path) -> None:
+def test_a_pool_without_clock_and_machine(plain: Path, tmp_path: Path) -> None:
     table = tmp_path / "booked.csv"
     done = run("bookings", plain, "--output", table)
     assert done.exit_code == 1
@@ -99,7 +99,7 @@ def test_a_pool_of_numbers(plain: Path, tmp_path: Path) -> None:
     assert "2 booked parts have no owner" in told
 
 
-def test_an_owner_gives_everything_back(path: Path) -> None:
+def test_release_of_all_bookings_of_an_owner(path: Path) -> None:
     done = run("release", path, "--owner", "alice")
     assert done.exit_code == 0
     assert "n[0-1]" in done.stdout
@@ -112,7 +112,7 @@ def test_an_owner_gives_everything_back(path: Path) -> None:
     assert pool.slots.tolist() == pool.origin.tolist()
 
 
-def test_one_job_is_given_back_and_the_pool_kept(path: Path, tmp_path: Path) -> None:
+def test_release_of_one_job_to_another_file(path: Path, tmp_path: Path) -> None:
     before, other = path.read_bytes(), tmp_path / "other.npz"
     words = ("release", path, "--owner", "alice", "--name", "a", "--output", other)
     assert f"{other}: 1 of 3 windows released" in run(*words).stdout
@@ -132,7 +132,7 @@ def test_a_schedule_without_an_owner_can_be_released(
     assert sk.SlotPool.load(plain).booked.size == 0
 
 
-def test_wrong_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
+def test_unknown_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
     before, odd = path.read_bytes(), tmp_path / "odd.npz"
     slots = tmp_path / "slots.npz"
     sk.write_slots(slots, sk.SlotPool.load(path).slots)
@@ -192,7 +192,7 @@ def test_two_commands_at_once_keep_the_bookings_of_both(plain: Path) -> None:
     assert sorted(table["start"].tolist()) == [0, 4]
 
 
-def test_bookings_that_are_not_saved_are_said_to_be(plain: Path) -> None:
+def test_unsaved_bookings_are_reported(plain: Path) -> None:
     jobs, slots = plain.with_name("jobs.csv"), plain.with_name("slots.csv")
     jobs.write_text("nodes,volume\n2,4\n")
     sk.write_slots(slots, sk.SlotPool.load(plain).slots)
@@ -245,7 +245,7 @@ def test_a_span_is_reserved(path: Path, plain: Path) -> None:
     assert "2 parts reserved" in run(*words, "--nodes", "3, 5").stdout
 
 
-def test_a_window_that_is_found_is_booked(plain: Path, tmp_path: Path) -> None:
+def test_find_books_its_window(plain: Path, tmp_path: Path) -> None:
     job = ("find", plain, "--nodes", 2, "--volume", 4, "--book")
     before = plain.read_bytes()
     refused(run(*job), "--book needs --owner")

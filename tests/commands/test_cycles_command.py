@@ -1,4 +1,4 @@
-"""``slotkern cycles``: jobs that arrive, local tasks, results."""
+"""``slotkern cycles``: jobs that arrive over time, local tasks, results."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ def test_bad_input_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_nothing_scheduled_is_1(folder: Path) -> None:
+def test_exit_code_is_1_if_nothing_is_scheduled(folder: Path) -> None:
     (folder / "jobs.csv").write_text("arrival,nodes,volume\n0,5,2\n")
     assert run(folder, "--length", "10").exit_code == 1

@@ -1,4 +1,4 @@
-"""The demo: windows side by side, the best of every column marked, a picture."""
+"""The demo: a table with the best value of each column marked, and a picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_best_of_every_column_is_marked_in_its_group() -> None:
     ]
 
 
-def test_make_demo_says_what_it_does_before_it_does_it(tmp_path: Path) -> None:
+def test_make_demo_announces_each_step(tmp_path: Path) -> None:
     if shutil.which("make") is None:
         pytest.skip("there is no make")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""``slotkern find``: what is printed, as a table and as JSON."""
+"""``slotkern find``: output as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ def test_every_json_field_is_documented(slots_file: Path) -> None:
     assert not {field for field in fields if f"`{field}`" not in pages}
 
 
-def test_options_of_sums_reach_the_search(slots_file: Path, environment: Any) -> None:
+def test_options_for_sums_are_passed_to_the_search(
+    slots_file: Path, environment: Any
+) -> None:
     job = sk.Request(5, 310)
     for words, options in (
         (("--placement", "any"), {"placement": "any"}),
@@ -136,7 +138,7 @@ def test_options_of_sums_reach_the_search(slots_file: Path, environment: Any) ->
     refused(run("find", slots_file, *JOB, "--span", "all"), "span", "'all'")
 
 
-def test_json_of_columns_that_json_does_not_know(tmp_path: Path) -> None:
+def test_json_of_columns_without_a_json_type(tmp_path: Path) -> None:
     slots = sk.make_slots(
         node=[0, 1],
         start=0,
@@ -170,7 +172,7 @@ def test_find_draws(slots_file: Path, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_window_of_many_parts_is_shown_by_its_ends(tmp_path: Path) -> None:
+def test_a_wide_window_shows_its_first_and_last_parts(tmp_path: Path) -> None:
     slots = sk.make_slots(
         node=np.arange(300), start=0.0, end=9.0, performance=1.0, price=1.0
     )

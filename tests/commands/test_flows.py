@@ -1,4 +1,4 @@
-"""The commands trace and replay."""
+"""``slotkern trace`` and ``slotkern replay``."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ def test_trace(trace_file: Path, tmp_path: Path) -> None:
     refused(run("trace", trace_file, "--clean", "all-of-it"), "clean must be one of")
 
 
-def test_a_trace_that_never_says_when_its_jobs_ran(
-    trace_file: Path, tmp_path: Path
-) -> None:
+def test_a_trace_without_recorded_runs(trace_file: Path, tmp_path: Path) -> None:
     jobs = sk.read_trace(trace_file).jobs.copy()
     jobs["wait"] = -1
     sk.write_trace(trace_file, jobs, header={"MaxProcs": "8"})
@@ -77,7 +75,7 @@ def test_a_trace_that_never_says_when_its_jobs_ran(
     assert not picture.exists()
 
 
-def test_a_trace_that_says_neither_waits_nor_processors(tmp_path: Path) -> None:
+def test_a_trace_without_waits_and_processors(tmp_path: Path) -> None:
     jobs = np.zeros(
         3,
         [("job", "i8"), ("submit", "f8"), ("run_time", "f8"), ("allocated", "i8")],
@@ -189,7 +187,7 @@ def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError(28, "No space left")])
-def test_nothing_half_written_stays(
+def test_a_failed_write_leaves_no_files(
     trace_file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -38,7 +38,7 @@ def test_the_front_is_that_of_the_library(
         assert " ".join(map(str, window.nodes)) in text
 
 
-def test_some_windows_and_what_lies_between(slots_file: Path, environment: Any) -> None:
+def test_a_limited_front_and_its_gaps(slots_file: Path, environment: Any) -> None:
     words = ("--shape", "ragged", "--most", 3)
     front = sk.pareto(environment, REQUEST, shape="ragged", most=3)
     assert not front.complete
@@ -72,7 +72,7 @@ def test_no_window_prints_the_explanation(slots_file: Path) -> None:
     assert strict(result.stdout)["windows"] == []
 
 
-def test_what_makes_no_front_is_refused(slots_file: Path) -> None:
+def test_invalid_criteria_of_a_front_are_refused(slots_file: Path) -> None:
     refused(run(*FRONT, slots_file, "--by", "cost"), "two criteria")
     refused(run(*FRONT, slots_file, "--by", "cost,weight"), "'weight'")
     refused(run(*FRONT, slots_file, "--by", "cost,first"), "'first'")

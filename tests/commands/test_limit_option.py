@@ -1,4 +1,4 @@
-"""``--limit``: limits on sums on the command line."""
+"""``--limit``: bounds on sums over the parts."""
 
 from __future__ import annotations
 

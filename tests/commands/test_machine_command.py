@@ -1,4 +1,4 @@
-"""The administrator's night on the command line."""
+"""Commands with node names and dates: free, schedule, find, batch, replay, info."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     assert '"names":["ocean"]' in page.read_text(encoding="ascii")
     assert "ocean   booked   n[01-02]   3.60   2026-10-24T20:00:00+02:00" in done.stdout
     assert "1 of 2 jobs booked" in done.stdout
-    assert "nan" not in done.stdout  # what the other would have cost is an empty cell
+    assert "nan" not in done.stdout  # the cost of a failed job is an empty cell
     later = sk.SlotPool.load(booked)
     assert [(w.name, w.names) for w in later.windows("bob")] == [
         ("ocean", ("n01", "n02"))
@@ -84,16 +84,16 @@ def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
         (["--walltime", "4h", "--earliest", "2026-10-25 02:30"], "occurs twice"),
     ],
 )
-def test_bad_terms_take_one_line(pool: Path, words: list[object], named: str) -> None:
+def test_invalid_names_and_dates_are_one_line(
+    pool: Path, words: list[object], named: str
+) -> None:
     done = run("find", pool, "--nodes", 2, *words)
     assert done.exit_code == 2
     assert named in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_what_is_wrong_with_a_job_of_a_table_names_it(
-    pool: Path, tmp_path: Path
-) -> None:
+def test_errors_name_the_job_of_a_table(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     for command, name, named in (
         ("schedule", "late", "late"),
@@ -118,7 +118,7 @@ def test_dates_need_a_clock(tmp_path: Path) -> None:
     assert "these slots have no clock" in done.stderr
 
 
-def test_a_trace_says_when_it_begins(tmp_path: Path) -> None:
+def test_dates_of_a_trace_with_a_start_time(tmp_path: Path) -> None:
     lines = [
         "; UnixStartTime: 848534400",
         "; TimeZoneString: America/New_York",
@@ -148,7 +148,7 @@ def test_a_trace_says_when_it_begins(tmp_path: Path) -> None:
     assert "does not contain the begin of the trace (UnixStartTime)" in done.stderr
 
 
-def test_info_tells_versions() -> None:
+def test_info_prints_versions() -> None:
     done = run("info")
     assert done.exit_code == 0
     assert f"slotkern {sk.__version__}" in done.stdout
@@ -170,9 +170,7 @@ def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["schedule", "batch"])
-def test_tables_of_jobs_that_are_wrong(
-    command: str, pool: Path, tmp_path: Path
-) -> None:
+def test_invalid_tables_of_jobs(command: str, pool: Path, tmp_path: Path) -> None:
     for text, words in (
         ("name;nodes;walltime\na;2;4:00:00\n", "separated by ';', not by commas"),
         (
@@ -241,7 +239,7 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
         ("node,start\nn00,2026-10-26\n", " has no column 'end'"),
     ],
 )
-def test_what_is_wrong_with_busy_spans_names_their_file(
+def test_errors_of_busy_spans_name_their_file(
     tmp_path: Path, text: str, named: str
 ) -> None:
     machine, busy = tmp_path / "m.csv", tmp_path / "b.csv"
@@ -257,7 +255,7 @@ def test_what_is_wrong_with_busy_spans_names_their_file(
     assert not (tmp_path / "pool.npz").exists()
 
 
-def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
+def test_assumptions_are_printed(tmp_path: Path) -> None:
     nodes, busy = tmp_path / "m.csv", tmp_path / "b.csv"
     busy.write_text(BUSY + "n02,2026-10-25 18:00,\n")
     words = ("free", nodes, "--busy", busy, "--zone", "Europe/Berlin")
@@ -276,13 +274,15 @@ def test_what_is_taken_for_granted_is_told(tmp_path: Path) -> None:
     seconds = (*HORIZON[:-2], *output)
     told = run(*words[:2], *words[4:], *seconds).stderr
     assert told == "no --unit is given: prices are per second\n"
-    nodes.write_text("name\nn00\n")  # an error is one line, without what was noted
+    nodes.write_text("name\nn00\n")  # an error prints one line and no log
     done = run(*words, *HORIZON, *output)
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_lengths_of_a_clock_are_told_as_such(pool: Path, tmp_path: Path) -> None:
+def test_durations_are_printed_in_words_with_a_clock(
+    pool: Path, tmp_path: Path
+) -> None:
     job = ["--nodes", 2, "--walltime", "4:00:00"]
     told = run("find", pool, *job).stdout
     assert "T00:00:00+02:00   4:00:00 " in told

@@ -32,7 +32,7 @@ def test_version_and_help() -> None:
 
 
 def texts(command: Any) -> Iterator[str]:
-    """What a command and its options say in their help."""
+    """Yield the help texts of a command, its options and its subcommands."""
     yield command.help or ""
     for option in command.params:
         yield getattr(option, "help", None) or ""
@@ -40,8 +40,8 @@ def texts(command: Any) -> Iterator[str]:
         yield from texts(inner)
 
 
-def test_no_word_of_a_help_becomes_a_picture() -> None:
-    for text in texts(get_command(app)):  # rich takes :end: for one
+def test_no_help_text_becomes_an_emoji() -> None:
+    for text in texts(get_command(app)):  # rich would replace :end: by an emoji
         assert render(text).plain == text
 
 

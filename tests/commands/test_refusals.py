@@ -1,4 +1,4 @@
-"""What the command line refuses: exit code 2, and one line that names it."""
+"""Invalid input of commands: exit code 2 and one line that names the value."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
         (["find", "SLOTS", "--nodes", "5", "--volume", "1", "--seed", "-4"], "-4"),
     ],
 )
-def test_a_wrong_value_is_told(slots_file: Path, words: list[str], value: str) -> None:
+def test_an_invalid_value_is_printed(
+    slots_file: Path, words: list[str], value: str
+) -> None:
     given = [str(slots_file) if word == "SLOTS" else word for word in words]
     refused(run(*given), value)
 
@@ -89,7 +91,7 @@ def test_a_missing_extra_is_named(
     refused(result, "matplotlib", "pip install 'slotkern[plot]'")
 
 
-def test_errors_of_our_own_are_not_hidden(
+def test_internal_errors_are_not_hidden(
     slots_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
@@ -155,7 +157,7 @@ BUSY = "node,start,end\na,2026-10-25 06:00,2026-10-25 07:00\n"
 DAY = ["--start", "2026-10-25", "--end", "2026-10-26", "--zone", "UTC"]
 
 
-def test_what_a_command_reads_is_not_overwritten(tmp_path: Path) -> None:
+def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     slots, jobs, machine, busy, pool, trace = (
         tmp_path / name
         for name in ("s.csv", "j.csv", "m.csv", "b.csv", "p.npz", "easy.swf")
@@ -190,7 +192,7 @@ def test_what_a_command_reads_is_not_overwritten(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in files] == before
 
 
-def test_a_pool_may_take_its_own_place(tmp_path: Path) -> None:
+def test_a_pool_file_may_be_replaced(tmp_path: Path) -> None:
     machine, jobs, pool = (tmp_path / name for name in ("m.csv", "j.csv", "p.npz"))
     machine.write_text(NODES)
     jobs.write_text("nodes,walltime\n1,1h\n")
@@ -225,7 +227,7 @@ def test_a_pool_may_take_its_own_place(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_a_table_is_told_by_its_line(
+def test_errors_in_a_table_name_their_line(
     tmp_path: Path, nodes: str, busy: str, words: str
 ) -> None:
     machine, spans = tmp_path / "m.csv", tmp_path / "b.csv"
@@ -246,7 +248,7 @@ def test_what_is_wrong_in_a_table_is_told_by_its_line(
         ["schedule", "SLOTS", "FOLDER"],
     ],
 )
-def test_a_folder_is_no_file(
+def test_a_folder_is_refused_as_a_file(
     slots_file: Path, tmp_path: Path, words: list[str]
 ) -> None:
     places = {"FOLDER": str(tmp_path), "SLOTS": str(slots_file)}
@@ -254,7 +256,7 @@ def test_a_folder_is_no_file(
     refused(run(*given), f"{tmp_path}: Is a directory")
 
 
-def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_address_is_refused(tmp_path: Path) -> None:
     done = run("reproduce", "aep", "--cluster", "foo", "--out", tmp_path)
     refused(done, "--cluster: 'foo' is no address such as tcp://")
 
@@ -278,7 +280,7 @@ def test_an_error_in_one_of_many_jobs_names_it(tmp_path: Path) -> None:
         refused(run("batch", slots, jobs), "slotkern: job 2: ")
 
 
-def test_no_slots_are_told_as_such(tmp_path: Path) -> None:
+def test_an_empty_file_of_slots_is_reported(tmp_path: Path) -> None:
     slots = tmp_path / "s.csv"
     slots.write_text("node,start,end,performance,price\n")
     done = run("find", slots, *JOB)

@@ -1,4 +1,4 @@
-"""Results in files, as they end; what cannot be written is refused at once."""
+"""Result files in all formats; invalid outputs fail before the search."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a table, numbers as numbers, dates as text."""
+    """Read the rows of a table: numbers as numbers, dates as text."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         for name in table.column_names:
@@ -143,7 +143,7 @@ def test_slots_written_by_free_are_slots(folder: Path, tmp_path: Path) -> None:
         ("none/r.csv", "none does not exist"),
     ],
 )
-def test_an_output_that_cannot_be_is_refused_before_any_work(
+def test_an_invalid_output_is_refused_before_any_work(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     command: str,
@@ -159,12 +159,12 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(
     words = given.get(command, ["slots.csv", "--nodes", "1", "--volume", "1"])
     done = run(command, *words, "--output", output)
     assert done.exit_code == 2
-    assert "No such file" not in done.stderr  # of the slots, which nobody looked for
+    assert "No such file" not in done.stderr  # the slots file is checked later
     assert named in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_where_nothing_fits_the_table_is_empty(folder: Path, tmp_path: Path) -> None:
+def test_the_table_is_empty_if_nothing_fits(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("of an earlier call\n")
     words = ["--nodes", 9, "--volume", 1, "--output", path]
@@ -220,10 +220,10 @@ def test_a_picture_of_the_comparison_names_each_window_once(
         ("slotkern generate --preset sq", ["square", "square-natural"]),
         ("slotkern reproduce ca", ["casa"]),
         ("slotkern community --scenario d", ["dec-g", "dec-p", "dec:"]),
-        ("slotkern find x.np", []),  # a file: the shell's own business
+        ("slotkern find x.np", []),  # the shell itself completes file names
     ],
 )
-def test_a_shell_completes_what_is_known(line: str, words: list[str]) -> None:
+def test_shell_completion_of_option_values(line: str, words: list[str]) -> None:
     env = {"_SLOTKERN_COMPLETE": "complete_bash", "COMP_WORDS": line}
     env["COMP_CWORD"] = str(line.count(" "))
     command = [sys.executable, "-m", "slotkern"]
@@ -235,7 +235,7 @@ def test_a_shell_completes_what_is_known(line: str, words: list[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
-def test_bars_are_drawn_on_a_terminal_alone(folder: Path) -> None:
+def test_progress_bars_are_drawn_only_on_a_terminal(folder: Path) -> None:
     command = [sys.executable, "-m", "slotkern", "compare", folder / "pool.npz", *JOB]
     words = [*map(str, command)]
     quiet = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -247,7 +247,7 @@ def test_bars_are_drawn_on_a_terminal_alone(folder: Path) -> None:
         try:
             while block := os.read(master, 4096):
                 drawn += block
-        except OSError:  # the other end is closed
+        except OSError:  # the other end of the terminal is closed
             pass
         assert process.stdout is not None
         assert process.stdout.read().decode() == quiet.stdout
@@ -255,7 +255,7 @@ def test_bars_are_drawn_on_a_terminal_alone(folder: Path) -> None:
     assert b"criteria" in drawn
 
 
-def test_small_prices_are_told():
+def test_small_prices_are_printed():
     assert tables.format_column([7.1e-5, 0.25, 12]) == [
         "0.000071",
         "0.250000",

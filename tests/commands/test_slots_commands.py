@@ -1,4 +1,4 @@
-"""``slotkern generate`` and ``slotkern slots-from-trace``: slots in a file."""
+"""``slotkern generate`` and ``slotkern slots-from-trace``: files of free slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output that is closed, full, ASCII alone, or read by nobody loses nothing."""
+"""Output streams that are closed, full, ASCII only or not read; no result is lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def study_file(tmp_path: Path) -> Path:
 
 
 def shell(line: str, *words: Any, folder: Path, **environment: str) -> Any:
-    """Run a shell's line in which "$@" stands for slotkern and its arguments."""
+    """Run a line of bash in which "$@" is slotkern and its arguments."""
     command = ["bash", "-c", line, "bash", sys.executable, "-m", "slotkern"]
     return subprocess.run(
         [*command, *map(str, words)],
@@ -87,7 +87,7 @@ def test_a_full_device_is_named(
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("find", "--help")])
-def test_help_that_is_not_read_is_an_error(tmp_path: Path, words: Any) -> None:
+def test_help_that_cannot_be_written_is_an_error(tmp_path: Path, words: Any) -> None:
     for line, why in (
         ('"$@" >/dev/full', "No space left on device"),
         ('"$@" >&-', "Bad file descriptor"),
@@ -98,7 +98,7 @@ def test_help_that_is_not_read_is_an_error(tmp_path: Path, words: Any) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--budget", 1)])
-def test_a_reader_that_is_gone_gives_no_traceback(
+def test_a_closed_pipe_gives_no_traceback(
     slots_file: Path, tmp_path: Path, more: tuple[Any, ...]
 ) -> None:
     line = 'set -o pipefail; (sleep 0.2; "$@") | true'
@@ -128,7 +128,7 @@ def test_a_file_that_does_not_fit_is_named(tmp_path: Path, study_file: Path) -> 
         assert "File too large" in done.stderr
 
 
-# --- what a study computed
+# --- results of a study
 
 
 def written(folder: Path) -> set[str]:
@@ -166,9 +166,7 @@ def test_no_output_loses_a_summary(
         assert " +-" in done.stdout
 
 
-def test_a_picture_that_fails_takes_no_number_with_it(
-    study_file: Path, tmp_path: Path
-) -> None:
+def test_a_failed_picture_loses_no_numbers(study_file: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "small" / "bars.png").mkdir(parents=True)
     done = shell('"$@"', "study", study_file, "--cycles", 20, folder=tmp_path)
     assert done.returncode == 2
@@ -178,10 +176,10 @@ def test_a_picture_that_fails_takes_no_number_with_it(
     assert written(tmp_path) >= WHOLE
 
 
-# --- before the work, not after it
+# --- errors before the work starts
 
 
-def test_what_cannot_be_written_is_refused_first(
+def test_outputs_that_cannot_be_written_are_refused_first(
     slots_file: Path, study_file: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
     from typer.testing import CliRunner

@@ -1,4 +1,4 @@
-"""What people type and read: durations, dates, separators, escapes, told changes."""
+"""Input and output for people: durations, dates, separators, escapes, suggestions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(*words: Any) -> Any:
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Path:
-    """A pool of two nodes with terrible names, of which a window is booked."""
+    """A pool of two nodes with control characters in their names, and a booking."""
     machine = sk.Machine({"name": list(EVIL[:2]), "price": [1.0, 2.0]})
     free = sk.free_slots(
         machine, start="2026-10-24", end="2026-10-26", zone="UTC", unit="h"
@@ -57,7 +57,7 @@ def test_a_duration_without_a_unit_is_refused(
         assert done.exit_code == 2
         assert f"--{option}: '{value}' " in done.stderr
         assert done.stderr.count("\n") == 1
-    # 0 and inf need no unit, and without a clock a number is the only duration.
+    # 0 and inf need no unit; without a clock all durations are numbers.
     zero = ("--walltime", "1h", "--setup", "0", "--max-runtime", "UNLIMITED")
     assert run("find", pool, "--nodes", "1", *zero).exit_code == 0
     plain = tmp_path / "slots.csv"
@@ -99,7 +99,7 @@ def test_durations_as_python_and_pandas_print_them(text: str, seconds: float) ->
     assert sk.Clock("2026-10-24", zone="UTC").duration(text) == seconds
 
 
-def test_slurm_s_words_for_no_limit() -> None:
+def test_words_of_slurm_for_no_limit() -> None:
     with pytest.raises(ValueError, match="walltime: 'UNLIMITED' is no length of time"):
         sk.Request(1, walltime="UNLIMITED")
     jobs = {
@@ -163,8 +163,8 @@ def test_numbers_of_numpy_in_a_list_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "min", "h", "d"])
-def test_told_changes_are_enough(unit: str) -> None:
-    """Each change, printed and typed in, makes the request feasible."""
+def test_suggested_changes_are_sufficient(unit: str) -> None:
+    """Each suggested change makes the request feasible when it is typed as printed."""
     rng = np.random.default_rng(42)
     clock = sk.Clock("2026-10-24", zone="Europe/Berlin", unit=unit)
     told = 0
@@ -270,7 +270,7 @@ def test_one_record_for_a_window_everywhere(tmp_path: Path) -> None:
         assert set(names) == {"window", *first}
     (row, _) = json.loads(files[1].read_text())
     assert row == {"window": 1} | first
-    # What Python gives has the same names for the same things.
+    # The Python result has the same names for the same fields.
     found = sk.SlotPool.load(pool).find(sk.Request(2, walltime="1:00:01"), "finish")
     told = found.to_dict()
     assert {name: told[name] for name in window if name != "slots"} | {
@@ -279,7 +279,7 @@ def test_one_record_for_a_window_everywhere(tmp_path: Path) -> None:
     assert told["slots"][0].items() <= first.items()
 
 
-def test_times_on_the_screen_are_to_the_second(tmp_path: Path) -> None:
+def test_printed_times_are_in_whole_seconds(tmp_path: Path) -> None:
     pool = wide_pool(tmp_path / "pool.npz")
     done = run("find", pool, "--nodes", "24", "--walltime", "24:00:01")
     assert "2026-10-24T08:00:00+02:00   8:00:00" in done.stdout

@@ -31,7 +31,7 @@ def test_points_gaps_and_labels(environment: sk.Environment, tmp_path: Path) -> 
     assert (tmp_path / "front.svg").read_text().startswith("<?xml")
 
 
-def test_a_whole_front_has_no_gaps_and_an_empty_one_no_points(
+def test_a_complete_front_has_no_gaps(
     environment: sk.Environment,
 ) -> None:
     ax = sk.pareto(environment, JOB).plot().axes[0]

@@ -1,4 +1,4 @@
-"""Pictures of windows among the tasks beside them."""
+"""Pictures of windows between adjacent tasks."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def slots():
 
 
 def boxes(panel, colour):
-    """(row, left, right) of the bars of one face colour."""
+    """Return (row, left, right) of the bars of a face colour."""
     from matplotlib.colors import to_rgba
 
     return [
@@ -34,7 +34,7 @@ def boxes(panel, colour):
     ]
 
 
-def test_parts_tasks_and_the_times_between(slots):
+def test_parts_tasks_and_distances(slots):
     window = sk.find_window(slots, sk.Request(2, 10, earliest=12), "start")
     assert window.start == 12
     tasks = np.array(
@@ -72,7 +72,7 @@ def test_a_part_at_the_edge_has_one_arrow(slots):
     assert not panel.texts
 
 
-def test_lengths_cover_neither_parts_nor_tasks():
+def test_distances_do_not_overlap_parts_or_tasks():
     slots = sk.make_slots(
         node=[0, 1], start=[0, 1], end=[12, 13], performance=1, price=1
     )
@@ -87,7 +87,7 @@ def test_lengths_cover_neither_parts_nor_tasks():
         assert not any(text.overlaps(other) for other in bars + told[:i])
 
 
-def test_files_and_what_cannot_be_drawn(slots, tmp_path):
+def test_files_and_invalid_arguments(slots, tmp_path):
     window = sk.find_window(slots, sk.Request(2, 10), "start")
     path = tmp_path / "beside.png"
     sk.plot_neighbours(slots, [window, window], path=path, title="A $ sign", horizon=30)

@@ -1,4 +1,4 @@
-"""Gantt pictures: what is drawn, what is labelled, what is written."""
+"""Gantt pictures: boxes, labels, captions, files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
 
 
 def slots_of(nodes: int, per_node: int = 3) -> Any:
-    """Each node free in `per_node` spans of 6 out of every 10 time units."""
+    """Return slots: each node is free `per_node` times, 6 of 10 time units."""
     node = np.repeat(np.arange(nodes), per_node)
     start = np.tile(np.arange(per_node) * 10.0, nodes)
     return sk.make_slots(
@@ -43,7 +43,7 @@ def window_on(*nodes: int, start: float = 1.0, end: float = 4.0) -> Any:
 
 
 def boxes(figure: Figure, colour: str) -> list[tuple[float, float, float, float]]:
-    """Left, right, top, bottom of all rectangles of a colour, sorted."""
+    """Return left, right, top and bottom of all rectangles of a colour, sorted."""
     found = []
     for collection in figure.axes[0].collections:
         if not isinstance(collection, PolyCollection):
@@ -81,7 +81,7 @@ def test_free_time_and_windows_lie_where_they_should() -> None:
     assert figure.axes[0].get_xlim() == (0, 40)
 
 
-def test_tasks_are_the_busy_time_when_given() -> None:
+def test_given_tasks_are_the_busy_time() -> None:
     tasks = np.array([(0, 6.0, 10.0), (1, 6.0, 9.0)], PART)
     figure = plot_gantt(slots_of(2), tasks=tasks)
     assert [box[:2] for box in boxes(figure, BUSY)] == [(6, 9), (6, 10)]
@@ -98,7 +98,7 @@ def test_the_horizon_is_the_latest_finite_time() -> None:
 
 
 @pytest.mark.parametrize("nodes", [8, 400])
-def test_one_collection_a_colour(nodes: int) -> None:
+def test_one_collection_per_colour(nodes: int) -> None:
     windows = [window_on(1, 2), window_on(3, 4, start=11, end=14)]
     figure = plot_gantt(slots_of(nodes), windows)
     polygons = [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
@@ -107,7 +107,7 @@ def test_one_collection_a_colour(nodes: int) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "labelled"), [(8, 8), (100, 40), (400, 40)])
-def test_labels_are_few_apart_and_name_the_window(nodes: int, labelled: int) -> None:
+def test_node_labels_do_not_overlap(nodes: int, labelled: int) -> None:
     used = [0, 3, nodes // 2, nodes // 2 + 1, nodes - 1]
     figure = plot_gantt(slots_of(nodes), window_on(*used))
     figure.draw_without_rendering()
@@ -133,7 +133,7 @@ def test_height_grows_then_saturates() -> None:
     assert heights[0] < heights[1] < heights[2] == heights[3] == heights[4] < 12
 
 
-def test_each_window_is_written_with_its_times() -> None:
+def test_each_caption_has_name_and_times() -> None:
     windows = {"cheap": window_on(0, 1), "soon": None, "fast": window_on(1, end=1.25)}
     figure = plot_gantt(slots_of(3), windows)
     assert [text for text in texts(figure) if "to" in text] == [
@@ -157,7 +157,7 @@ def test_the_times_stay_inside_the_picture(
     assert edges[0] <= left < right <= edges[1]
 
 
-def test_parts_that_end_before_the_window_say_when() -> None:
+def test_parts_that_end_early_have_end_times() -> None:
     window = window_on(0, 1)
     window.slots["end"][0] = 2.5
     assert "2.5" in texts(plot_gantt(slots_of(3), window))
@@ -186,7 +186,7 @@ def test_windows_found_are_named_by_criterion() -> None:
 
 
 def looks(figure: Figure) -> list[tuple[Any, ...]]:
-    """Colour and hatch of every collection of rectangles that is a window's."""
+    """Return colour and hatch of each collection of rectangles of a window."""
     return [
         (*collection.get_facecolor().tolist()[0], collection.get_hatch())
         for collection in figure.axes[0].collections
@@ -194,7 +194,7 @@ def looks(figure: Figure) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_names_of_many_windows_stand_on_bars_that_are_wide_enough() -> None:
+def test_names_of_many_windows_are_on_wide_bars() -> None:
     wide = [window_on(i, i + 1, start=4.0 * i, end=4.0 * i + 3) for i in range(7)]
     narrow = window_on(8, start=9, end=9.1)
     figure = plot_gantt(slots_of(9), [*wide, narrow])
@@ -215,7 +215,7 @@ def test_names_of_many_windows_stand_on_bars_that_are_wide_enough() -> None:
 
 
 def names_within_bars(figure: Figure) -> list[str]:
-    """The names on bars, each of which stands within one."""
+    """Return the names on bars; asserts that each is within its bar."""
     axes = figure.axes[0]
     figure.draw_without_rendering()
     bars = [
@@ -236,14 +236,14 @@ def names_within_bars(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize("nodes", [8, 40, 55, 70, 120])
-def test_names_on_bars_stand_within_them_however_low(nodes: int) -> None:
+def test_names_are_within_bars_of_any_height(nodes: int) -> None:
     windows = {f"gpj{i}": window_on(i, start=0, end=9) for i in range(nodes)}
     names = names_within_bars(plot_gantt(slots_of(nodes), windows))
     assert names == (list(windows) if nodes < 100 else [])
 
 
 @pytest.mark.parametrize(("lanes", "named"), [(1, True), (3, True), (4, False)])
-def test_names_in_lanes_of_a_row_stand_within_them(lanes: int, named: bool) -> None:
+def test_names_are_within_their_lanes(lanes: int, named: bool) -> None:
     windows = {
         f"gpj{i}": window_on(i // lanes, start=i % lanes, end=9)
         for i in range(lanes * 7)
@@ -262,7 +262,7 @@ def test_names_on_bars_of_given_axes(tall: int) -> None:
     assert bool(names_within_bars(figure)) == (tall == 6)
 
 
-def test_only_the_nodes_concerned() -> None:
+def test_only_selected_nodes_have_rows() -> None:
     window = window_on(3, 7)
     figure = plot_gantt(slots_of(20), window, nodes="used")
     assert row_labels(figure) == ["3", "7"]
@@ -286,18 +286,18 @@ def test_many_narrow_windows_keep_their_names_and_differ() -> None:
     assert names == sorted(names, key=lambda name: int(name.split()[1]))
     assert len(set(looks(figure))) == 42
     figure.draw_without_rendering()
-    # Neither the names nor the lines beside them touch each other.
+    # Names and lines of captions do not overlap.
     spans = [text.get_window_extent() for text in figure.axes[0].texts]
     spans += [patch.get_window_extent() for patch in figure.axes[0].patches]
     assert len(spans) == 2 * len(names)
     for i, one in enumerate(spans):
         assert not any(one.overlaps(other) for other in spans[:i])
-    # Windows far apart in time share a level: fewer of them than windows.
+    # Windows far apart in time share a level: there are fewer levels than windows.
     levels = {patch.get_y() for patch in figure.axes[0].patches}
     assert len(levels) == LANES
 
 
-def test_of_very_many_windows_the_first_are_named() -> None:
+def test_the_first_of_very_many_windows_are_named() -> None:
     windows = [window_on(i % 5, start=i / 20, end=i / 20 + 0.2) for i in range(250)]
     figure = plot_gantt(slots_of(5), windows)
     assert len({patch.get_y() for patch in figure.axes[0].patches}) == LANES
@@ -315,7 +315,7 @@ def test_of_very_many_windows_the_first_are_named() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_end_time_stands_in_the_next_bar(seed: int) -> None:
+def test_end_times_do_not_overlap_the_next_bar(seed: int) -> None:
     environment = sk.generate_environment("aep", nodes=12, interval=300, seed=seed)
     job = sk.Request(3, 200)
     found = sk.find_alternatives(environment, job, shape="ragged", limit=8)
@@ -341,7 +341,7 @@ def test_no_end_time_stands_in_the_next_bar(seed: int) -> None:
             assert not (begins_later and overlaps), label.get_text()
 
 
-def test_names_are_shown_as_they_are_written() -> None:
+def test_names_are_drawn_literally() -> None:
     named = {"a $x^2$ b": window_on(0), "_hidden": window_on(1), "$\\frac$": None}
     figure = plot_gantt(slots_of(2), named, title="$100 and $200")
     own = sk.make_slots(
@@ -351,14 +351,14 @@ def test_names_are_shown_as_they_are_written() -> None:
     steps = sk.plot_steps(own, sk.Request(1, 1), "$q$ and $")
     other = plot_gantt(own, best)
     for each in (figure, steps, other):
-        each.draw_without_rendering()  # a formula that is none would fail here
+        each.draw_without_rendering()  # text parsed as a formula would fail here
         for text in each.findobj(Text):
-            # An odd number of unescaped dollars, or none, is no formula.
+            # An even number of unescaped dollars, if any, would be a formula.
             assert len(re.findall(r"(?<!\\)\$", text.get_text())) == 0
     assert "best by \\$q\\$ and \\$" in texts(other)[0]
 
 
-def test_windows_that_overlap_share_out_the_row() -> None:
+def test_overlapping_windows_share_the_row() -> None:
     windows = [window_on(0, 1), window_on(0, start=3, end=6), window_on(2)]
     figure = plot_gantt(slots_of(3), windows)
     first = boxes(figure, WINDOW_COLOURS[0])
@@ -374,9 +374,7 @@ def test_windows_that_overlap_share_out_the_row() -> None:
 @pytest.mark.parametrize(
     ("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
-def test_files_are_written_and_the_same_every_time(
-    tmp_path: Path, suffix: str, magic: bytes
-) -> None:
+def test_files_are_reproducible(tmp_path: Path, suffix: str, magic: bytes) -> None:
     first, second = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix.upper()}"
     for path in (first, second):
         plot_gantt(slots_of(8), window_on(1, 2), path=path, title="T")
@@ -426,12 +424,12 @@ def test_bad_horizon(horizon: float) -> None:
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_named(given: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_named(given: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         plot_gantt(**given)
 
 
-def test_a_dollar_sign_begins_no_formula(tmp_path: Path) -> None:
+def test_dollar_signs_are_literal(tmp_path: Path) -> None:
     windows = {r"$\bad $": window_on(0)}
     path = tmp_path / "money.png"
     plot_gantt(slots_of(2), windows, title=r"100 $, $\bad $", path=path)
@@ -464,7 +462,7 @@ def test_pyplot_is_not_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("letters", [8, 60, 90, 300])
-def test_a_title_of_any_length_stands_clear_of_the_legend(letters):
+def test_titles_do_not_overlap_the_legend(letters):
     slots = sk.make_slots(node=[0], start=[0], end=[9], performance=[1], price=[1])
     title = ("a title that is long " * 20)[:letters].strip()
     (ax,) = sk.plot_gantt(slots, title=title).axes
@@ -477,7 +475,7 @@ def test_a_title_of_any_length_stands_clear_of_the_legend(letters):
     assert ax.get_title(loc="left").replace("\n", " ") == title
 
 
-def test_what_begins_beyond_the_horizon_is_not_told() -> None:
+def test_windows_beyond_the_horizon_have_no_caption() -> None:
     soon, late = window_on(0, start=0, end=4), window_on(1, start=20, end=24)
     ax = plot_gantt(slots_of(70), {"soon": soon, "late": late}, horizon=15).axes[0]
     told = [text.get_text().partition(":")[0] for text in ax.texts]
@@ -487,7 +485,7 @@ def test_what_begins_beyond_the_horizon_is_not_told() -> None:
     assert strong == {"0"}
 
 
-def test_rows_keep_their_labels_beside_those_of_windows() -> None:
+def test_rows_without_windows_keep_their_labels() -> None:
     plain = row_labels(plot_gantt(slots_of(60)))
     assert len(plain) == 60
     busy = [window_on(*range(0, 60, 2), start=0, end=4)]
@@ -495,7 +493,7 @@ def test_rows_keep_their_labels_beside_those_of_windows() -> None:
 
 
 def test_bookings_have_the_colours_of_their_page() -> None:
-    """Owners by name, as on a page, whatever was booked first."""
+    """Colours follow the names of owners, as on a page, not the order of bookings."""
     pool = sk.SlotPool(slots_of(4))
     for owner in ("maintenance", "alice"):
         window = pool.find(sk.Request(2, 3, name="a"), "first")

@@ -1,4 +1,4 @@
-"""Pictures have dates where there is a clock, and plain numbers where there is none."""
+"""Pictures show dates if the slots have a clock, else plain numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def night(unit: str = "h") -> sk.FreeSlots:
-    """Four nodes on a night of 25 hours."""
+    """Four nodes over a night of 25 hours."""
     return sk.free_slots(
         sk.Machine.homogeneous(4, price=0.5),
         {"node": ["n0"], "start": ["2026-10-25 01:00"], "end": ["2026-10-25 05:00"]},
@@ -33,7 +33,7 @@ def night(unit: str = "h") -> sk.FreeSlots:
 
 
 def ticks(axes: Any, clock: sk.Clock) -> tuple[list[dt.datetime], list[str]]:
-    """Where the ticks are, as dates, and what they say."""
+    """Return the positions of the ticks as dates, and their labels."""
     axes.figure.draw_without_rendering()
     low, high = sorted(axes.get_xlim())
     there = [t for t in axes.xaxis.get_major_ticks() if low <= t.get_loc() <= high]
@@ -42,13 +42,13 @@ def ticks(axes: Any, clock: sk.Clock) -> tuple[list[dt.datetime], list[str]]:
 
 
 @pytest.mark.parametrize("unit", ["h", "min", "s", "ms", "d"])
-def test_ticks_are_whole_hours_of_the_zone_across_the_change(unit: str) -> None:
+def test_ticks_are_whole_hours_across_the_clock_change(unit: str) -> None:
     free = night(unit)
     assert free.clock is not None
     figure = sk.plot_gantt(free)
     dates, words = ticks(figure.axes[0], free.clock)
     assert len(dates) >= 3
-    # Rounding of days to microseconds is all that may be lost.
+    # The conversion to days rounds to microseconds.
     rounded = [d + dt.timedelta(microseconds=500_000) for d in dates]
     assert all(d.minute == d.second == 0 for d in rounded)
     assert words[0] == "18:00"
@@ -69,7 +69,7 @@ def test_ticks_are_whole_hours_of_the_zone_across_the_change(unit: str) -> None:
         ("2026-12-20", "2027-01-10", ""),
     ],
 )
-def test_at_the_end_of_an_axis_stands_what_all_ticks_have_in_common(
+def test_the_common_part_of_ticks_is_printed_once(
     start: str, end: str, common: str
 ) -> None:
     machine = sk.Machine.homogeneous(2)
@@ -91,7 +91,7 @@ def test_rows_are_named_and_captions_are_dates() -> None:
     assert few.get_xlim() == (0, 19)
 
 
-def test_the_hour_that_comes_twice_says_which() -> None:
+def test_ambiguous_hours_have_an_offset() -> None:
     clock = sk.Clock("2026-10-24 18:00", zone="Europe/Berlin", unit="h")
     times = TimeAxis(clock, 0, 20)
     assert times.format(8) == "10-25 02:00+0200"
@@ -132,7 +132,7 @@ def trace(header: dict[str, str]) -> sk.Trace:
     return sk.Trace(jobs, header={"MaxProcs": "8", **header})
 
 
-def test_traces_and_replays_have_dates_where_the_header_says_when() -> None:
+def test_traces_with_a_start_time_have_dates() -> None:
     begin = dt.datetime(2026, 10, 24, 18, tzinfo=BERLIN)
     dated = trace(
         {
