@@ -306,7 +306,11 @@ def test_cycles_end_if_a_job_fits_in_none() -> None:
         ({"length": 0}, ValueError, "length must be more than 0"),
         ({"horizon": -1}, ValueError, "horizon must be more than 0"),
         ({"most": 0}, ValueError, "most must be at least 1"),
-        ({"policy": "easy"}, TypeError, "policy must be a policy of batches, got str"),
+        (
+            {"policy": "easy"},
+            TypeError,
+            "policy must be a BatchSlicer, Backfilling or BSF, got str",
+        ),
         ({"shape": "round"}, ValueError, "shape must be one of"),
     ):
         with pytest.raises(kind, match=text):

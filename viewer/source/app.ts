@@ -164,8 +164,8 @@ export class App {
       names.forEach((each, k) => entries.push([swatch(colours.windows[k]), each]));
     } else if (about.items.count) {
       const by = about.groups && about.groups.noun !== about.items.noun ? `, a colour for each ${about.groups.noun} in turn` : "";
-      const looks = Array.from(new Set(Array.from(scene.items.group, (k) => k % colours.windows.length))).sort();
-      const marks = el("span", { class: "swatches" }, ...looks.map((k) => swatch(colours.windows[k])));
+      const indices = Array.from(new Set(Array.from(scene.items.group, (k) => k % colours.windows.length))).sort();
+      const marks = el("span", { class: "swatches" }, ...indices.map((k) => swatch(colours.windows[k])));
       entries.push([marks, `${countText(about.items.count, about.items.noun)}${by}`]);
     }
     if (Array.from(scene.items.chosen).some((each) => !each)) {

@@ -32,7 +32,7 @@ export class Painter {
   private image: ImageData | null = null;
   private layer: HTMLCanvasElement | null = null;
   private readonly visible = {
-    ...{ of: null as Boxes | null, x0: 0, x1: 0, y0: 0, y1: 0 },
+    ...{ source: null as Boxes | null, x0: 0, x1: 0, y0: 0, y1: 0 },
     ...{ buffer: new Int32Array(0), found: new Int32Array(0) },
   };
 
@@ -98,7 +98,7 @@ export class Painter {
   private boxesInView(): Int32Array {
     const { scene, viewport, visible } = this;
     const { x0, x1, y0, y1 } = viewport;
-    if (visible.of === scene.boxes && visible.x0 === x0 && visible.x1 === x1 && visible.y0 === y0 && visible.y1 === y1) {
+    if (visible.source === scene.boxes && visible.x0 === x0 && visible.x1 === x1 && visible.y0 === y0 && visible.y1 === y1) {
       return visible.found;
     }
     const { top, bottom, part } = scene.boxes;
@@ -111,7 +111,7 @@ export class Painter {
       const p = part[i];
       if (end[p] > x0 && start[p] < x1) buffer[count++] = i;
     }
-    Object.assign(visible, { of: scene.boxes, x0, x1, y0, y1, found: buffer.subarray(0, count) });
+    Object.assign(visible, { source: scene.boxes, x0, x1, y0, y1, found: buffer.subarray(0, count) });
     return visible.found;
   }
 
@@ -216,13 +216,13 @@ export class Painter {
     this.parts ??= new Coverage(width, height, 4);
     const cover = this.parts;
     cover.clear();
-    const looks = colours.windows.map((colour) => [...parseRgb(colour), 1]);
-    const weak = looks.map((look) => look.map((c) => c * 0.35));
+    const fills = colours.windows.map((colour) => [...parseRgb(colour), 1]);
+    const faded = fills.map((fill) => fill.map((c) => c * 0.35));
     const { top, bottom, part } = scene.boxes;
     for (const i of boxes) {
       const p = part[i];
       const item = scene.parts.item[p];
-      const from = chosen >= 0 && chosen !== item ? weak : looks;
+      const from = chosen >= 0 && chosen !== item ? faded : fills;
       const tall = ((bottom[i] - top[i]) * pixelsPerRow) / scene.lanes[p];
       const y = (top[i] - viewport.y0) * pixelsPerRow + tall * scene.lane[p];
       const left = (scene.parts.start[p] - viewport.x0) * pixelsPerTime;
@@ -382,7 +382,7 @@ export class Painter {
 
   private drawMarks(g: CanvasRenderingContext2D): void {
     const { colours, frame } = this;
-    let free = -Infinity;
+    let nextFree = -Infinity;
     for (const { time, text } of this.scene.about.marks) {
       const x = Math.round(this.x(time)) + 0.5;
       if (x < frame.left || x > frame.right) continue;
@@ -395,14 +395,14 @@ export class Painter {
       g.setLineDash([]);
       g.font = SMALL;
       const wide = g.measureText(text).width;
-      if (x < free || x + wide + 8 > frame.right) continue;
+      if (x < nextFree || x + wide + 8 > frame.right) continue;
       g.fillStyle = colours.back;
       g.fillRect(x + 2, frame.top + 2, wide + 6, 15);
       g.fillStyle = colours.ink;
       g.textAlign = "left";
       g.textBaseline = "middle";
       g.fillText(text, x + 5, frame.top + 10);
-      free = x + wide + 10;
+      nextFree = x + wide + 10;
     }
   }
 
@@ -436,16 +436,16 @@ export class Painter {
     g.font = FONT;
     g.textBaseline = "top";
     g.textAlign = "center";
-    let free = frame.left - 20;
+    let nextFree = frame.left - 20;
     for (const { at, text } of this.ticks()) {
       const x = this.x(at);
       g.fillStyle = colours.faint;
       g.fillRect(Math.round(x), y, 1, 5);
       const half = g.measureText(text).width / 2;
-      if (x - half < free || x + half > frame.width - 2) continue;
+      if (x - half < nextFree || x + half > frame.width - 2) continue;
       g.fillStyle = colours.ink;
       g.fillText(text, x, y + 8);
-      free = x + half + 6;
+      nextFree = x + half + 6;
     }
     // Draw the context of the ticks (such as the day) at the times from which it holds.
     const most = Math.max(2, Math.floor((frame.right - frame.left) / 78));

@@ -76,8 +76,8 @@ export class Panel {
     const costs = mine.some((part) => !Number.isNaN(cost[part]));
     for (const part of mine.subarray(0, MAX_LISTED)) {
       const last = row[part] + count[part] - 1;
-      const called = scene.nodeName(row[part]) + (count[part] > 1 ? ` – ${scene.nodeName(last)}` : "");
-      const go = button(called, `Show ${scene.about.nodes.noun} ${called}`, () => actions.node(row[part]));
+      const label = scene.nodeName(row[part]) + (count[part] > 1 ? ` – ${scene.nodeName(last)}` : "");
+      const go = button(label, `Show ${scene.about.nodes.noun} ${label}`, () => actions.node(row[part]));
       const cells = [];
       if (starts) cells.push(scale.text(start[part]));
       if (ends) cells.push(scale.text(end[part]));

@@ -82,11 +82,11 @@ export class Table {
     const { scene } = this;
     this.head.replaceChildren(...this.headings.map((heading, k) => this.headCell(heading, k)));
     const from = rows === ROWS_PER_PAGE ? this.page * ROWS_PER_PAGE : 0;
-    const looks = this.colours().windows;
+    const fills = this.colours().windows;
     this.body.replaceChildren(
       ...this.found.slice(from, from + rows).map((item) => {
         const [first, ...rest] = this.headings;
-        const go = el("button", { type: "button" }, swatch(looks[scene.colourIndex(item) % looks.length], !!scene.items.chosen[item]), isolated(first.format(item)));
+        const go = el("button", { type: "button" }, swatch(fills[scene.colourIndex(item) % fills.length], !!scene.items.chosen[item]), isolated(first.format(item)));
         go.addEventListener("click", () => this.select(item));
         const row = el(
           "tr",

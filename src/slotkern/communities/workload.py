@@ -484,7 +484,10 @@ def _read_column(
     if column.ndim == 0 and size >= 0:
         column = np.full(size, column)
     if column.ndim != 1 or (size >= 0 and len(column) != size):
-        raise ValueError(f"{name}: column {field!r} has shape {column.shape}")
+        needed = f"{size} values" if size >= 0 else "one dimension"
+        raise ValueError(
+            f"{name}: column {field!r} has shape {column.shape}; it needs {needed}"
+        )
     return np.ascontiguousarray(column)
 
 
@@ -498,14 +501,20 @@ def _check_numbers(
 ) -> None:
     """Raise an error for a column that is not numeric, not finite or out of range."""
     if column.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
+        dtype = column.dtype
+        raise TypeError(f"{name}: column {field!r} has dtype {dtype}, not numbers")
     if not len(column):
         return
     low, high = column.min(), column.max()  # NaN if any value is NaN
     if not (low >= least and low > above and high < np.inf):
         good = np.isfinite(column) & (column >= least) & (column > above)
         row = int(good.argmin())
-        raise ValueError(f"{name}: row {row}: {field} is {shown(column[row].item())}")
+        value = shown(column[row].item())
+        limit = f" and at least {least:g}" if least > -np.inf else ""
+        limit = f" and more than {above:g}" if above > -np.inf else limit
+        raise ValueError(
+            f"{name}: row {row}: {field} is {value}; it must be finite{limit}"
+        )
 
 
 def _check_integers(
@@ -513,7 +522,8 @@ def _check_integers(
 ) -> None:
     """Raise an error for a column that is not integer or not within [least, most]."""
     if column.dtype.kind not in "iu":
-        raise TypeError(f"{name}: column {field!r} has dtype {column.dtype}")
+        dtype = column.dtype
+        raise TypeError(f"{name}: column {field!r} has dtype {dtype}, not integers")
     if len(column) and not least <= column.min() <= column.max() <= most:
         row = int(((column < least) | (column > most)).argmax())
         value = column[row].item()

@@ -84,7 +84,10 @@ class Cluster:
         if integer("more_processors", more, -MAX_PROCESSORS, MAX_PROCESSORS) == 0:
             return self
         if len(self.site) != 1:
-            raise ValueError("more_processors needs a cluster of one site")
+            sites = len(self.site)
+            raise ValueError(
+                f"more_processors needs a cluster of one site, this one has {sites}"
+            )
         if not 1 <= int(self.processors[0]) + more <= MAX_PROCESSORS:
             raise ValueError(
                 f"more_processors: {more:+,} to {self.processors[0]:,} processors does "
@@ -246,7 +249,8 @@ def _machine_sites(machine: Machine) -> dict[str, NDArray[Any]]:
             other = first[row[k]]
             raise ValueError(
                 f"cluster: {name} {column[k]:g} of node {machine.names[k]} differs "
-                f"from {column[other]:g} of {machine.names[other]} on its site"
+                f"from {column[other]:g} of {machine.names[other]} on its site; nodes "
+                "of one site must be equal"
             )
     more = {  # numeric columns that are equal on each site
         name: column[first]
@@ -288,7 +292,9 @@ def _column(
     if name not in columns or len(values) == 1:
         values = np.repeat(values, max(count, 1))
     if count and len(values) != count:
-        raise ValueError(f"cluster: {name} has {len(values)} rows for {count}")
+        raise ValueError(
+            f"cluster: column {name!r} has {len(values)} rows, 'processors' has {count}"
+        )
     return values
 
 
@@ -302,7 +308,7 @@ def _validated(
 ) -> Cluster:
     """Return a cluster of these columns; raises an error for invalid values."""
     if len(processors) == 0:
-        raise ValueError("cluster has no row")
+        raise ValueError("cluster has no rows; it needs at least one site")
     wrong = (processors < 1) | (processors > MAX_PROCESSORS)
     wrong |= processors != np.floor(processors)
     if wrong.any():
@@ -380,17 +386,17 @@ def _check_blocked(cluster: Cluster) -> None:
     if wrong.any():
         row = int(wrong.argmax())
         start, end, processors, site = spans[row].tolist()
-        what = (
+        reason = (
             f"from {start:g} to {end:g}, processors {processors}, is not a span"
             if known[row]
             else f"site {site} is not a site of the cluster"
         )
-        raise ValueError(f"blocked: row {row}: {what}")
+        raise ValueError(f"blocked: row {row}: {reason}")
     for site, processors in zip(cluster.site, cluster.processors, strict=True):
         mine = spans[spans["site"] == site]
         width = mine["processors"].astype(np.int64)
         most = most_at_once(mine["start"], mine["end"], width)
         if most > processors:
-            reason = f"{most} processors are blocked at once, there are {processors}"
-            where = "" if len(cluster.site) == 1 else f"site {site}: "
-            raise ValueError(f"blocked: {where}{reason}")
+            reason = f"{most} processors are blocked at once, of {processors}"
+            place = "" if len(cluster.site) == 1 else f"site {site}: "
+            raise ValueError(f"blocked: {place}{reason}")

@@ -74,7 +74,8 @@ class CyclePolicy:
         integer("most", self.most, least=1)
         if not isinstance(self.policy, (BatchSlicer, Backfilling, BSF)):
             kind = type(self.policy).__name__
-            raise TypeError(f"policy must be a policy of batches, got {kind}")
+            names = "BatchSlicer, Backfilling or BSF"
+            raise TypeError(f"policy must be a {names}, got {kind}")
         if not isinstance(self.budget, np.ndarray):
             number("budget", self.budget, least=0, finite=False)
 

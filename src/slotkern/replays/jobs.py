@@ -201,7 +201,7 @@ def prepare_jobs(
     load = number("load", load, above=0)
     jobs = trace.jobs
     # Contiguous copies: reading one field of a record array reads all records.
-    submit, run, asked = (
+    submit, run, requested = (
         np.ascontiguousarray(jobs[name])
         for name in ("submit", "run_time", "requested_time")
     )
@@ -224,15 +224,15 @@ def prepare_jobs(
     if (np.diff(submit[row]) < 0).any():
         row = row[np.argsort(submit[row], kind="stable")]
 
-    submit, run, asked = submit[row], run[row], asked[row]
+    submit, run, requested = submit[row], run[row], requested[row]
     size, site = size[row], site[row]
     speed = cluster.performance[site]
-    if unasked := int((asked <= 0).sum()):
-        log.info("%d jobs have no requested time: their run time is used", unasked)
+    if missing := int((requested <= 0).sum()):
+        log.info("%d jobs have no requested time: their run time is used", missing)
     with np.errstate(over="ignore"):  # infinite times are rejected below
         if len(row) and load != 1:
             submit = submit[0] + (submit - submit[0]) / load
-        estimate = np.maximum(np.where(asked > 0, asked, run), 1.0)
+        estimate = np.maximum(np.where(requested > 0, requested, run), 1.0)
         killed = np.zeros(len(row), np.bool_)
         if overrun == "kill":
             killed = run > estimate
@@ -282,13 +282,13 @@ def _predecessors(
     # If several records have the same number, the last one is the predecessor.
     at = np.searchsorted(number[order], wanted[late], side="right") - 1
     found = order[np.maximum(at, 0)]
-    there = number[found] == wanted[late]
-    same = there & (site[found] == site[late])
-    if lost := int((~there).sum()):
+    exists = number[found] == wanted[late]
+    same = exists & (site[found] == site[late])
+    if lost := int((~exists).sum()):
         log.warning(
             "%d jobs do not wait for their preceding job, which is not replayed", lost
         )
-    if apart := int((there & ~same).sum()):
+    if apart := int((exists & ~same).sum()):
         log.warning(
             "%d jobs do not wait for their preceding job, which is on another site",
             apart,
@@ -351,7 +351,9 @@ def _check_times(
     if not latest <= 2.0**53:
         raise ValueError("jobs: the times add up to more than 2**53 seconds")
     if not (submit[1:] + estimate[1:] > submit[1:]).all():
-        raise ValueError("jobs: an estimate is too small beside its submission")
+        raise ValueError(
+            "jobs: an estimate vanishes when added to its submission in float64"
+        )
 
 
 @hint_keywords
@@ -445,9 +447,9 @@ def _renumber_jobs(
     order = np.argsort(rows["job"], kind="stable")
     at = np.searchsorted(rows["job"][order], rows["preceding"], side="right") - 1
     found = order[np.maximum(at, 0)]
-    there = (rows["preceding"] > 0) & (rows["job"][found] == rows["preceding"])
-    there &= week[found] == week
+    exists = (rows["preceding"] > 0) & (rows["job"][found] == rows["preceding"])
+    exists &= week[found] == week
     number = np.arange(1, len(flow) + 1)
     back = (np.arange(len(rows)) - found)[drawn_row]
     flow["job"] = number
-    flow["preceding"] = np.where(there[drawn_row], number - back, -1)
+    flow["preceding"] = np.where(exists[drawn_row], number - back, -1)

@@ -130,7 +130,9 @@ class QueuePolicy:
             key = -order[rows].astype(np.float64)
             if not np.isfinite(key).all():
                 row = int(rows[(~np.isfinite(key)).argmax()])
-                raise ValueError(f"order: the priority of row {row} is {order[row]}")
+                raise ValueError(
+                    f"order: the priority of row {row} is {order[row]}, not finite"
+                )
             return {"key": key}
         return {
             "function": _compile_order(order).capsule,

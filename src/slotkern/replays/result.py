@@ -143,7 +143,9 @@ class Replay(HasPlot):
 
     def _spans_of_job(self, index: int) -> NDArray[np.int32]:
         if not self.has_nodes:
-            raise ValueError("this replay did not place jobs: nodes=False")
+            raise ValueError(
+                "this replay did not place jobs; repeat it with nodes=True"
+            )
         first = self._first[index]
         return self._spans[first : first + self._count[index]]
 
@@ -327,7 +329,9 @@ class Replay(HasPlot):
     def _csv(self) -> str:
         jobs = self.jobs
         if not self.has_nodes:
-            raise ValueError("this replay did not place jobs: nodes=False")
+            raise ValueError(
+                "this replay did not place jobs; repeat it with nodes=True"
+            )
         row, low, count = self.parts(np.arange(len(jobs)))
         spans = [
             str(a) if n == 1 else f"{a}-{a + n - 1}"

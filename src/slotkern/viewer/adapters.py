@@ -359,7 +359,7 @@ def _replay_items(done: Replay) -> Items:
         If the jobs have no processors.
     """
     if not done.has_nodes:
-        raise ValueError("this replay did not place jobs: nodes=False")
+        raise ValueError("this replay did not place jobs; repeat it with nodes=True")
     jobs = done.jobs
     row, low, count = done.parts(np.arange(len(jobs)))
     parts = np.empty(len(row), PART)
