@@ -101,11 +101,11 @@ def main() -> None:
         jobs, nodes = sk.generate_community(jobs=100 * size, nodes=size, seed=1)
         print(f"{size:>9,} dec-p: {measure(jobs, nodes, 'dec-p', 1)}")
     print(memory())
-    print("everybody asked, by number of nodes, 10 jobs a node")
+    print("all other nodes asked, by number of nodes, 10 jobs a node")
     for size in (26, 100, 1000):
         jobs, nodes = sk.generate_community(jobs=10 * size, nodes=size, seed=1)
         print(f"{size:>9,} dec-g: {measure(jobs, nodes, 'dec-g', 1)}")
-    print("messages a job by neighbours asked, 26 nodes")
+    print("messages per job by number of neighbours, 26 nodes")
     jobs, nodes = sk.generate_community(seed=1)
     for neighbours in (1, 2, 4, 8, 16, 25):
         run = sk.simulate_community(jobs, nodes, sk.Community(neighbours), seed=1)

@@ -151,16 +151,16 @@ def stream(nodes: int, wanted: int, real: bool) -> Stream:
     )
     work = ((end - start).sum(axis=1) * performance).sum()
     size = int(0.85 * work / (wanted * 200 * mean))
-    asked = rng.integers(100, 301, min(size, MOST_JOBS))
-    volume = asked * mean
-    budget = wanted * volume * rng.uniform(1.9, 2.6, len(asked))
+    length = rng.integers(100, 301, min(size, MOST_JOBS))
+    volume = length * mean
+    budget = wanted * volume * rng.uniform(1.9, 2.6, len(length))
     if not real:
         budget[:] = np.inf
     jobs = [
         sk.Request(wanted, v, budget=b)
         for v, b in zip(volume.tolist(), budget.tolist(), strict=True)
     ]
-    return Stream(slots, nodes, wanted, asked, jobs)
+    return Stream(slots, nodes, wanted, length, jobs)
 
 
 def raced(folder: Path) -> Iterator[Measured]:

@@ -79,22 +79,22 @@ def against_published(
     sizes, compared = [], 0
     for cycle in range(-1, ROUNDS):  # the first round compiles and warms up
         slots = sk.generate_environment(cycle=max(cycle, 0), **environment).slots
-        asked = stream(per_round, (1, max(cycle, 0)), **job)
-        sample = asked[:: max(1, per_round // 5)]
+        requests = stream(per_round, (1, max(cycle, 0)), **job)
+        sample = requests[:: max(1, per_round // 5)]
         sizes.append(slots.size)
         for criterion in criteria:
             pool = sk.SlotPool(slots)
             early, first = nanoseconds(
-                search_all, pool, asked[:FIRST], criterion, shape
+                search_all, pool, requests[:FIRST], criterion, shape
             )
             fast, windows = nanoseconds(
-                search_all, pool, asked[FIRST:], criterion, shape
+                search_all, pool, requests[FIRST:], criterion, shape
             )
             windows = first + windows
             slow, printed = nanoseconds(
                 search_all, slots, sample, criterion, shape, "published"
             )
-            by_job = dict(zip(map(id, asked), windows, strict=True))
+            by_job = dict(zip(map(id, requests), windows, strict=True))
             for one, window in zip(sample, printed, strict=True):
                 same_value(window, by_job[id(one)])
                 compared += 1
@@ -102,8 +102,8 @@ def against_published(
                 ratios[criterion].append(
                     (
                         slow / len(sample),
-                        (early + fast) / len(asked),
-                        early / len(asked[:FIRST]),
+                        (early + fast) / len(requests),
+                        early / len(requests[:FIRST]),
                     )
                 )
     rows = []
@@ -179,11 +179,11 @@ def time_per_slot(overhead: float, jobs: int) -> list[Row]:
     for criterion in ("cost", "runtime", "finish"):
         times: dict[tuple[int, int], list[float]] = {size: [] for size in sizes}
         for cycle in range(ROUNDS):
-            asked = stream(jobs // ROUNDS, (2, cycle), **AEP_JOB)
+            requests = stream(jobs // ROUNDS, (2, cycle), **AEP_JOB)
             for size in sizes:
                 pool = pools[size][cycle % len(pools[size])]
-                total, _ = nanoseconds(search_all, pool, asked, criterion, "ragged")
-                each = total / len(asked) - overhead
+                total, _ = nanoseconds(search_all, pool, requests, criterion, "ragged")
+                each = total / len(requests) - overhead
                 times[size].append(each / len(pool))
         for size, aim in sizes.items():
             slots = np.mean([len(pool) for pool in pools[size]])
@@ -215,15 +215,15 @@ def against_streaming(jobs: int) -> Row:
     expected = sum(float(column.sum()) for column in columns)
     times = []
     for cycle in range(-1, ROUNDS):
-        asked = stream(jobs // ROUNDS, (3, max(cycle, 0)), **AEP_JOB)
-        search, _ = nanoseconds(search_all, pool, asked, "cost", "ragged")
+        requests = stream(jobs // ROUNDS, (3, max(cycle, 0)), **AEP_JOB)
+        search, _ = nanoseconds(search_all, pool, requests, "cost", "ragged")
         begin = thread_time_ns()
-        for _ in asked:
+        for _ in requests:
             total = sum_of_columns(*columns)
         streaming = thread_time_ns() - begin
         assert np.isclose(total, expected)
         if cycle >= 0:
-            times.append((search / len(asked), streaming / len(asked)))
+            times.append((search / len(requests), streaming / len(requests)))
     search, streaming = np.median(np.array(times), axis=0)
     return Row(
         f"Cost over {slots.size:,} slots against a sum of four columns",
@@ -255,11 +255,13 @@ def threads(jobs: int) -> Row:
     pool = sk.SlotPool(slots)
     times = []
     for cycle in range(-1, ROUNDS):
-        asked = stream(jobs, (4, max(cycle, 0)), **AEP_JOB)
+        requests = stream(jobs, (4, max(cycle, 0)), **AEP_JOB)
         pair = []
         for count in (1, 2):
             begin = perf_counter_ns()
-            found = sk.find_windows(pool, asked, "cost", shape="ragged", threads=count)
+            found = sk.find_windows(
+                pool, requests, "cost", shape="ragged", threads=count
+            )
             pair.append((perf_counter_ns() - begin, found))
         assert pair[0][1] == pair[1][1]
         if cycle >= 0:

@@ -30,7 +30,7 @@ def main(operations: int) -> None:
     booked: list[sk.Window] = []
     done, begin, first = 0, time.process_time(), 0
     while done < operations:
-        asked = [
+        requests = [
             sk.Request(int(n), float(v), budget=float(n * v * b))
             for n, v, b in zip(
                 rng.integers(1, 12, 1000),
@@ -40,14 +40,14 @@ def main(operations: int) -> None:
             )
         ]
         shape = str(rng.choice(["square", "ragged"]))
-        booked += [w for w in pool.schedule(asked, shape=shape) if w is not None]
+        booked += [w for w in pool.schedule(requests, shape=shape) if w is not None]
         rng.shuffle(booked)
         free = int(rng.integers(len(booked) // 2, len(booked) + 1))
         for window in booked[:free]:
             pool.release(window)
         booked = booked[free:]
-        sk.find_alternatives(pool, asked[0], shape="ragged", limit=20)
-        done += len(asked) + free
+        sk.find_alternatives(pool, requests[0], shape="ragged", limit=20)
+        done += len(requests) + free
         if not first and done > operations // 20:
             first = memory()  # all buffers have their final sizes
             print(f"after {done:,} operations {first:,} kB", flush=True)

@@ -42,8 +42,8 @@ rng = np.random.default_rng(1)
 CALLS = {
     "schedule": """
         pool = sk.SlotPool(crowd(20_000))
-        asked = [sk.Request(5_000, 10 + i % 7) for i in range(20_000)]
-        call = lambda: pool.schedule(asked)
+        jobs = [sk.Request(5_000, 10 + i % 7) for i in range(20_000)]
+        call = lambda: pool.schedule(jobs)
     """,
     "find": """
         slots = queue(2_000, 1_000_000, True)
@@ -60,13 +60,13 @@ CALLS = {
     """,
     "find_windows": """
         pool = sk.SlotPool(queue(100, 20_000, True))
-        asked = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
-        call = lambda: sk.find_windows(pool, asked)
+        jobs = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
+        call = lambda: sk.find_windows(pool, jobs)
     """,
     "find_windows in threads": """
         pool = sk.SlotPool(queue(100, 20_000, True))
-        asked = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
-        call = lambda: sk.find_windows(pool, asked, threads=4)
+        jobs = [sk.Request(2, 5 + i % 7 / 9) for i in range(200_000)]
+        call = lambda: sk.find_windows(pool, jobs, threads=4)
     """,
     "find_alternatives": """
         slots = queue(500, 1_000_000, True)
@@ -82,16 +82,16 @@ CALLS = {
     """,
     "search by value": """
         slots = sk.generate_environment("square", nodes=20_000, seed=1).slots
-        asked = sk.Request(200, 800, budget=20_000)
-        call = lambda: sk.step_values(slots, asked, "coordinated", max_work=10**12)
+        job = sk.Request(200, 800, budget=20_000)
+        call = lambda: sk.step_values(slots, job, "coordinated", max_work=10**12)
     """,
     "search under limits": """
         gb = rng.random(200)
         slots = sk.make_slots(
             node=np.arange(200), start=0, end=100, performance=1, price=1, gb=gb
         )
-        asked = sk.Request(9, 1, limits="2.5000001 <= sum(gb) <= 2.50000010001")
-        call = lambda: sk.find_window(slots, asked, "start", max_work=10**12)
+        job = sk.Request(9, 1, limits="2.5000001 <= sum(gb) <= 2.50000010001")
+        call = lambda: sk.find_window(slots, job, "start", max_work=10**12)
     """,
     "choose under limits": """
         gb, cost = rng.random(2_000), rng.random(2_000)
@@ -100,18 +100,18 @@ CALLS = {
     """,
     "a published search": """
         slots = crowd(20_000)
-        asked = sk.Request(5_000, 10)
+        job = sk.Request(5_000, 10)
         how = {"criterion": "cost", "shape": "ragged", "method": "published"}
-        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)  # compiled
-        call = lambda: sk.find_window(slots, asked, **how)
+        assert sk.find_window(slots[:9], job.replace(nodes=2), **how)  # compiled
+        call = lambda: sk.find_window(slots, job, **how)
     """,
     "a published table": """
         slots = sk.make_slots(**{name: crowd(200)[name] for name in sk.SLOT.names},
                               q=np.arange(200.0))
-        asked = sk.Request(99, 10, budget=30_000)
+        job = sk.Request(99, 10, budget=30_000)
         how = {"criterion": "q", "method": "published"}
-        assert sk.find_window(slots[:9], asked.replace(nodes=2), **how)
-        call = lambda: sk.find_window(slots, asked, **how)
+        assert sk.find_window(slots[:9], job.replace(nodes=2), **how)
+        call = lambda: sk.find_window(slots, job, **how)
     """,
 }
 CAUGHT = """
@@ -198,14 +198,14 @@ def test_repeated_timer_signals_do_not_prevent_completion():
     process = run(
         CALLS["search under limits"],
         """
-        heard = []
-        signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+        signals = []
+        signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
         ready()
         try:
-            sk.find_window(slots, asked, "start", max_work=10_000_000)
+            sk.find_window(slots, job, "start", max_work=10_000_000)
         except ValueError as error:
-            print("max_work" in str(error), len(heard) > 1)
+            print("max_work" in str(error), len(signals) > 1)
         """,
     )
     out, _ = process.communicate(timeout=1500)
@@ -278,7 +278,7 @@ def test_ctrl_c_returns_bookings_made_before():
             call()
         except KeyboardInterrupt as stop:
             done = stop.bookings
-        print(0 < len(done) < len(asked), done.booked.all())
+        print(0 < len(done) < len(jobs), done.booked.all())
         print(len(done.parts) == len(pool.booked) == 5_000 * len(done))
         for window in done:
             pool.release(window)
@@ -321,8 +321,8 @@ def test_ctrl_c_leaves_add_slots_atomic():
             added = len(copy) > len(before)
             stopped += not added
             assert np.array_equal(copy.slots, after if added else before)
-            asked = sk.Request(1, 7, earliest=3e6)
-            assert (copy.find(asked) is None) != added
+            job = sk.Request(1, 7, earliest=3e6)
+            assert (copy.find(job) is None) != added
             if not added:
                 copy.add_slots(more)
                 assert np.array_equal(copy.slots, after)
@@ -337,14 +337,14 @@ def test_ctrl_c_leaves_add_slots_atomic():
 def test_call_continues_after_handler_returns():
     process = run(
         """
-        heard = []
-        signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+        signals = []
+        signal.signal(signal.SIGINT, lambda *_: signals.append(1))
         pool = sk.SlotPool(crowd(2_000))
-        asked = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
+        jobs = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
         ready()
-        done = pool.schedule(asked)
-        other = sk.SlotPool(crowd(2_000)).schedule(asked[:50])
-        print(len(heard), done.booked.all(), len(done), list(done[:50]) == list(other))
+        done = pool.schedule(jobs)
+        other = sk.SlotPool(crowd(2_000)).schedule(jobs[:50])
+        print(len(signals), done.booked.all(), len(done), list(done[:50]) == list(other))
         """,
     )
     process.send_signal(signal.SIGINT)
@@ -356,14 +356,14 @@ def test_call_continues_after_handler_returns():
 def test_continued_search_returns_no_duplicates():
     process = run(
         """
-        heard = []
-        signal.signal(signal.SIGINT, lambda *_: heard.append(1))
-        slots, asked = crowd(2_000), sk.Request(2, 1.0)
-        first = sk.find_alternatives(slots, asked, limit=400_000)
+        signals = []
+        signal.signal(signal.SIGINT, lambda *_: signals.append(1))
+        slots, job = crowd(2_000), sk.Request(2, 1.0)
+        first = sk.find_alternatives(slots, job, limit=400_000)
         ready()
-        while not heard:
-            other = sk.find_alternatives(slots, asked, limit=400_000)
-        print(len(heard), len(first), np.array_equal(first.table, other.table))
+        while not signals:
+            other = sk.find_alternatives(slots, job, limit=400_000)
+        print(len(signals), len(first), np.array_equal(first.table, other.table))
         parts = other.parts.ravel()
         print(len(np.unique(parts[["node", "start"]])) == len(parts))
         """,
@@ -380,9 +380,9 @@ def test_child_can_use_pool_locked_by_another_thread():
         import os, threading
 
         pool = sk.SlotPool(crowd(2_000))
-        asked = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
+        jobs = [sk.Request(1_000, 1 + i % 7) for i in range(8_000)]
         result = []
-        thread = threading.Thread(target=lambda: result.append(pool.schedule(asked)))
+        thread = threading.Thread(target=lambda: result.append(pool.schedule(jobs)))
         thread.start()
         ready()
         for _ in range(5):
@@ -396,7 +396,7 @@ def test_child_can_use_pool_locked_by_another_thread():
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         print(thread.is_alive())
         thread.join()
-        print(result[0].booked.all(), len(pool.booked) == 1_000 * len(asked))
+        print(result[0].booked.all(), len(pool.booked) == 1_000 * len(jobs))
         """,
     )
     out, _ = process.communicate(timeout=1500)
@@ -405,10 +405,10 @@ def test_child_can_use_pool_locked_by_another_thread():
 
 def test_search_with_too_many_threads():
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
-    asked = [sk.Request(1, 1 + k % 3) for k in range(100_000)]
-    found = sk.find_windows(slots, asked, threads=10**6)
+    jobs = [sk.Request(1, 1 + k % 3) for k in range(100_000)]
+    found = sk.find_windows(slots, jobs, threads=10**6)
     assert [window.start for window in found[:9]] == [0] * 9
-    assert found[:300] == sk.find_windows(slots, asked[:300])
+    assert found[:300] == sk.find_windows(slots, jobs[:300])
 
 
 def test_excessive_memory_is_rejected(monkeypatch):
@@ -444,13 +444,13 @@ def test_ctrl_c_interrupts_wait_for_pool_lock():
         CALLS["schedule"],
         """
         import os, threading, time
-        pool.book(pool.find(asked[0]))
+        pool.book(pool.find(jobs[0]))
         other = threading.Thread(target=call, daemon=True)
         other.start()
         time.sleep(0.3)  # now the thread has locked the pool
         ready()
         try:
-            pool.schedule(asked, owner="me")
+            pool.schedule(jobs, owner="me")
         except KeyboardInterrupt as stop:
             print(len(stop.bookings), other.is_alive(), pool.owners, flush=True)
         os._exit(0)

@@ -16,10 +16,10 @@ def test_pool_of_thousands_of_slots(shape):
     """Blocks split, merge and are rebuilt; the pool equals a new one."""
     rng = np.random.default_rng(2)
     slots = random_slots(11, nodes=60, slots=40)
-    pool, held = sk.SlotPool(slots), []
+    pool, booked = sk.SlotPool(slots), []
     for turn in range(600):
-        if held and rng.random() < 0.35:
-            pool.release(held.pop(int(rng.integers(len(held)))))
+        if booked and rng.random() < 0.35:
+            pool.release(booked.pop(int(rng.integers(len(booked)))))
             continue
         request = random_request(rng, 6)
         criterion = str(rng.choice(["start", "start", "first", "finish", "cost"]))
@@ -30,9 +30,9 @@ def test_pool_of_thousands_of_slots(shape):
             )
         if window is not None:
             pool.book(window)
-            held.append(window)
-    assert len(held) > 100
-    for window in held:
+            booked.append(window)
+    assert len(booked) > 100
+    for window in booked:
         pool.release(window)
     assert pool.slots.tolist() == slots.tolist()
     assert len(pool.booked) == 0
@@ -75,9 +75,9 @@ def test_advance_by_large_steps(shape):
         left = left[np.lexsort((left["node"], left["start"]))]
         assert pool.slots.tolist() == left.tolist()
         for criterion in sk.CRITERIA:
-            for asked in (sk.Request(3, 7), sk.Request(9, 30), sk.Request(1, 3)):
-                found = pool.find(asked, criterion, shape=shape)
-                other = sk.find_window(left, asked, criterion, shape=shape)
+            for request in (sk.Request(3, 7), sk.Request(9, 30), sk.Request(1, 3)):
+                found = pool.find(request, criterion, shape=shape)
+                other = sk.find_window(left, request, criterion, shape=shape)
                 assert (found is None) == (other is None)
                 if found is not None:
                     assert (found.start, found.nodes) == (other.start, other.nodes)

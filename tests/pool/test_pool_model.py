@@ -67,10 +67,10 @@ class NaivePool:
             node, end = int(part["node"]), float(part["end"])
             if end <= self.now:
                 continue
-            held = self.booked.get((node, window.start))
-            if held is None or abs(held[0] - end) > 1e-12 * abs(end):
+            booking = self.booked.get((node, window.start))
+            if booking is None or abs(booking[0] - end) > 1e-12 * abs(end):
                 return False
-            parts.append((node, held))
+            parts.append((node, booking))
         for node, (end, row) in parts:
             del self.booked[node, window.start]
             start = max(window.start, self.now)
@@ -125,9 +125,9 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(shape=st.sampled_from(["square", "ragged"]), count=st.integers(1, 6))
     def schedule(self, shape, count):
-        asked = [random_request(self.rng) for _ in range(count)]
-        done = self.pool.schedule(asked, shape=shape)
-        for request, window in zip(asked, done, strict=True):
+        requests = [random_request(self.rng) for _ in range(count)]
+        done = self.pool.schedule(requests, shape=shape)
+        for request, window in zip(requests, done, strict=True):
             expected = sk.find_window(self.naive.slots, request, "start", shape=shape)
             assert_same_but_rows(window, expected)
             if window is not None:

@@ -18,10 +18,10 @@ import slotkern as sk
 def test_schedule_equals_finding_and_booking(shape, criterion):
     rng = np.random.default_rng(4)
     slots = random_slots(3, nodes=30, slots=20)
-    asked = [random_request(rng, 5) for _ in range(400)]
+    requests = [random_request(rng, 5) for _ in range(400)]
     one, many = sk.SlotPool(slots), sk.SlotPool(slots)
-    done = many.schedule(asked, criterion, shape=shape)
-    for request, window, reason in zip(asked, done, done.reasons, strict=True):
+    done = many.schedule(requests, criterion, shape=shape)
+    for request, window, reason in zip(requests, done, done.reasons, strict=True):
         expected = one.find(request, criterion, shape=shape)
         assert window == expected
         if expected is not None:
@@ -31,7 +31,7 @@ def test_schedule_equals_finding_and_booking(shape, criterion):
         fits_rich = sk.find_window(one.slots, rich, "start", shape=shape) is not None
         assert reason == ("budget" if fits_rich else "time")
     assert one.slots.tolist() == many.slots.tolist()
-    assert 0 < done.booked.sum() < len(asked)
+    assert 0 < done.booked.sum() < len(requests)
     windows = [w for w in done if w is not None]
     assert done.start[done.booked].tolist() == [w.start for w in windows]
     assert done.finish[done.booked].tolist() == [w.finish for w in windows]
@@ -52,7 +52,7 @@ def test_reasons_of_jobs_without_window():
             node=[0, 1, 2], start=0, end=[9, 9, 4], performance=[1, 1, 2], price=2
         )
     )
-    asked = [
+    requests = [
         sk.Request(4, 1),
         sk.Request(2, 1, min_performance=2),
         sk.Request(2, 4, budget=15),
@@ -60,7 +60,7 @@ def test_reasons_of_jobs_without_window():
         sk.Request(2, 1e-300, earliest=1),
         sk.Request(2, 4),
     ]
-    done = pool.schedule(asked)
+    done = pool.schedule(requests)
     assert done.reasons == ["nodes", "nodes", "budget", "time", "volume", "booked"]
     assert repr(done) == "Bookings(1 of 6 booked)"
     assert done[-1].nodes == (0, 1) or done[-1].cost <= 16
@@ -71,7 +71,7 @@ def test_reasons_of_jobs_without_window():
         assert copied == done
         assert copied.parts.tolist() == done.parts.tolist()
         assert np.array_equal(copied.start, done.start, equal_nan=True)
-    assert done != pool.schedule(asked)
+    assert done != pool.schedule(requests)
     for index in (6, -7, 2**70):
         with pytest.raises(IndexError, match="out of range"):
             done[index]

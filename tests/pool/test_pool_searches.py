@@ -50,10 +50,10 @@ def test_all_searches_run_in_changed_pool():
     with pytest.raises(ValueError, match="has changed"):
         pool.find(request.replace(where=where))
     assert str(sk.explain(pool, request)) == str(sk.explain(pool.slots, request))
-    asked = [random_request(np.random.default_rng(k)) for k in range(80)]
+    requests = [random_request(np.random.default_rng(k)) for k in range(80)]
     for found, single in zip(
-        sk.find_windows(pool, asked, "cost", threads=2),
-        [sk.find_window(pool.slots, r, "cost") for r in asked],
+        sk.find_windows(pool, requests, "cost", threads=2),
+        [sk.find_window(pool.slots, r, "cost") for r in requests],
         strict=True,
     ):
         assert_same_but_rows(found, single)
@@ -152,7 +152,7 @@ def test_sums_of_values_until_a_deadline(criterion, shape):
         rng = np.random.default_rng(seed)
         for _ in range(25):
             first, last = np.sort(rng.choice(times, 2))
-            asked = sk.Request(
+            request = sk.Request(
                 int(rng.integers(1, 4)),
                 float(rng.uniform(1, 9)),
                 budget=float(rng.uniform(5, 200)),
@@ -161,8 +161,10 @@ def test_sums_of_values_until_a_deadline(criterion, shape):
                 latest=float(rng.choice(times[times >= first])),
             )
             for how in ("exact", "lite"):
-                ours = find_once(pool, asked, criterion, shape=shape, method=how)
-                other = sk.find_window(slots, asked, criterion, shape=shape, method=how)
+                ours = find_once(pool, request, criterion, shape=shape, method=how)
+                other = sk.find_window(
+                    slots, request, criterion, shape=shape, method=how
+                )
                 assert (ours is None) == (other is None)
                 if ours is None:
                     continue
@@ -179,12 +181,12 @@ def test_schedule_with_filters(shape):
     twin = copy.copy(pool)
     rng = np.random.default_rng(1)
     wheres = [None, *WHERE[:3]]
-    asked = [
+    requests = [
         random_request(rng).replace(where=wheres[int(rng.integers(4))])
         for _ in range(60)
     ]
-    done = pool.schedule(asked, shape=shape)
-    for request, window in zip(asked, done, strict=True):
+    done = pool.schedule(requests, shape=shape)
+    for request, window in zip(requests, done, strict=True):
         expected = sk.find_window(twin.slots, request, "start", shape=shape)
         assert_same_but_rows(window, expected)
         if window is not None:
@@ -193,7 +195,7 @@ def test_schedule_with_filters(shape):
     before = pool.slots
     for where in ("start < 80", "fast and end > 3", np.ones(len(pool.origin), bool)):
         with pytest.raises(ValueError, match=r"requests\[1\]: a filter must be"):
-            pool.schedule([asked[0], sk.Request(1, 1, where=where)])
+            pool.schedule([requests[0], sk.Request(1, 1, where=where)])
     with pytest.raises(ValueError, match="'memory'"):
         pool.schedule([sk.Request(1, 1, where="memory > 3")])
     assert before.tolist() == pool.slots.tolist()
@@ -287,7 +289,7 @@ def test_short_remnants_are_dropped_and_restored(shape):
         performance=[1, 2, 4] * (nodes // 3),
         price=1,
     )
-    pool, rng, held = sk.SlotPool(slots), np.random.default_rng(0), []
+    pool, rng, booked = sk.SlotPool(slots), np.random.default_rng(0), []
 
     def compare(volume, criterion="start"):
         request = sk.Request(
@@ -304,9 +306,9 @@ def test_short_remnants_are_dropped_and_restored(shape):
         window = pool.find(sk.Request(1, volume, earliest=earliest), shape=shape)
         if window is not None:
             pool.book(window)
-            held.append(window)
+            booked.append(window)
         if turn % 3 == 2:
-            pool.release(held.pop(int(rng.integers(len(held)))))
+            pool.release(booked.pop(int(rng.integers(len(booked)))))
         if turn % 40 == 0:
             compare(volume)
     spans = pool.slots
@@ -316,7 +318,7 @@ def test_short_remnants_are_dropped_and_restored(shape):
     for volume in (6, 5, 3, 2, 1, 0.5):
         for criterion in sk.CRITERIA:
             compare(volume, criterion)
-    for window in held:
+    for window in booked:
         pool.release(window)
     assert pool.slots.tolist() == slots.tolist()
 
@@ -404,12 +406,12 @@ def test_small_volume_is_checked_against_usable_slots():
         # no slot ends so late
         late = sk.Request(1, 1e-9, earliest=1e8)
         assert sk.find_window(source, late) is None
-    asked = [
+    requests = [
         sk.Request(1, 1e-9, earliest=-1e8, budget=0),
         sk.Request(3, 1e-9, earliest=-1e8),
         sk.Request(1, 1e-9, earliest=-1e8),
     ]
-    done = sk.SlotPool(slots).schedule(asked)
+    done = sk.SlotPool(slots).schedule(requests)
     assert done.reasons == ["budget", "nodes", "booked"]
 
 
@@ -454,10 +456,10 @@ def test_pools_and_slots_reject_the_same_requests():
 def rates_of_few_kinds(rng):
     """Draw small integers, arbitrary numbers, or some ulps above a float32."""
     rates = rng.choice([1.0, 2.0, rng.random(), rng.random()], rng.integers(1, 4))
-    held = np.float32(rates).astype(float)
+    rounded = np.float32(rates).astype(float)
     return np.where(
         rng.random(len(rates)) < 0.5,
-        held + rng.integers(0, 5) * np.spacing(held),
+        rounded + rng.integers(0, 5) * np.spacing(rounded),
         rates,
     )
 

@@ -35,24 +35,24 @@ def test_concurrent_searches_and_bookings():
     pool, errors = sk.SlotPool(slots), []
 
     def work(seed):
-        rng, held = np.random.default_rng(seed), []
+        rng, booked = np.random.default_rng(seed), []
         try:
             for _ in range(150):
                 window = pool.find(random_request(rng), "start")
                 if window is not None:
                     try:
                         pool.book(window)
-                        held.append(window)
+                        booked.append(window)
                     except ValueError:
                         assert window is not None  # another thread has booked the time
-                if len(held) > 3:
-                    pool.release(held.pop(0))
+                if len(booked) > 3:
+                    pool.release(booked.pop(0))
                 if rng.random() < 0.05:
                     done = pool.schedule([random_request(rng) for _ in range(20)])
-                    held += [w for w in done if w is not None]
+                    booked += [w for w in done if w is not None]
                     sk.find_windows(pool, [random_request(rng)] * 5, threads=2)
                     assert sk.validate_slots(pool.slots) is None
-            for window in held:
+            for window in booked:
                 pool.release(window)
         except Exception as error:
             errors.append(error)
@@ -98,19 +98,19 @@ def test_pool_changes_during_search_by_value():
     slots = random_slots(2, nodes=40, slots=20)
     pool, request = sk.SlotPool(slots), sk.Request(3, 2.0)
     best = sk.find_window(slots, request, sk.minimize(capsule_of(taken)))
-    window, asked = pool.find(request, "start"), []
+    window, lengths = pool.find(request, "start"), []
 
     @C_FUNCTION
     def books(slot, length, value):
-        asked.append(length)
-        if len(asked) == 1:
+        lengths.append(length)
+        if len(lengths) == 1:
             pool.book(window)  # as another thread could
         return taken(slot, length, value)
 
     found = pool.find(request, sk.minimize(capsule_of(books)))
     assert found == best
     assert len(pool.booked) == 3
-    assert asked
+    assert lengths
 
 
 def test_add_slots_during_bookings():

@@ -136,8 +136,8 @@ class World:
         assert not self.bag
         places = Counter(job for node in self.nodes for job, _, _ in node.waiting)
         for job in self.handed_in:
-            held = places[job] + self.started[job]
-            assert held == 1 or (held == 0 and self.suspended[job] == 1), job
+            holders = places[job] + self.started[job]
+            assert holders == 1 or (holders == 0 and self.suspended[job] == 1), job
         for node in self.nodes:
             assert node.queue_load == add(
                 JOBS[job][0] * JOBS[job][1] for job, _, _ in node.waiting

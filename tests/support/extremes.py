@@ -300,25 +300,27 @@ def worth_of(source: Any, slots: Any, shape: str, volume: float, window: Any) ->
 
 def check_search(case: Search, **options: Any) -> int:
     """Check the windows by every source in both shapes; return how many exist."""
-    slots, asked = case
-    request = dict(asked)
+    slots, fields = case
+    request = dict(fields)
     where = request.pop("proper", None)
     request = sk.Request(
         request.pop("nodes"), request.pop("volume"), **request, where=where
     )
-    filters = {k: asked[k] for k in ("max_price", "proper") if k in asked}
+    filters = {k: fields[k] for k in ("max_price", "proper") if k in fields}
     starts = {
-        max(slot.start, asked.get("earliest", 0.0))
+        max(slot.start, fields.get("earliest", 0.0))
         for slot in oracle.proper_slots(slots, **filters)
     }
     found = 0
     for shape in SHAPES:
-        windows = [w for w in oracle.all_windows(slots, shape, **asked) if w.cost < INF]
+        windows = [
+            w for w in oracle.all_windows(slots, shape, **fields) if w.cost < INF
+        ]
         for source in SOURCES:
             criterion, _, sign, _, moving = source
             possible = [w for w in windows if not moving or w.start in starts]
             worths = [
-                worth_of(source, slots, shape, asked["volume"], w) for w in possible
+                worth_of(source, slots, shape, fields["volume"], w) for w in possible
             ]
             best = max(worths, key=lambda w: sign * w.value, default=None)
             window = sk.find_window(slots, request, criterion, shape=shape, **options)

@@ -47,25 +47,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace fuzz;
   Bytes bytes(data, size);
   const std::vector<Row> rows = make_rows(bytes, 6, 3);
-  Asked asked = make_query(bytes, rows, 6);
+  FilteredQuery request = make_query(bytes, rows, 6);
   static constexpr std::size_t kMost = 40;  // at most this many alternatives are compared
   const std::size_t limit = bytes.one_in(4) ? bytes.below(4) : kMost;
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   Limited limited;
   const bool within = bytes.one_in(3) && !rows.empty();
-  if (within) make_limits(bytes, rows, asked.query, limited);
+  if (within) make_limits(bytes, rows, request.query, limited);
   const int criterion = within ? static_cast<int>(bytes.below(kBuiltins)) : 0;
   ++tally.runs;
   PreparedSlots prepared;
   if (prepare_slots(prepared, view_of(rows), true, shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
-  Query query = asked.query;
-  if (!asked.mask.empty()) query.mask = asked.mask.data();
+  Query query = request.query;
+  if (!request.mask.empty()) query.mask = request.mask.data();
   WindowTable out;
   if (within) query.limits = &limited.limits;
   Status status = find_alternatives(prepared, query, shape, limit, out);
   if (within && status != Status::volume_too_small) {
-    if (status != Status::request_not_valid) fail("limits are not refused", rows, asked, limited);
+    if (status != Status::request_not_valid) fail("limits are not refused", rows, request, limited);
     status = find_and_book(prepared, rows, query, criterion, shape, limit, out);
   }
   ++tally.searches;
@@ -75,16 +75,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const double length = length_on(query, row.performance);
       if (std::isfinite(length)) longest = std::max(longest, length);
     }
-    return check_refusal(rows, asked, static_cast<double>(limit) * longest), 0;
+    return check_refusal(rows, request, static_cast<double>(limit) * longest), 0;
   }
-  if (status != Status::ok) fail("an unexpected status", rows, asked, limited);
+  if (status != Status::ok) fail("an unexpected status", rows, request, limited);
   tally.found += !out.found.empty();
 
   std::vector<Piece> free;
   for (std::size_t i = 0; i < rows.size(); ++i) free.push_back({rows[i], i});
   const auto n = static_cast<std::size_t>(query.n);
   if (n > prepared.nodes.size()) {
-    if (!out.found.empty()) fail("windows of more nodes than there are", rows, asked);
+    if (!out.found.empty()) fail("windows of more nodes than there are", rows, request);
     return 0;
   }
   for (std::size_t k = 0; k < limit; ++k) {
@@ -92,10 +92,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       return std::tie(a.row.start, a.row.node) < std::tie(b.row.start, b.row.node);
     });
     std::vector<Row> now;
-    Asked of_now{asked.query, {}};
+    FilteredQuery of_now{request.query, {}};
     for (const Piece& piece : free) {
       now.push_back(piece.row);
-      if (!asked.mask.empty()) of_now.mask.push_back(asked.mask[piece.origin]);
+      if (!request.mask.empty()) of_now.mask.push_back(request.mask[piece.origin]);
     }
     Seen expected;
     bool any = false;
@@ -112,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       any = Oracle(now, of_now, shape).first(expected);
     }
     if (any != (k < out.found.size()))
-      fail(any ? "an alternative is missed" : "an alternative is invented", rows, asked, limited,
+      fail(any ? "an alternative is missed" : "an alternative is invented", rows, request, limited,
            now, expected);
     if (!any) break;
     const Seen found = seen_of(out.found[k], &out.parts[k * n], query.n);
@@ -138,7 +138,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto i : expected.rows)
       origins.push_back(static_cast<std::uint32_t>(free[i].origin));
     expected.rows = origins;
-    if (!same(found, expected)) fail("not the next alternative", rows, asked, limited, found, expected);
+    if (!same(found, expected))
+      fail("not the next alternative", rows, request, limited, found, expected);
     free = left;
   }
   return 0;

@@ -57,7 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const double tolerance = 1e-11 * k * largest;
     ++tally.searches;
     if (!choice.any) {
-      if (optimum > -kInfinity && choice.proven) wrong("a choice is missed", choice, optimum, basket);
+      if (optimum > -kInfinity && choice.proven)
+        wrong("a choice is missed", choice, optimum, basket);
       continue;
     }
     ++tally.found;
@@ -72,8 +73,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       wrong("sums that are not those of the items", choice, optimum, basket);
     if (!(cost <= relaxed_max(basket.budget))) wrong("over the budget", choice, optimum, basket);
     const double slack = gap * std::fabs(value) + tolerance;
-    if (choice.proven && !(value >= optimum - slack)) wrong("proven, but not the best", choice, optimum, basket);
-    if (!(choice.bound >= optimum - tolerance)) wrong("a bound below the best", choice, optimum, basket);
+    if (choice.proven && !(value >= optimum - slack))
+      wrong("proven, but not the best", choice, optimum, basket);
+    if (!(choice.bound >= optimum - tolerance))
+      wrong("a bound below the best", choice, optimum, basket);
   }
   return 0;
 }

@@ -151,7 +151,7 @@ inline std::vector<Row> make_rows(Bytes& bytes, std::size_t nodes, std::size_t p
 
 // --- requests
 
-struct Asked {
+struct FilteredQuery {
   Query query;
   std::vector<std::uint8_t> mask;  // empty: no filter
 };
@@ -161,7 +161,8 @@ struct Asked {
 inline double length_on(const Query& query, double performance) {
   const double time = query.setup + query.volume / performance;
   if (query.step == 0 || time / query.step >= 0x1p52) return time;
-  const double up = std::max(1.0, std::ceil(time / query.step)), spare = time / query.step - (up - 1);
+  const double up = std::max(1.0, std::ceil(time / query.step));
+  const double spare = time / query.step - (up - 1);
   const bool rounding = up > 1 && spare <= 4 * 0x1p-52 * (time / query.step);
   return query.step * (up - (rounding ? 1 : 0));
 }
@@ -189,15 +190,15 @@ inline double cost_of(Bytes& bytes, const std::vector<Row>& rows, std::size_t n,
 }
 
 // Creates a request; its limits are often met exactly, or missed by one bit.
-inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t nodes,
+inline FilteredQuery make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t nodes,
                         bool filtered = true) {
   static const double parts[] = {1, 0.5, 1 / 3.0, 0.25, 0.1, 1e-9};
-  Asked asked;
-  Query& query = asked.query;
+  FilteredQuery request;
+  Query& query = request.query;
   query.n = static_cast<std::int64_t>(1 + bytes.below(nodes + 1));
   query.volume = 1;
   query.earliest = -kInfinity;
-  if (rows.empty()) return asked.query.earliest = 0, asked;
+  if (rows.empty()) return request.query.earliest = 0, request;
   const auto any = [&]() -> const Row& { return bytes.pick(rows); };
   const auto length_of = [](const Row& row, double from) {
     return std::isinf(row.end) ? 1.0 : row.end - std::max(row.start, from);
@@ -243,8 +244,8 @@ inline Asked make_query(Bytes& bytes, const std::vector<Row>& rows, std::size_t 
     if (std::isnan(query.budget)) query.budget = kInfinity;  // price 0 for an infinite time
   }
   if (filtered && bytes.one_in(5))
-    for (std::size_t i = 0; i < rows.size(); ++i) asked.mask.push_back(bytes.below(4) != 0);
-  return asked;
+    for (std::size_t i = 0; i < rows.size(); ++i) request.mask.push_back(bytes.below(4) != 0);
+  return request;
 }
 
 // --- output before a target stops
@@ -256,15 +257,15 @@ inline void print(const std::vector<Row>& rows) {
                  r.performance, r.price);
 }
 
-inline void print(const Asked& asked) {
-  const Query& q = asked.query;
+inline void print(const FilteredQuery& request) {
+  const Query& q = request.query;
   std::fprintf(stderr,
                "request: n %lld, volume %.17g, budget %.17g, min_performance %.17g, earliest "
                "%.17g, deadline %.17g, max_price %.17g, setup %.17g, step %.17g, latest %.17g, "
                "max_runtime %.17g, mask ",
                static_cast<long long>(q.n), q.volume, q.budget, q.min_performance, q.earliest,
                q.deadline, q.max_price, q.setup, q.step, q.latest, q.max_runtime);
-  for (const std::uint8_t x : asked.mask) std::fprintf(stderr, "%d", x);
+  for (const std::uint8_t x : request.mask) std::fprintf(stderr, "%d", x);
   std::fprintf(stderr, "\n");
 }
 

@@ -83,7 +83,7 @@ struct Limited {
     if (limit.function) return row.price * length;
     return limit.by_length ? limit.weight[origin] * length : limit.weight[origin];
   }
-  static bool keeps(const SumConstraint& limit, const std::vector<double>& uses) {
+  static bool is_met(const SumConstraint& limit, const std::vector<double>& uses) {
     for (const double use : uses)
       if (!(std::fabs(use) <= slotkern::kMaxUse)) return false;
     const double sum = sum_of(uses);

@@ -54,42 +54,43 @@ inline bool fits(const Row& row, double t, double length, double deadline) {
   return row.start <= t && t + length <= std::min(row.end, deadline);
 }
 
-inline bool proper(const Row& row, std::size_t i, const Asked& asked) {
-  const Query& query = asked.query;
+inline bool proper(const Row& row, std::size_t i, const FilteredQuery& request) {
+  const Query& query = request.query;
   return row.performance >= query.min_performance && row.price <= query.max_price &&
          std::max(row.start, query.earliest) <= query.latest &&
          length_on(query, row.performance) <= query.max_runtime &&
-         (asked.mask.empty() || asked.mask[i]);
+         (request.mask.empty() || request.mask[i]);
 }
 
 // Checks that some part is indeed so short that t + length may equal t: at the start of a slot, or
 // later in slots that never end.
-inline void check_refusal(const std::vector<Row>& rows, const Asked& asked, double later = 0) {
+inline void check_refusal(const std::vector<Row>& rows, const FilteredQuery& request,
+                          double later = 0) {
   double latest = 0, fastest = 0;
   for (const Row& row : rows) {
-    latest = std::max({latest, std::fabs(std::max(row.start, asked.query.earliest)),
+    latest = std::max({latest, std::fabs(std::max(row.start, request.query.earliest)),
                        std::isinf(row.end) ? 0 : std::fabs(row.end)});
     fastest = std::max(fastest, row.performance);
   }
   const auto endless = [](const Row& row) { return std::isinf(row.end); };
   if (std::any_of(rows.begin(), rows.end(), endless)) latest += later;
-  if (asked.query.volume / fastest > next_up(latest) - latest)
-    fail("a volume is refused that is large enough", rows, asked);
+  if (request.query.volume / fastest > next_up(latest) - latest)
+    fail("a volume is refused that is large enough", rows, request);
 }
 
 class Oracle {
  public:
   // `limited`: the sum limits that windows must satisfy, or none.
-  Oracle(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape,
+  Oracle(const std::vector<Row>& rows, const FilteredQuery& request, ShapeKind shape,
          const Limited* limited = nullptr)
-      : rows_(rows), asked_(asked), limited_(limited), square_(shape == ShapeKind::square),
-        n_(static_cast<std::size_t>(asked.query.n)),
-        budget_(relaxed_max(asked.query.budget)) {
+      : rows_(rows), asked_(request), limited_(limited), square_(shape == ShapeKind::square),
+        n_(static_cast<std::size_t>(request.query.n)),
+        budget_(relaxed_max(request.query.budget)) {
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      starts_.push_back(std::max(rows[i].start, asked.query.earliest));
-      lengths_.push_back(length_on(asked.query, rows[i].performance));
-      keys_.push_back(key_of(asked.query, rows[i], square_));
-      if (proper(rows[i], i, asked)) in_cost_order_.push_back(i);
+      starts_.push_back(std::max(rows[i].start, request.query.earliest));
+      lengths_.push_back(length_on(request.query, rows[i].performance));
+      keys_.push_back(key_of(request.query, rows[i], square_));
+      if (proper(rows[i], i, request)) in_cost_order_.push_back(i);
     }
     std::sort(in_cost_order_.begin(), in_cost_order_.end(), [&](auto a, auto b) {
       return std::tie(keys_[a], rows[a].node) < std::tie(keys_[b], rows[b].node);
@@ -125,13 +126,13 @@ class Oracle {
   }
 
   // Returns true if a window, given by its rows and its runtime, satisfies the limits.
-  bool keeps(const auto& window) const {
+  bool meets_limits(const auto& window) const {
     std::vector<double> uses;
     for (const SumConstraint& limit : limited_->limits.all) {
       uses.clear();
       for (const auto i : window.rows)
         uses.push_back(Limited::use(limit, rows_[i], i, square_ ? window.runtime : lengths_[i]));
-      if (!Limited::keeps(limit, uses)) return false;
+      if (!Limited::is_met(limit, uses)) return false;
     }
     return true;
   }
@@ -288,12 +289,12 @@ class Oracle {
       for (const auto other : rows)  // a slot may end when another one starts
         if (other != i && rows_[other].node == rows_[i].node) return;
     }
-    if (limited_ && !keeps(totals)) return;
+    if (limited_ && !meets_limits(totals)) return;
     visit(totals);
   }
 
   const std::vector<Row>& rows_;
-  const Asked& asked_;
+  const FilteredQuery& asked_;
   const Limited* limited_;
   bool square_;
   std::size_t n_;
@@ -308,10 +309,10 @@ class Oracle {
 // another one for as cheap.
 class BestWithin {
  public:
-  BestWithin(const std::vector<Row>& rows, const Asked& asked, ShapeKind shape,
+  BestWithin(const std::vector<Row>& rows, const FilteredQuery& request, ShapeKind shape,
              const Limited& limited, bool enough)
-      : oracle_(rows, asked, shape, &limited), any_(enough && oracle_.first_of_all(first_)) {
-    if (any_) best_ = oracle_.best(true), unlimited_ = Oracle(rows, asked, shape).best(false);
+      : oracle_(rows, request, shape, &limited), any_(enough && oracle_.first_of_all(first_)) {
+    if (any_) best_ = oracle_.best(true), unlimited_ = Oracle(rows, request, shape).best(false);
   }
 
   bool any() const { return any_; }
@@ -319,7 +320,7 @@ class BestWithin {
     if (!any_ || criterion == 0) return first_;
     const auto k = static_cast<std::size_t>(criterion) - 1;
     const Seen& seen = unlimited_[k].window();
-    return oracle_.keeps(seen) ? seen : best_[k].window();
+    return oracle_.meets_limits(seen) ? seen : best_[k].window();
   }
 
  private:

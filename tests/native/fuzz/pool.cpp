@@ -35,7 +35,7 @@ double cut_at(double finish, double end) {
 
 struct Model {
   std::vector<Piece> free, booked;
-  std::set<Id> gone;
+  std::set<Id> removed;
   double now = -slotkern::kInfinity;
 
   bool book(const Booking& booking) {
@@ -63,7 +63,7 @@ struct Model {
     std::vector<Piece> left = booked, given;
     for (const slotkern::Part& part : booking.parts) {
       const double finish = booking.start + part.length;
-      if (gone.count(part.node) || finish <= now) continue;
+      if (removed.count(part.node) || finish <= now) continue;
       const auto at = std::find_if(left.begin(), left.end(), [&](const Piece& piece) {
         return piece.node == part.node && piece.start == booking.start && finish <= piece.end &&
                piece.end == cut_at(finish, piece.end);
@@ -97,7 +97,7 @@ struct Model {
   }
 
   void remove(Id node) {
-    gone.insert(node);
+    removed.insert(node);
     std::erase_if(free, [&](const Piece& piece) { return piece.node == node; });
     std::erase_if(booked, [&](const Piece& piece) { return piece.node == node; });
   }
@@ -152,11 +152,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status != Status::ok ||
       open_pool(pool, prepared, prices, nullptr) != Status::ok)
     fail("valid slots are refused", rows);
-  std::vector<Asked> asked;  // few and repeated, so that caches are used
-  for (int k = 0; k < 3; ++k) asked.push_back(make_query(bytes, rows, 6));
+  std::vector<FilteredQuery> requests;  // few and repeated, so that caches are used
+  for (int k = 0; k < 3; ++k) requests.push_back(make_query(bytes, rows, 6));
   std::deque<Limited> limited(3);
   for (std::size_t k = 0; k < 3; ++k)
-    if (bytes.one_in(3)) make_limits(bytes, rows, asked[k].query, limited[k]);
+    if (bytes.one_in(3)) make_limits(bytes, rows, requests[k].query, limited[k]);
   std::vector<Booking> bookings;
   const auto spoil = [&](Booking booking) {
     if (bytes.one_in(8)) booking.start += 0.5;
@@ -194,13 +194,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         } else if (bytes.one_in(6)) {
           const Id node = bytes.pick(rows).node;
           const bool done = remove_node(pool, node) == Status::ok;
-          if (done == (model.gone.count(node) > 0)) fail("remove", rows);
+          if (done == (model.removed.count(node) > 0)) fail("remove", rows);
           model.remove(node);
         }
         break;
       default: {
         const std::size_t which = bytes.below(3);
-        const Asked& wanted = asked[which];
+        const FilteredQuery& wanted = requests[which];
         const bool within = !limited[which].limits.all.empty();
         Query query = wanted.query;
         if (bytes.one_in(3)) query.n = static_cast<std::int64_t>(1 + bytes.below(4));
@@ -224,7 +224,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           return std::tie(a.start, a.node) < std::tie(b.start, b.node);
         });
         std::vector<Row> now;
-        Asked plain{query, {}};
+        FilteredQuery plain{query, {}};
         plain.query.mask = nullptr;
         plain.query.earliest = std::max(query.earliest, model.now);
         std::vector<std::size_t> pieces;

@@ -137,11 +137,11 @@ struct Model {
 void check_nodes(const std::vector<Job>& jobs, const rp::Replay& replay, std::int32_t most) {
   const rp::Placement& placed = replay.placement();
   for (std::size_t a = 0; a < jobs.size(); ++a) {
-    std::int32_t held = 0;
+    std::int32_t assigned = 0;
     for (std::uint64_t k = placed.first[a]; k < placed.first[a] + placed.count[a]; ++k) {
       const rp::ProcessorSpan span = placed.spans[k];
       if (span.first < 0 || span.count < 1 || span.first + span.count > most) std::abort();
-      held += span.count;
+      assigned += span.count;
       for (std::size_t b = 0; b < a; ++b) {
         const double from = std::max(replay.start()[a], replay.start()[b]);
         const double to = std::min(replay.start()[a] + jobs[a].run,
@@ -154,7 +154,7 @@ void check_nodes(const std::vector<Job>& jobs, const rp::Replay& replay, std::in
         }
       }
     }
-    if (held != jobs[a].width) std::abort();
+    if (assigned != jobs[a].width) std::abort();
   }
 }
 

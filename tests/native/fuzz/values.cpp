@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Row> rows = make_rows(bytes, 6, 3);
   for (Row& row : rows)  // placement requires finite ends
     if (std::isinf(row.end)) row.end = row.start + 4 * (rows[0].end - rows[0].start);
-  const Asked asked = make_query(bytes, rows, 6);
+  const FilteredQuery request = make_query(bytes, rows, 6);
   for (const Row& row : rows)
     if (std::isinf(row.end)) return 0;
   static const std::vector<double> palettes[] = {
@@ -67,13 +67,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       {ValueKind::coordinated, -1, ShapeKind::square},  {ValueKind::coordinated, -1, ShapeKind::ragged}};
   const Case& c = bytes.pick(cases);
   Limited limited;
-  if (bytes.below(2)) make_limits(bytes, rows, asked.query, limited);
+  if (bytes.below(2)) make_limits(bytes, rows, request.query, limited);
   ++tally.runs;
   PreparedSlots prepared;
   if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
-  Query query = asked.query;
-  if (!asked.mask.empty()) query.mask = asked.mask.data();
+  Query query = request.query;
+  if (!request.mask.empty()) query.mask = request.mask.data();
   if (!limited.limits.all.empty()) query.limits = &limited.limits;
   Valuation valuation;
   valuation.kind = c.kind;
@@ -83,17 +83,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.limits.work = work;
   const ValueAnswer answer = find_by_value(prepared, query, valuation, c.shape, options, false);
   ++tally.searches;
-  if (answer.status == Status::volume_too_small) return check_refusal(rows, asked), 0;
+  if (answer.status == Status::volume_too_small) return check_refusal(rows, request), 0;
   // A work limit can end a constrained search before it has found a window or proven that there is
   // none.
   const bool may_be_undecided = query.limits && work <= 100;
   if (answer.status == Status::undecided && may_be_undecided) return 0;
   if (answer.status != Status::ok && answer.status != Status::none)
-    fail("an unexpected status", c, rows, asked, limited, column, answer);
+    fail("an unexpected status", c, rows, request, limited, column, answer);
 
   const bool square = c.shape == ShapeKind::square;
   const bool placed = c.kind == ValueKind::dependable || c.kind == ValueKind::coordinated;
-  const Oracle oracle(rows, asked, c.shape, &limited);
+  const Oracle oracle(rows, request, c.shape, &limited);
   double largest = 0;  // largest absolute contribution of a part of a window
   const auto value_of = [&](const Totals& w) {
     double total = 0;
@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (query.n <= static_cast<std::int64_t>(prepared.nodes.size()))
     for (std::size_t i = 0; i < rows.size(); ++i) {
       // Windows start at the starts of slots that may be part of them.
-      if (!proper(rows[i], i, asked)) continue;
+      if (!proper(rows[i], i, request)) continue;
       oracle.windows_at(std::max(rows[i].start, query.earliest), [&](const Totals& w) {
         best = std::max(best, sign * value_of(w));
       });
@@ -122,11 +122,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (answer.status == Status::none) {
     // A work limit can end a search before it has found a window.
     if (best > -kInfinity && (answer.proven || work > 100))
-      fail("a window is missed", c, rows, asked, limited, column, answer);
+      fail("a window is missed", c, rows, request, limited, column, answer);
     return 0;
   }
   ++tally.found;
-  if (best == -kInfinity) fail("a window is invented", c, rows, asked, limited, column, answer);
+  if (best == -kInfinity) fail("a window is invented", c, rows, request, limited, column, answer);
   // The answer is a window, and has the value that it reports.
   const Seen found = seen_of(answer.found, answer.parts, query.n);
   bool real = false;
@@ -137,17 +137,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     real = seen.cost == found.cost && seen.runtime == found.runtime;
     value = value_of(w);
   });
-  if (!real) fail("not a window under its constraints", c, rows, asked, limited, column, answer, found);
+  if (!real)
+    fail("not a window under its constraints", c, rows, request, limited, column, answer, found);
   const double tolerance = 1e-11 * static_cast<double>(query.n) * largest;
   if (!(std::fabs(value - answer.found.value) <= tolerance))
-    fail("not the value of its window", c, rows, asked, limited, column, answer, found);
+    fail("not the value of its window", c, rows, request, limited, column, answer, found);
   if (answer.proven && !(sign * value >= best - tolerance)) {
     std::fprintf(stderr, "best %.17g\n", sign * best);
-    fail("proven, but not the best", c, rows, asked, limited, column, answer, found);
+    fail("proven, but not the best", c, rows, request, limited, column, answer, found);
   }
   if (!(sign * answer.bound >= best - tolerance)) {
     std::fprintf(stderr, "best %.17g\n", sign * best);
-    fail("a bound below the best", c, rows, asked, limited, column, answer, found);
+    fail("a bound below the best", c, rows, request, limited, column, answer, found);
   }
   return 0;
 }

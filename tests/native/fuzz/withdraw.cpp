@@ -132,7 +132,7 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
   std::vector<double> started(jobs.size(), -1);
   std::vector<std::size_t> outside;
   for (std::size_t j = jobs.size(); j-- > 0;) outside.push_back(j);
-  double coming = 0, came = 0;
+  double coming = 0, arrivals = 0;
   while (true) {
     double next = bytes.left() > 0 ? coming : slotkern::kInfinity;
     for (const std::size_t j : model.running)
@@ -155,7 +155,7 @@ void drive(fuzz::Bytes& bytes, const std::vector<Job>& jobs, double unit, bool s
       } else if (!outside.empty()) {
         const std::size_t j = outside.back();
         outside.pop_back();
-        key[j] = model.key[j] = shortest ? jobs[j].estimate : came++;
+        key[j] = model.key[j] = shortest ? jobs[j].estimate : arrivals++;
         kernel.on_submit(static_cast<rp::JobId>(j), now);
         model.arrived.push_back(j);
       }

@@ -285,7 +285,7 @@ void classes_follow_free_time() {
 // Small and large times, on cell edges and between them, a few ulps apart and near the largest
 // double.
 void cell_at_matches_linear_search() {
-  std::size_t asked = 0;
+  std::size_t queries = 0;
   for (int round = 0; round < 200; ++round) {
     const double scale = std::pow(10.0, double(below(600)) - 300);
     const double origin = below(2) ? 0 : scale * 1e3;
@@ -313,10 +313,10 @@ void cell_at_matches_linear_search() {
       std::size_t at = 0;
       while (at + 1 < cells.size() && cells.begin(at + 1) <= t) ++at;
       CHECK(cells.cell_at(t) == at);
-      ++asked;
+      ++queries;
     }
   }
-  CHECK(asked > 10000);
+  CHECK(queries > 10000);
 }
 
 // A new row inherits the bounds of lower classes and fewer parts, and later improvements reach it.
@@ -355,13 +355,13 @@ void classes_cover_the_largest_volume() {
   Pool p(rows_of(40, false, false, 1));
   AvailabilityTimeline spans;
   spans.reset(p.prepared.nodes);
-  for (const double asked : {30.0, 1e99}) {
+  for (const double largest : {30.0, 1e99}) {
     CostBoundCache bounds;
-    bounds.should_use(p.prepared, asked);
+    bounds.should_use(p.prepared, largest);
     bounds.should_use(p.prepared, 4);
     bounds.build(p.prepared, p.prices, spans, 8);
-    CHECK(bounds.covers(4) && bounds.covers(8) && bounds.covers(asked < 100 ? 55.0 : 250.0));
-    CHECK(!bounds.covers(asked < 100 ? 65.0 : 300.0));
+    CHECK(bounds.covers(4) && bounds.covers(8) && bounds.covers(largest < 100 ? 55.0 : 250.0));
+    CHECK(!bounds.covers(largest < 100 ? 65.0 : 300.0));
     bounds.build(p.prepared, p.prices, spans, 8);  // earlier volumes no longer count
     CHECK(bounds.covers(15) && !bounds.covers(17));
   }

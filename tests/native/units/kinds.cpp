@@ -190,8 +190,8 @@ void windows_of_few_node_types() {
       if (!below(5)) query.earliest = double(below(40));
       if (!below(5)) query.deadline = double(below(60));
       if (!below(5)) query.min_performance = double(below(4));
-      static constexpr const char* kAsked[] = {"start", "cost", "finish", "runtime"};
-      const int criterion = criterion_index(kAsked[below(4)]);
+      static constexpr const char* kCriteria[] = {"start", "cost", "finish", "runtime"};
+      const int criterion = criterion_index(kCriteria[below(4)]);
       PoolState state;
       CHECK(state_of(p.pool, state) == Status::ok);
       const Plain wanted = enumerate_windows(state, p.rows, query, criterion);
@@ -222,7 +222,7 @@ void windows_of_few_node_types() {
 // One type, with a rate a few ulps above or below a float: the zone map and the search must agree
 // on which slots tie, or the search would rescan for ever.
 void windows_of_one_node_type() {
-  static constexpr const char* kAsked[] = {"start", "cost", "finish", "runtime"};
+  static constexpr const char* kCriteria[] = {"start", "cost", "finish", "runtime"};
   for (int round = 0; round < 300; ++round) {
     const std::size_t n = 1 + below(3), nodes = 64 * n + 70;
     double rate = round_down(real() + 1e-3);
@@ -234,7 +234,7 @@ void windows_of_one_node_type() {
     Query query;
     query.n = std::int64_t(n);
     query.volume = real() + 1;
-    for (const char* name : kAsked) {
+    for (const char* name : kCriteria) {
       const Answer answer = find_window(p.pool, query, criterion_index(name), ShapeKind::ragged);
       const double cost = exact_sum(n, [&](std::size_t) { return query.volume * rate; });
       CHECK(answer.status == Status::ok && answer.found.start == 0 && answer.found.cost == cost);

@@ -26,8 +26,8 @@ thread_local long memory_left = -1;  // allocations that still succeed; -1: all
     return nullptr;
   }
 }
-[[gnu::noinline]] void operator delete(void* held) noexcept { std::free(held); }
-[[gnu::noinline]] void operator delete(void* held, std::size_t) noexcept { std::free(held); }
-[[gnu::noinline]] void operator delete(void* held, const std::nothrow_t&) noexcept {
-  std::free(held);
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
 }

@@ -23,46 +23,46 @@ double cached_start(double start) { return kFewRows == 0 ? start : -kInfinity; }
 
 void start_bounds_hold_for_harder_requests() {
   StartBoundCache cache;
-  const Query asked = ask(2, 10, 35);
-  CHECK(cache.bound(asked) == -kInfinity);
-  cache.record(asked, 1, -kInfinity, 50);
-  CHECK(cache.bound(asked) == 50);
+  const Query base = ask(2, 10, 35);
+  CHECK(cache.bound(base) == -kInfinity);
+  cache.record(base, 1, -kInfinity, 50);
+  CHECK(cache.bound(base) == 50);
   CHECK(cache.bound(ask(3, 10, 35)) == 50 && cache.bound(ask(2, 11, 35)) == 50);
   CHECK(cache.bound(ask(1, 10, 35)) == -kInfinity && cache.bound(ask(2, 9, 35)) == -kInfinity);
   CHECK(cache.bound(ask(2, 10, 36)) == -kInfinity && cache.bound(ask(2, 10, 34)) == 50);
   CHECK(cache.bound(ask(4, 10, 69)) == 50 && cache.bound(ask(4, 10, 71)) == -kInfinity);
-  Query fast = asked, late = asked;
+  Query fast = base, late = base;
   fast.min_performance = 2;
   late.earliest = 7;
   CHECK(cache.bound(fast) == 50 && cache.bound(late) == 50);
   // A part may cost all that the budget leaves beside n - 1 parts that are free of charge.
   Slot slot{0, 100, 1, 3, 3, 0, 0};
   cache.lower_for_freed(slot);
-  CHECK(cache.bound(asked) == 0);
-  cache.record(asked, 1, -kInfinity, 50);
+  CHECK(cache.bound(base) == 0);
+  cache.record(base, 1, -kInfinity, 50);
   slot.rate = slot.price = 4;  // 10 * 4 > 35
   cache.lower_for_freed(slot);
-  CHECK(cache.bound(asked) == 50);
+  CHECK(cache.bound(base) == 50);
   slot.rate = slot.price = 1, slot.end = 9;  // too short
   cache.lower_for_freed(slot);
-  CHECK(cache.bound(asked) == 50);
+  CHECK(cache.bound(base) == 50);
   slot.end = 100, slot.start = 60;
   cache.lower_for_freed(slot);
-  CHECK(cache.bound(asked) == 50);
+  CHECK(cache.bound(base) == 50);
   slot.start = 20;
   cache.lower_for_freed(slot);
-  CHECK(cache.bound(asked) == 20);
+  CHECK(cache.bound(base) == 20);
   cache.clear();
-  CHECK(cache.bound(asked) == -kInfinity);
+  CHECK(cache.bound(base) == -kInfinity);
   cache.record(fast, 1, -kInfinity, 50);
-  CHECK(cache.bound(asked) == -kInfinity && cache.bound(fast) == 50);
+  CHECK(cache.bound(base) == -kInfinity && cache.bound(fast) == 50);
   slot.start = 0;
   cache.lower_for_freed(slot);  // too slow
   CHECK(cache.bound(fast) == 50);
   cache.clear();
   cache.record(late, 1, 7, 50);
-  CHECK(cache.bound(asked) == -kInfinity && cache.bound(late) == 50);
-  Query picky = asked;
+  CHECK(cache.bound(base) == -kInfinity && cache.bound(late) == 50);
+  Query picky = base;
   picky.deadline = 90;
   cache.clear();
   cache.record(picky, 1, -kInfinity, 50);
@@ -99,15 +99,15 @@ void release_lowers_bounds_to_the_merged_start() {
   const Part part{0, 0, 10, 10};
   std::size_t bad = 0;
   CHECK(pool.book(5, &part, 1, bad) == Status::ok);
-  const Query asked = ask(1, 10, 35);
+  const Query query = ask(1, 10, 35);
   Workspace work;
   Found found;
   const int start = criterion_index("start");
-  CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 15);
-  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) == cached_start(15));
+  CHECK(pool.find(query, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 15);
+  CHECK(pool.earliest_possible_start(query, ShapeKind::ragged) == cached_start(15));
   CHECK(pool.release(5, &part, 1, bad) == Status::ok);
-  CHECK(pool.earliest_possible_start(asked, ShapeKind::ragged) <= 0);
-  CHECK(pool.find(asked, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
+  CHECK(pool.earliest_possible_start(query, ShapeKind::ragged) <= 0);
+  CHECK(pool.find(query, start, ShapeKind::ragged, work, found) == Status::ok && found.start == 0);
 }
 
 // Adding slots lowers the bounds of the requests that they can serve, and keeps the others.
@@ -232,14 +232,14 @@ void invalid_requests_are_refused() {
   pool.open(prepared, {1, 1}, nullptr);
   Workspace work;
   Found found;
-  const auto asked = [&](const Query& query, int criterion) {
+  const auto status_of = [&](const Query& query, int criterion) {
     return pool.find(query, criterion, ShapeKind::ragged, work, found);
   };
-  CHECK(asked(ask(1, 4, 35), 0) == Status::ok);
+  CHECK(status_of(ask(1, 4, 35), 0) == Status::ok);
   for (const int criterion : {-1, kBuiltins})
-    CHECK(asked(ask(1, 4, 35), criterion) == Status::request_not_valid);
+    CHECK(status_of(ask(1, 4, 35), criterion) == Status::request_not_valid);
   for (const Query& query : {ask(0, 4, 35), ask(1, -4, 35), ask(1, 4, std::nan(""))})
-    CHECK(asked(query, 0) == Status::request_not_valid);
+    CHECK(status_of(query, 0) == Status::request_not_valid);
 }
 
 // Fields that the caller omits mean no limit.

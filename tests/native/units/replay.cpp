@@ -18,7 +18,7 @@ namespace {
 constexpr std::int32_t kProcessors = 10;
 
 // A naive profile: the list of all reserved spans.
-struct Held {
+struct ReservedSpans {
   struct Span {
     double start, end;
     std::int32_t width;
@@ -69,28 +69,28 @@ void profile_matches_the_reserved_spans() {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
     const auto some = [&](std::size_t most) { return unit * static_cast<double>(1 + below(most)); };
     AvailabilityProfile profile(kProcessors);
-    Held held;
+    ReservedSpans plain;
     double now = 0;
     for (int step = 0; step < 80; ++step) {
       profile.advance(now);
       const double length = some(12), limit = below(3) == 0 ? now + some(20) : INFINITY;
       const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
-      const double start = held.find(now, length, width);
+      const double start = plain.find(now, length, width);
       CHECK(profile.find_start(now, length, width, limit) == std::min(start, limit));
       if (below(3) != 0) {
         profile.reserve(start, start + length, width);
-        held.spans.push_back({start, start + length, width});
+        plain.spans.push_back({start, start + length, width});
       }
       const double until = now + some(20);
-      CHECK(profile.max_free(now, until) == held.most(now, until));
-      if (below(2) == 0 && !held.spans.empty()) {
-        const std::size_t k = below(held.spans.size());
-        const Held::Span old = held.spans[k];
+      CHECK(profile.max_free(now, until) == plain.most(now, until));
+      if (below(2) == 0 && !plain.spans.empty()) {
+        const std::size_t k = below(plain.spans.size());
+        const ReservedSpans::Span old = plain.spans[k];
         if (old.start > now) {
           CHECK(profile.free_since(now, old.start, old.width) ==
-                held.free_since(now, old.start, old.width));
+                plain.free_since(now, old.start, old.width));
         }
-        held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(k));
+        plain.spans.erase(plain.spans.begin() + static_cast<std::ptrdiff_t>(k));
         profile.release(std::max(old.start, now), old.end, old.width);
       }
       if (below(4) == 0) now += some(2);
@@ -103,30 +103,31 @@ void spans_move_to_the_earliest_start() {
   for (int round = 0; round < 1000; ++round) {
     const double unit = std::array{1.0, 0.1, 1.0 / 3}[below(3)];
     AvailabilityProfile profile(kProcessors);
-    Held held;
+    ReservedSpans plain;
     std::vector<double> lengths;
     for (int step = 0; step < 60; ++step) {
       const double length = unit * static_cast<double>(1 + below(12));
       const auto width = static_cast<std::int32_t>(1 + below(kProcessors));
       const double start = profile.find_start(0, length, width, INFINITY);
-      CHECK(start == held.find(0, length, width));
+      CHECK(start == plain.find(0, length, width));
       profile.reserve(start, start + length, width);
-      held.spans.push_back({start, start + length, width});
+      plain.spans.push_back({start, start + length, width});
       lengths.push_back(length);
-      const std::size_t leaves = below(held.spans.size()), moves = below(held.spans.size());
+      const std::size_t leaves = below(plain.spans.size()), moves = below(plain.spans.size());
       if (below(3) == 0) {
-        profile.release(held.spans[leaves].start, held.spans[leaves].end, held.spans[leaves].width);
-        held.spans.erase(held.spans.begin() + static_cast<std::ptrdiff_t>(leaves));
+        profile.release(plain.spans[leaves].start, plain.spans[leaves].end,
+                        plain.spans[leaves].width);
+        plain.spans.erase(plain.spans.begin() + static_cast<std::ptrdiff_t>(leaves));
         lengths.erase(lengths.begin() + static_cast<std::ptrdiff_t>(leaves));
       }
-      if (moves >= held.spans.size() || held.spans[moves].start == 0) continue;
-      const Held::Span old = held.spans[moves];
-      held.spans[moves].width = 0;
+      if (moves >= plain.spans.size() || plain.spans[moves].start == 0) continue;
+      const ReservedSpans::Span old = plain.spans[moves];
+      plain.spans[moves].width = 0;
       const double own = profile.free_since(0, old.start, old.width);
       const double begin = profile.find_start(0, lengths[moves], old.width, own);
-      CHECK(begin == std::min(old.start, held.find(0, lengths[moves], old.width)));
+      CHECK(begin == std::min(old.start, plain.find(0, lengths[moves], old.width)));
       if (begin < old.start) profile.move(old.start, begin, lengths[moves], old.width);
-      held.spans[moves] = {begin, begin + lengths[moves], old.width};
+      plain.spans[moves] = {begin, begin + lengths[moves], old.width};
     }
   }
 }
@@ -187,7 +188,7 @@ void jobs_get_the_lowest_processors() {
     Placement placement;
     placement.resize(jobs);
     std::vector<char> busy(static_cast<std::size_t>(processors), 0);
-    std::vector<std::vector<std::int32_t>> held(jobs);
+    std::vector<std::vector<std::int32_t>> assigned(jobs);
     for (std::size_t job = 0; job < jobs; ++job) {
       const auto free = static_cast<std::size_t>(std::count(busy.begin(), busy.end(), 0));
       const std::size_t width = free == 0 ? 0 : 1 + below(free);
@@ -207,12 +208,12 @@ void jobs_get_the_lowest_processors() {
       }
       CHECK(taken == lowest);
       for (const auto k : lowest) busy[static_cast<std::size_t>(k)] = 1;
-      held[job] = lowest;
+      assigned[job] = lowest;
       const std::size_t other = below(job + 1);
-      if (held[other].empty()) continue;
+      if (assigned[other].empty()) continue;
       allocator.release(static_cast<JobId>(other), placement);
-      for (const auto k : held[other]) busy[static_cast<std::size_t>(k)] = 0;
-      held[other].clear();
+      for (const auto k : assigned[other]) busy[static_cast<std::size_t>(k)] = 0;
+      assigned[other].clear();
     }
   }
 }

@@ -175,7 +175,7 @@ void bitset_is_used_only_if_faster() {
 
 void bitset_keeps_the_cheapest() {
   TopNLiveBitset kept;
-  std::size_t told = 0;
+  std::size_t exact_orders = 0;
   for (int round = 0; round < 400; ++round) {
     const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
     // number of prices: one per node, few, or some that differ by ulps
@@ -198,10 +198,10 @@ void bitset_keeps_the_cheapest() {
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
     CHECK(prepared.one_price);
     const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
-    told += prepared.rate_order().order_determines_cost(volume);
+    exact_orders += prepared.rate_order().order_determines_cost(volume);
     check_bitset_against_a_plain_list(kept, prepared, volume);
   }
-  CHECK(told > 100 && told < 350);
+  CHECK(exact_orders > 100 && exact_orders < 350);
 }
 
 // Compares offers, removals, taken windows and a compacted overflow with a plain list; ties by
@@ -550,26 +550,26 @@ void bad_alloc_leaves_no_partial_state() {
   CHECK(prepare_slots(first, view_of(dear), true, ShapeKind::square, 0).status == Status::ok);
   CHECK(prepare_slots(second, view_of(cheap), true, ShapeKind::square, 0).status == Status::ok);
   const int criterion = criterion_index("cost");
-  const auto asked = [](std::int64_t n) {
+  const auto query_for = [](std::int64_t n) {
     Query query;
     query.n = n, query.volume = 60;
     return query;
   };
   double costs[24] = {};
   for (std::int64_t n = 1; n < 24; ++n)
-    costs[n] = find_window(second, asked(n), criterion, ShapeKind::square).found.cost;
+    costs[n] = find_window(second, query_for(n), criterion, ShapeKind::square).found.cost;
   int refused = 0;
   for (long allowed = 0; allowed < 24; ++allowed)
     std::thread([&] {  // with its own scratch
       for (std::int64_t n = 1; n < 12; ++n)
-        find_window(first, asked(n), criterion, ShapeKind::square);
+        find_window(first, query_for(n), criterion, ShapeKind::square);
       memory_left = allowed;
       for (std::int64_t n = 23; n > 11; --n)
-        refused += find_window(second, asked(n), criterion, ShapeKind::square).status ==
+        refused += find_window(second, query_for(n), criterion, ShapeKind::square).status ==
                    Status::no_memory;
       memory_left = -1;
       for (std::int64_t n = 1; n < 24; ++n) {
-        const Answer answer = find_window(second, asked(n), criterion, ShapeKind::square);
+        const Answer answer = find_window(second, query_for(n), criterion, ShapeKind::square);
         CHECK(answer.status == Status::ok && answer.found.cost == costs[n]);
       }
     }).join();
