@@ -344,7 +344,7 @@ def test_call_continues_after_handler_returns():
         ready()
         done = pool.schedule(jobs)
         other = sk.SlotPool(crowd(2_000)).schedule(jobs[:50])
-        print(len(signals), done.booked.all(), len(done), list(done[:50]) == list(other))
+        print(len(signals), done.booked.all(), len(done), [*done[:50]] == [*other])
         """,
     )
     process.send_signal(signal.SIGINT)
