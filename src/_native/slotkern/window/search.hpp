@@ -1,7 +1,7 @@
 // Finds the best window by a built-in criterion. Every caller uses these functions.
 //
-// Layers: validate_and_search() normalizes and checks the request, search_validated() rejects n >
-// nodes and dispatches on limits once, so that a request without limits does not pay for them,
+// Layers: search() normalizes and checks the request; search_validated() rejects n > nodes and
+// dispatches on limits once, so that a request without limits does not pay for them;
 // search_unconstrained() and search_constrained() dispatch on criterion and shape.
 //
 // The three functions in namespace detail instantiate all sweeps, which is most of the compile time
