@@ -1,7 +1,9 @@
 // Lazily built value with lock-free publication.
 //
-// Several threads may build concurrently; the results are equal, one is published and the others
-// are discarded. drop() and assignment must not run concurrently with readers.
+// Several threads may build concurrently. Each build must give an equal result; the first to finish
+// is published and the others are discarded. drop() and destruction free the value, and a copy may
+// overwrite it in place, so no other thread may use the target meanwhile; the source of a copy may
+// be in use. A move swaps two values, so no other thread may use either.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,10 @@
 // tests the intervals from the watermark on against the free time that is left by then.
 //
 // A job's own reservation counts as free: freed time that ends at the start of one of its parts is
-// continued by that part. The reservations are indexed by node for this test.
+// continued by that part. A part of a square window may also become longer and run through the old
+// part into time freed behind it, so any time freed on a node of its reservation counts. The
+// reservations are indexed by node for this test.
+//
 // Cost of a release: O(jobs) additions and comparisons, eight at a time. Memory: 48 bytes for each
 // job, 16 for each reserved part, 64 for each freed interval.
 #pragma once
@@ -29,11 +32,13 @@ namespace detail {
 // Returns a bound on the rounding error of a length that is computed from this time.
 inline double rounding_slack(double time) { return std::fabs(time) * 0x1p-51; }
 
-// A free span [start, end) of a node that meets newly released time [new_start, new_end). Parts
-// that use the new time start no later than `latest_start`.
+// A free span [start, end) of a node that overlaps or touches newly released time [new_start,
+// new_end). Parts that use the new time start no later than `latest_start`.
 struct FreedTime {
   double start, end, new_start, new_end, latest_start, performance;
-  double extra_work;  // work that a part may be charged in addition to its own
+  // Work that a part may occupy its node for in addition to its own (overhead, or waiting for the
+  // slowest part): infinite or 0.
+  double extra_work;
   std::size_t place;  // index of the node
 
   // Returns true if a part of the job could start in the new time within [now, latest]. Rounding
@@ -102,7 +107,8 @@ class ReleaseWatchlist {
     reservations_.resize(free.slots.nodes.size());
   }
 
-  // Adds the job with all freed time unseen. `latest`: the latest start that would be better.
+  // Adds the job with all freed time unseen. `latest`: no later start is better. All jobs must be
+  // added before the first add().
   void enqueue(std::size_t job, double latest) {
     volume_[job] = jobs_[job].query.volume;
     latest_[job] = latest;
@@ -219,7 +225,7 @@ class ReleaseWatchlist {
   const BatchPool& free_;
   const std::vector<BatchJob>& jobs_;
   std::vector<double> volume_, earliest_, deadline_;  // infinite volume: the job does not wait
-  std::vector<double> latest_;          // latest start that would be better; past times mean now
+  std::vector<double> latest_;          // no later start is better; the current time, if past
   std::vector<double> first_unseen_;    // watermark: index into freed_; infinite: nothing unseen
   std::vector<double> reserved_start_;  // start of the reservation; infinite: none
   std::vector<std::vector<std::pair<double, std::uint32_t>>> reservations_;  // by node: start, job

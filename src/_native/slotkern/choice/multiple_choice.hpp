@@ -5,23 +5,27 @@
 // for any finite real values and weights; eqs. 6 to 9 are this problem with particular columns.
 //
 // Method: infeasible rows (too heavy beside the lightest rows of the other classes) and rows that
-// their class dominates are removed. The lower hulls of the classes, by falling slope, give the
-// linear relaxation: its multiplier lambda, a base row for each class, and the lower bound. A row
-// is fixed out if bound + (its loss at lambda) reaches the incumbent; classes with other rows left
-// form the core. A dynamic program processes the core, the most undecided class first, over Pareto
-// lists of (weight, value), pruned by the steepest gain and the flattest loss among later classes.
-// It is the recursion of eqs. 2 to 4 with a real limit instead of a grid.
+// their class dominates are removed. Greedy steps along the lower convex hulls of the classes, by
+// falling slope, solve the linear relaxation (choice/relaxation.hpp). It gives the multiplier
+// lambda, a base row for each class (the row reached by the steps), and the lower bound. The loss
+// of a row is the increase of value + lambda * weight against the base row. A row is fixed out if
+// bound + loss reaches the cutoff; classes with other rows left than the base form the core. A
+// dynamic program processes the core, the class with the smallest loss first, over Pareto lists of
+// (weight, value). It prunes by the largest gain per unit of weight, or the smallest loss if weight
+// must be removed, among the later classes. It is the recursion of eqs. 2 to 4 with a real limit
+// instead of a grid.
 //
 // Exactness: an answer's value is the sum in the order of the classes, its weight the exact sum,
 // rounded once. The core is summed in another order, so a set within `slack` of the limit is
-// checked by the exact sum. If this rejects a set that may have dominated others, the program runs
-// again through all classes in their own order. If it rejects one there, too, the answer is not
-// proven; integer weights, and all that are not adversarial, never come so close to the limit
-// without meeting it (base/exact_sum.hpp).
+// checked by the exact sum. A rejected set may have dominated sets that fit, so the program then
+// runs again through all classes in their own order. If a set is rejected there, too, the answer is
+// not proven. This needs a sum within its rounding error above the limit: sums of integers are
+// exact, and other sums come so close only if the weights are chosen for it (base/exact_sum.hpp).
 //
-// Work is the number of states created: O(m log m) before, worst case exponential, hence the limit
-// `work`. Memory: 72 bytes a row, and at most kMemory for the lists. If either limit is reached,
-// the answer is the incumbent, and its bound covers what was not searched.
+// Cost: O(m log m) for the relaxation. The program is exponential in the worst case, so `work`
+// limits the number of states that it creates. Memory: 72 bytes a row, and at most kMemory for the
+// lists. If either limit is reached, the answer is the incumbent, and `bound` is also a bound for
+// the choices that were not searched.
 #pragma once
 
 #include <algorithm>
@@ -108,9 +112,9 @@ class MultipleChoiceKnapsack {
   }
 
   // Sets the incumbent's value and the cutoff: a bound >= cutoff_ is pruned. Integer sums differ by
-  // at least a step, so a bound above incumbent - step cannot improve. That difference is exact and
-  // the comparison strict, hence the next double: a fraction of a step vanishes beside sums above
-  // 2^53 times it.
+  // at least value_step, so a choice whose bound is above incumbent - value_step cannot improve.
+  // That difference is exact; the cutoff is the next double above it. Adding a fraction of a step
+  // instead could be lost to rounding beside large sums.
   void set_incumbent(double incumbent_value) {
     incumbent_value_ = incumbent_value;
     if (problem_.value_step > 0) {
@@ -123,7 +127,8 @@ class MultipleChoiceKnapsack {
     cutoff_ = incumbent_value - std::max(required - problem_.bound_noise, 0.0);
   }
 
-  // True if the relaxation alone proves the incumbent. For real values cutoff_ includes the noise.
+  // True if the relaxation alone proves the incumbent. For real values set_incumbent() has already
+  // added bound_noise to cutoff_.
   bool proven_by_relaxation() const {
     return relaxation_.lower_bound - (problem_.value_step > 0 ? problem_.bound_noise : 0) >=
         cutoff_;
@@ -353,7 +358,8 @@ class MultipleChoiceKnapsack {
   // that fits. Sums of many rows come so close to the limit that this alone often proves the
   // optimum.
   void join_tail(const std::vector<std::uint32_t>& order, std::size_t q) {
-    // The tail starts from the base rows: every sum here is one of chosen rows, not of differences.
+    // The tail starts from the sums of the base rows, so each of its states has the sums of a
+    // choice of rows, not of the differences to the base.
     tail_.assign(1, {suffix_weight_[q], suffix_value_[q]});
     tail_steps_.clear(), tail_list_starts_.clear();
     const std::size_t max_states = std::max(16 * kJoinStates, 2 * states_.size());

@@ -13,12 +13,12 @@
 //
 // Invariant: no job is lost or run twice, even if messages are lost, duplicated, reordered or late.
 // A job has one holder at a time. A holder that hands a job over first removes it from its queue
-// and then resends ASSIGN until the RECEIPT arrives, so the job is not lost as long as a message
-// that is resent often enough arrives. Each ASSIGN carries the number of hand-overs (hop). A node
-// accepts a job only with a greater hop than it has ever accepted it with, and answers every other
-// copy by the RECEIPT alone. Handles of negotiations and promises are never reused, so messages of
-// an earlier round have no effect. A failed node must return with what it held
-// (docs/communities.md).
+// and then resends ASSIGN to the same node until the RECEIPT arrives, so the job is not lost as
+// long as a message that is resent often enough arrives. Each ASSIGN carries the number of
+// hand-overs (hop). A node accepts a job only with a greater hop than it has ever accepted it with,
+// and answers every other copy by the RECEIPT alone. Handles of negotiations and promises are never
+// reused, so messages of an earlier round have no effect. A failed node must return with what it
+// held (docs/communities.md).
 //
 // Cost: O(1) for a message, O(offers) for a decision, O(queue) for a rescheduling. Memory: open
 // negotiations and promises, and the last hop of each job that was ever here.
@@ -45,7 +45,8 @@ struct Rules {
   double mu = 1;      // minimum relative queueing delay of a job to be moved (Definition 5)
   bool whole_node = true;               // t_job = load / (speed * processors), as in the paper;
                                         // false: estimate / speed
-  std::uint32_t most_informed = kNone;  // maximum number of jobs offered by one rescheduling
+  std::uint32_t most_informed = kNone;  // max. number of jobs offered by one reschedule(); kNone:
+                                        // no limit in practice
   double promise_life = kNever;         // s after which a promise that was not revoked expires
   // Administrative preferences: returns true if a node is willing to run a job it can run; or null.
   bool (*willing)(void* data, double now, NodeId node, JobId job) = nullptr;
@@ -217,8 +218,8 @@ class Agent {
     }
   }
 
-  // Restores a waiting job, or (hand_over) a job on transfer to another node, after a restart.
-  // record_hop() must be called for every job that was ever here, with its last hop.
+  // After a restart, hold() restores a waiting job, hand_over() resumes the transfer of a job to
+  // `to`, and record_hop() must be called for every job that was ever here, with its last hop.
   template <Port P>
   void hold(const QueuedJob& waiting, P& port) {
     queue_.push(waiting, jobs_->load(waiting.job));
@@ -270,6 +271,8 @@ class Agent {
            (!rules_->willing || rules_->willing(rules_->data, now, id_, job));
   }
 
+  // Starts a round. `moves`: the job waits here already. `here`: its response time and the mean
+  // queueing time at this node, in s.
   template <Port P>
   Handle begin(const QueuedJob& waiting, bool moves, std::pair<double, double> here, P& port) {
     const Handle handle = negotiations_.allocate();
@@ -278,6 +281,7 @@ class Agent {
     return handle;
   }
 
+  // Offers the i-th waiting job to other nodes with infinite times, so that any offer is better.
   template <Port P>
   void evict(std::size_t i, P& port) {
     const Handle handle = begin(queue_[i], true, {kNever, kNever}, port);
@@ -299,7 +303,9 @@ class Agent {
     port.send(message);
   }
 
-  // h'_accept: offers to run a waiting job if it would respond sooner here and queues less.
+  // h'_accept: offers to run a job that waits at the sender, if its response time would be lower
+  // here (with the shadow queue), and the mean queueing time here, times varpi, is lower than
+  // there.
   template <Port P>
   void on_inform(const Message& message, double now, P& port) {
     if (!can_offer(message.job, now)) return;

@@ -1,12 +1,15 @@
 // Decides if a search for the cheapest window of about n parts goes by cells (pool/cost_search.hpp)
 // or by a sweep over all slots, and how much effort it may spend by cells before it falls back.
 //
-// Both are counted in the same unit (Workspace::effort), not timed, so the same sequence of calls
-// decides alike on every machine. The balance grows by sweep / decay after each sweep and by (mean
-// sweep - effort) after each cell search. A cell search may spend the mean sweep plus min(balance,
-// 3 mean sweeps), or plus the whole balance if the last one was building rows of bounds. So the
-// total effort is far below that of sweeps if bounds prune well, and otherwise exceeds it by a
-// small fraction.
+// The effort of both is counted in one unit (Workspace::effort), not timed, so the same sequence of
+// calls decides alike on every machine. The balance grows by sweep / decay after each sweep, by
+// (mean sweep - effort) after each cell search that completes, and falls by the effort of one that
+// gives up. A cell search may spend the mean sweep plus min(balance, 3 mean sweeps), or plus the
+// whole balance if the last one was building rows of bounds; with a negative balance it does not
+// run. So the balance stays above about minus one mean sweep. The total effort is far below that of
+// sweeps if bounds prune well. Otherwise it exceeds that by at most about one mean sweep and 1 /
+// decay of the effort of the sweeps that ran: 1/4 at first, 1/64 after four cell searches in a row
+// that did not gain. The savings of cell searches are estimated by the mean sweep.
 #pragma once
 
 #include <algorithm>

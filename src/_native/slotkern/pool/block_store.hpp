@@ -65,7 +65,7 @@ class BlockStore {
   }
   static std::uint64_t bit(std::size_t row) { return std::uint64_t{1} << row % kBlock; }
 
-  // Continues on a copy of the PreparedSlots.
+  // Continues on `prepared`, a copy of the PreparedSlots used so far.
   void attach(PreparedSlots& prepared) { prepared_ = &prepared; }
 
   // Builds all rows from slots sorted by (start, node). Strong exception guarantee.
@@ -179,8 +179,9 @@ class BlockStore {
     });
   }
 
-  // Rewrites the block with `count` sorted items, gaps spread evenly. An item is in the rows
-  // from `present_first` on, which may be those of the block itself, or in `pending`.
+  // Rewrites the block with `count` sorted items, gaps spread evenly. The source of an item
+  // (MergeItem::source) is a row of the block whose first row is `present_first`, which may be this
+  // block, or an entry of `pending`.
   void fill(std::size_t entry, std::size_t present_first, const MergeItem* items,
             std::size_t count, const SlotWithOrigin* pending) {
     const std::size_t rows = first_row(entry);

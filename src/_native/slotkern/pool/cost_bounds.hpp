@@ -1,14 +1,15 @@
-// Cache of lower bounds on the cost of a window that starts in a given cell of time, maintained
-// while free time changes.
+// Cache of lower bounds on the cost of a window that starts in a given cell, a stretch of time of
+// the matrix in pool/max_work.hpp, maintained while free time changes.
 //
-// The n nodes of lowest rate that can do the work in the cell (pool/max_work.hpp) bound the cost of
-// every window of n parts that starts there. Bounds are stored for each n and class of work, per
-// unit of work, and hold for larger volumes too. They remain lower bounds while free time is only
-// removed; when time is released, the bounds of its cells and of the classes newly reached are
-// reset to 0.
+// The n nodes of lowest rate (price / performance) that can do the work from a start in the cell
+// bound the cost of every window of n parts that starts there. CostSearch (pool/cost_search.hpp)
+// computes these bounds, per unit of work, for each n and class of work (a quantized logarithm of
+// the volume). A bound also holds for larger volumes, because only some of these nodes can do them.
+// Bounds remain valid while free time is only removed. A release raises the class of a node in some
+// cells; there the bounds of the classes above the old one, up to the new one, are reset to 0.
 //
 // Memory, beside the matrix: at most 64 bytes for each slot, and 3 kB for each n. Cost of a
-// release: for each of its cells, the number of classes with bounds.
+// release: for each cell whose class changes, the rows of bounds between the two classes.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +60,8 @@ class CostBoundCache {
     if (is_built_ && utility_ < 0) reset_keeping(backoff_threshold());
     if (covers(volume)) return true;
     largest_uncovered_volume_ = std::max(largest_uncovered_volume_, volume);
-    // Below this the safety margins do not hold; such requests are left to sweeps.
+    // Outside these ranges quotients may under- or overflow, and the relative safety margins do not
+    // hold; such requests are left to sweeps.
     const double least = volume / prepared.nodes.front().performance;
     if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
     const std::size_t rows = prepared.slots.size(), bytes = MaxWorkMatrix::count_bytes(prepared);
@@ -140,7 +142,8 @@ class CostBoundCache {
   };
 
   // The row found for windows of n parts of a class: its own, or that of the next lower class if no
-  // more rows fit. `new_cells`: number of cells, if the row was created.
+  // more rows fit. `new_cells`: number of cells, if the row was created. Valid until the next
+  // find_or_create_row(), build() or reset().
   struct RowLease {
     Table* table;
     std::uint8_t row;
@@ -190,12 +193,12 @@ class CostBoundCache {
     return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold);
   }
 
-  // Tests build at once, because their pools are small.
+  // kMinRebuildThreshold: tests, whose pools are small, set kFewRows to 0 to build at once.
   static constexpr std::size_t kMaxRows = MaxWorkMatrix::kMaxBytesPerRow *
                                           MaxWorkMatrix::kMinRowsPerCell / 5,
                                kMaxTables = 32, kMinRebuildThreshold = kFewRows == 0 ? 0 : 1,
                                kMaxRebuildThreshold = 16,
-                               kMaxWidthBits = 13;  // bit width of the largest n told apart
+                               kMaxWidthBits = 13;  // wider n share one budget
   // Utility units: reusing a row +64, creating one -64, releasing a part -1, falling back to a
   // sweep -4.
   static constexpr std::int64_t kRowUtility = 64, kMaxUtilityRows = 256, kSweepPenalty = 4,

@@ -3,7 +3,7 @@
 //
 // Time is cut into cells of a few rows each. A byte for each (cell, node) holds the class (a
 // quantized logarithm) of the largest work that the node can do from a start within the cell;
-// rounding never makes it too small, so a search that skips by class misses no node. A bit tells if
+// rounding never makes it too small, so a search that skips by class misses no node. A bit is set if
 // a free span of the node starts in the cell: every window, except one at the query's earliest
 // start, has such a part.
 //
@@ -98,7 +98,9 @@ class MaxWorkMatrix {
     const bool left = before > 0 && free[before - 1].end == begin;
     update_classes(k, free, left ? cell_at(free[before - 1].start) : at, at, last,
                    [](std::size_t, std::size_t, std::size_t) {});
-    update_start_bit(k, free, at);  // also if another span ends at `begin`
+    // Even if `left`: the span that ends at `begin` may be an adjacent one, not the remainder of
+    // the booked span, which then started at `begin`.
+    update_start_bit(k, free, at);
     if (last != at) update_start_bit(k, free, last);
   }
   // The span `freed` was added and is now a part of `grown`. Calls on_changed(j, before, now) for
@@ -164,7 +166,8 @@ class MaxWorkMatrix {
       }
       return pop();
     }
-    // The same, only the nodes of which a free span starts in the cell; and only the others.
+    // Like next(), but next_starting_here() returns only nodes with a free span that starts in the
+    // cell, and next_already_free() only the others.
     std::size_t next_starting_here() {
       hits_ &= start_bits_[base_ / 64];
       while (!hits_) {

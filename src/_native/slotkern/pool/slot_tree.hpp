@@ -1,6 +1,6 @@
 // The slots of a changing pool as a two-level B+-tree in the order of (start, node), stored in
-// PreparedSlots itself: every search reads a changed pool as it reads a fresh one. Rows are in
-// blocks of 64 with gaps (pool/block_store.hpp); a directory orders the blocks
+// PreparedSlots itself: searches read the same arrays before and after a change. Rows are in blocks
+// of 64 with gaps (pool/block_store.hpp); a directory orders the blocks
 // (slots/block_directory.hpp).
 //
 // Changes are applied in batches. A slot that leaves becomes a gap at once; slots that arrive wait
@@ -8,8 +8,8 @@
 // together, so that a batch touches few blocks. The zone map by price serves square searches only,
 // and is maintained only after the first of them has built it.
 //
-// Cost: O(log m + 64) for a change, less in batches. A block splits, O(64), after at least 16
-// insertions.
+// Cost: O(log m + 64) for a change, less in batches. A split costs O(64); built, split and merged
+// blocks have at least 16 gaps, so at least 16 insertions come before the next split.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +37,13 @@ class SlotTree {
     return leaving <= 8 * (size_ / BlockStore::kFill + 1);
   }
 
-  // Returns the number of rows up to those that start by t, counted as if all blocks were full.
+  // Returns the number of rows before the block that holds the last slot to start by t, counted as
+  // if all blocks, and all leaves of the directory, were full.
   std::size_t count_started(double t) const {
     return size_ == 0 ? 0 : kBlock * order().position_of(order().last_starting_by(t));
   }
 
-  // Continues on a copy of the PreparedSlots.
+  // Continues on `prepared`, a copy of the PreparedSlots used so far.
   void attach(PreparedSlots& prepared) { blocks_.attach(prepared); }
 
   // Builds all rows from slots sorted by (start, node), with their rows of the origin array. Strong
@@ -58,6 +59,7 @@ class SlotTree {
   void prefetch_row(std::size_t at, double to) const {
     const PreparedSlots& prepared = blocks_.prepared();
     const std::size_t rows = blocks_.first_row(prepared.order.last_starting_by(to));
+    // the rows that PreparedSlots::count_prefix() reads first
     for (std::size_t row = rows + 7; row < rows + kBlock; row += 8) prefetch(&prepared.slots[row]);
     prefetch(&prepared.occupied[rows / kBlock]);
     if (at < prepared.slots.size()) {
@@ -141,7 +143,8 @@ class SlotTree {
   };
 
   // Returns the row of the slot of node k that starts at `start`: row `at` if the hint is right,
-  // else by bisection, which finds the slot before the gaps that hold its copies.
+  // else the first row that is not before (start, node). Gaps may hold copies of the slot, but they
+  // come after it, so this row is the slot and not a gap.
   RowRef locate(double start, std::size_t k, std::size_t at) {
     const PreparedSlots& prepared = blocks_.prepared();
     if (at < prepared.slots.size() && static_cast<std::size_t>(prepared.slots[at].place) == k &&
@@ -171,8 +174,9 @@ class SlotTree {
     blocks_.remove_block(next);
   }
 
-  // Sorts pending_ into sorted_. The first `parts` entries are the parts of one change, usually
-  // sorted already or by node index; the others come from merged blocks.
+  // Sorts pending_ into sorted_. The first `parts` entries were inserted or moved by the caller,
+  // and are often sorted already, or would be in the order of node indices; the others come from
+  // merged blocks.
   void sort_pending(std::size_t parts) {
     const std::size_t size = pending_.size();
     sorted_.resize(size), merged_.resize(size);
@@ -180,7 +184,8 @@ class SlotTree {
     MergeItem *const first = sorted_.data(), *const middle = first + parts,
                       *const last = first + size;
     const auto in_order = [=] { return std::is_sorted(first, middle, ByStartThenNode{}); };
-    // Remainders of parts of different runtimes start in the order of node indices.
+    // Nodes are indexed by falling performance. So remainders of parts that started together are in
+    // the order of their starts if they are in the order of node indices.
     if (!in_order()) {
       MergeItem* next = merged_.data();
       if (by_place_.each(
@@ -197,8 +202,8 @@ class SlotTree {
     sorted_.swap(merged_);
   }
 
-  // Inserts sorted slots into a block: a few one by one; otherwise the block is rewritten, and
-  // split into as many blocks as needed.
+  // Inserts sorted slots into a block: up to kMaxSingleInserts one by one if they fit; otherwise the
+  // block is rewritten, and split if it would exceed kBlock slots.
   void insert_into_block(std::size_t entry, const MergeItem* slots, std::size_t count) {
     const std::size_t all = count + static_cast<std::size_t>(blocks_.count(entry));
     if (count <= kMaxSingleInserts && all <= kBlock) {

@@ -1,9 +1,11 @@
 // For one width: lower bounds on the starts of the holes of an availability profile, as a staircase
-// (Pareto front) of (length, start): no hole of at least `length` starts before `start`.
+// (Pareto front) of (length, start). Both ascend; no hole longer than the previous step's length
+// starts before a step's `start`.
 //
-// Longer holes start later. A search for a hole begins at the bound for its length and then raises
-// it. Released time lowers the bounds of the holes that it creates; reserved time leaves all bounds
-// valid. So most searches end at their first piece.
+// The bound for a length is the first step that is at least as long. A search for a hole begins
+// there and then raises the bound. Released time lowers the bounds for the holes that it creates;
+// reserved time leaves all bounds valid. So most searches end at their first piece.
+//
 // Cost: O(log steps) to query, O(steps) to change. A step is a hole longer than all earlier ones;
 // there are a few dozen.
 #pragma once
@@ -20,12 +22,14 @@ namespace slotkern::replay {
 // The lower bounds of one width.
 class HoleBounds {
  public:
-  // A hole longer than the previous step's length, up to `length`, starts no earlier than `start`.
+  // No hole longer than the previous step's length starts before `start`. Used for lengths up to
+  // `length`; the next step has a later start for greater lengths.
   struct StairStep {
     double length, start;
   };
 
-  // Returns the start of the last step. Holes that start at or after it are not bounded.
+  // Returns the start of the last step, the latest bound: a new hole that starts at or after it
+  // lowers no bound.
   double last_start() const { return last_start_; }
 
   // Returns the step that bounds holes of this length.

@@ -1,11 +1,12 @@
 // Sources of values: what a slot contributes (z) to an additive criterion max z_1 + ... + z_n
-// (2018, section 3.3; placement: Toporkov et al., section 3.4).
+// (Toporkov et al. 2018, section 3.3; dependable and coordinated: paper C of docs/science.md,
+// section 3.4).
 //
 // Columns and records belong to the array from which the pool was made: a slot cut from a row keeps
 // its values. A function result beyond kMaxValue is an error, because sums of such values overflow.
 //
 // Each source is one struct in the list `Sources`, from which names, documentation, dispatch and
-// tests are generated. To add a value, write its struct and append it to the list.
+// tests are generated. To add a source, write its struct and append it to the list.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 
 namespace slotkern {
 
-// A user's compiled function; returns non-zero on failure. The record is the slot as the user's
+// A user's compiled function; returns nonzero on failure. The record is the slot as the user's
 // array holds it.
 using StaticValue = int (*)(const void* slot, double length, double* value);
 using MovingValue = int (*)(const void* slot, double start, double length, double* value);
@@ -49,12 +50,14 @@ enum class LengthEffect { unknown, no_better, no_worse };
 // the sum, or the mean. The flags select the algorithm:
 //   moving            z changes with t: every live slot is evaluated again at each step
 //   length_dependent  z changes with the length: bounds are computed for each group
-//   needs_anchor      a longer window may have a larger z, so a group's window must contain a slot
-//                     of its own performance (else it has the length of another group)
+//   needs_anchor      z may grow with the length of the window. A set without a slot of the group's
+//                     own performance (an anchor) is in fact shorter than the length for which its
+//                     z is computed, so a group's window must contain an anchor
 //   is_expensive      evaluating z takes long: once for each slot and group, then memoized
 //   needs_end         z depends on the slot's end, which must be finite
 //   integral          z may be integers, whose sums are exact
-//   length_effect     effect of a longer part on the rounded z; with it one bound holds for all
+//   length_effect     effect of a longer part on the rounded z: a larger length never raises it
+//                     (no_better) or never lowers it (no_worse). With it one bound holds for all
 //                     groups of a range (value/ranges.hpp)
 //   max_value         upper bound on z for any length
 // A source of distances is a function of the times before and after the part (`between`). A source

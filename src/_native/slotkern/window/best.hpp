@@ -366,7 +366,8 @@ bool find_best_square(const PreparedSlots& prepared, const Query& query, Workspa
   typename Criterion::SquareRules::Goal goal{{query.max_cost(), {}}};
   const double first = std::max(prepared.first_start(), query.earliest);
   auto stop = work.order.end();
-  // n-th price of the best window minus that of its nodes, in units of the group's nth_minus_median
+  // At the last improvement: the highest price in the window minus the n-th lowest node price of
+  // its group (GroupBound::nth), in units of GroupBound::rise. Infinite: no improvement yet.
   double price_rise = kInfinity;
   for (auto it = work.order.begin(); it != stop;) {
     std::size_t k = *it;

@@ -147,8 +147,8 @@ class RingCalendarQueue {
     num_queued_ += condition;
   }
 
-  // Returns the next entry of the current bucket. A sentinel earlier than any other bucket follows
-  // the last one.
+  // Returns the next entry of the current bucket. After the last one follows a sentinel, which is
+  // earlier than the entries of all later buckets.
   const Arrival* next() const { return next_; }
   void drop_until(const Arrival* next) { next_ = next; }
   const Arrival* end() const { return end_; }
@@ -234,8 +234,10 @@ class RingCalendarQueue {
     next_ = next - 1;
   }
 
-  // Completes the current bucket of `count` entries with the sentinel, half a bucket before its
-  // end: so it precedes the next bucket in spite of rounding.
+  // Appends the sentinel to the `count` entries of the current bucket. Its time is the middle of
+  // the bucket, half a bucket before the next one, so that rounding cannot make it later than an
+  // entry of the next bucket. It may be earlier than entries of its own bucket, which are read
+  // before it.
   void finish_bucket(std::size_t count) {
     const double bucket_end = first_ + (static_cast<double>(current_) + 0.5) * bucket_width_;
     bucket_entries_[count] = {to_ordered_bits(bucket_end), kNone, 0};

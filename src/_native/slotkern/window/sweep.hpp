@@ -3,16 +3,20 @@
 // Input: prepared slots, a query, a shape (window/shapes.hpp) and a goal (window/goals.hpp), both
 // compiled in. Output: goal.best, in the units of the slots' clock and prices. This is the AEP
 // scheme of Toporkov et al. (2013, section 2.1) and the inner loop of the square search (2018,
-// section 3.2). A step adds one slot; a slot is live at t if t + d <= min(end, deadline).
+// section 3.2). A step adds one slot; a slot is live at t if t + d <= min(end, deadline). The key
+// of a slot is its contribution to the sum; its index key is the rate or price that the zone map
+// stores. The ceiling is the largest total that a better window may have.
 //
-// Exact because (1) only a slot that enters the n cheapest can lower their sum, and the window's
-// sum is the one after all slots of the same start; (2) a sum that includes expired slots is a
-// lower bound, so it suffices to remove expired slots from sums that would win; (3) the zone map
-// skips a slot only if the slot and the n - 1 cheapest nodes together exceed the ceiling, if more
-// than n cheaper slots are kept (window/top_n_live.hpp), or if its key reaches the initial cutoff,
-// in a case in which n such keys exceed the ceiling. If too few cheaper slots remain, rescan()
-// reads all live slots again. Cost: expected O(m / 64 + survivors * log n); a rescan costs O(m /
-// 64) plus the live slots, and each one doubles the extra capacity.
+// Exact because (1) only a slot that enters the n cheapest can lower their sum, so only the times
+// at which a slot was added are tested, after all slots of that start; (2) a sum that includes
+// expired slots is a lower bound, so it suffices to remove expired slots from sums that would win;
+// (3) the zone map skips a slot only if it cannot hold a part, if it and the n - 1 cheapest nodes
+// together exceed the ceiling, or if its key reaches the cutoff. The cutoff is the largest kept key
+// once the live set is full (window/top_n_live.hpp), or an initial one, used only if n such keys
+// exceed the ceiling. Sums count each missing slot as the cutoff; if such a sum would win, rescan()
+// reads all live slots again, so that no skipped slot is missed. Cost: expected O(m / 64 +
+// survivors * log n); a rescan costs O(m / 64) plus the live slots, and each one doubles the extra
+// capacity.
 #pragma once
 
 #include <algorithm>
@@ -58,8 +62,8 @@ struct Workspace {
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
   NodeOrder node_order;
-  // The slots live at one time, in one linked list per entry of `bounds`: that of the fastest group
-  // that the slot can serve.
+  // The slots live at one time, in one linked list per entry of `bounds`. A slot is in the list of
+  // the fastest group that it can serve.
   struct GroupListEntry {
     std::size_t row, next;
   };
@@ -68,7 +72,7 @@ struct Workspace {
   static constexpr std::size_t kNone = ~std::size_t{0};
   // Node-price statistics of one performance group. `min`: the lowest price in the group. The
   // others are over this group and all faster ones: the n-th lowest price, a lower bound on the sum
-  // of the n - 1 lowest, and the n-th minus the (n / 2)-th.
+  // of the n - 1 lowest, and the n-th minus the median of the n lowest, at least 1/64 of the n-th.
   struct GroupPriceStats {
     double min, nth, sum_of_n_minus_1, nth_minus_median;
   };
@@ -99,7 +103,7 @@ template <class Shape, class Goal>
 bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, const Shape& shape,
             const Goal& goal, double t, double& least_others, TopNByKey& rates) {
   constexpr std::size_t most = 64;  // beyond, the bound costs more than it saves
-  // a sweep of so few slots costs less than the bound
+  // a sweep of at most 1024 slots costs less than the bound
   if (prepared.slots.size() <= 1024) return true;
   const std::size_t n = static_cast<std::size_t>(query.n);
   const auto is_useful = [&](const Node& node) {
@@ -204,7 +208,8 @@ class Sweep {
            slot.performance >= shape_.min_performance() && goal_.is_useful(t, length);
   }
 
-  // Tests if the n cheapest slots at t_ form a better window. Returns as visit_slot() does.
+  // Tests if the n cheapest slots at t_ form a better window. Returns false, like visit_slot(), if
+  // the sweep is finished or must restart.
   bool evaluate_step(std::size_t position) {
     step_pending_ = false;
     if (top_.is_exhausted()) return true;
@@ -246,7 +251,8 @@ class Sweep {
     return restart_at_ == 0;
   }
 
-  // Stores the current step in goal.best, and its entries in the workspace if they are the window.
+  // Stores the current step in goal.best. If no tie and no later slot can change the set of the n
+  // cheapest, they are the canonical window, and their entries are copied to the workspace.
   void record(double total) {
     Best& best = goal_.best;
     best.longest = 0;
@@ -350,6 +356,7 @@ class Sweep {
   double last_start_ = 0, cutoff_ = kInfinity;
   std::size_t last_position_ = 0;
   double t_ = 0;  // start of the pending step, or of the last evaluated one
+  // `restart_at_`: position from which to continue after a rescan; 0: no restart
   std::size_t step_row_ = 0, restart_at_ = 0, effort_ = 0;
   bool step_pending_ = false, finished_ = false, better_ = false;
 };

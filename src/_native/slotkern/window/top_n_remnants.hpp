@@ -98,8 +98,9 @@ class TopNRemnants {
     return true;
   }
 
-  // Removes the n cheapest. Members that fail keep(remnant) are not moved up from the overflow;
-  // those of the array stay until drop_expired().
+  // Removes the n cheapest; requires full(). If fewer than n members remain in the array, it is
+  // refilled from the overflow, and overflow members found to fail keep(remnant) are discarded.
+  // Members of the array are not tested: expired ones stay until drop_expired().
   template <class Keep>
   void drop_cheapest(Keep keep) {
     const std::size_t left = size_ - n_;
