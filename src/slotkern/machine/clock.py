@@ -121,7 +121,7 @@ class Clock:
     _origin: int = field(repr=False)  # UTC, in ticks since 1970
     _per: int = field(repr=False)  # ticks per unit
     _zone: dt.tzinfo | None = field(repr=False, compare=False)
-    scale: Scale = field(repr=False, compare=False)  # the fast path for common values
+    scale: Scale = field(repr=False, compare=False)  # faster for most values
 
     def __init__(
         self,
@@ -354,7 +354,7 @@ class Clock:
             ) from None
 
     def least_datetime(self, time: float) -> dt.datetime | None:
-        """Return the first date whose number is not below `time`; None for inf.
+        """Return the first date whose time is at least `time`; None if not finite.
 
         A deadline of this date admits windows that end at `time`, whereas the date that
         `datetime` returns may be up to half a tick earlier.
@@ -392,7 +392,7 @@ class Clock:
         found = np.full(given.shape, "NaT", f"M8[{self.tick}]")
         there = np.isfinite(given)
         since = np.rint(given[there] * self._per)
-        # Rarely a term of the sum exceeds int64; those rows are added as Python ints.
+        # Sums with a term of 2**62 or more may overflow int64: Python ints add them.
         far = (np.abs(since) >= 2.0**62) | (abs(self._origin) >= 2**62)
         near = np.where(far, 0, since).astype(np.int64)
         ticks = near + (0 if far.any() and far.all() else self._origin)

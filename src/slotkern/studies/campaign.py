@@ -38,7 +38,7 @@ _WORKERS_PER_PROCESSOR = 16
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive cycles of one setting, for its exact or published algorithms."""
+    """Cycles first..last-1 of one setting, for its exact or published algorithms."""
 
     setting: Setting
     published: bool
@@ -56,7 +56,7 @@ class Chunk:
         return next(self.file_names(self.last, self.last))
 
     def file_names(self, least: int, most: int) -> Iterator[str]:
-        """Yield the names of chunks with this first cycle that end in least..most."""
+        """Yield the names of chunks with this `first` and a `last` in least..most."""
         part = "published" if self.published else "cycles"
         for last in range(least, most + 1):
             yield f"{self.setting.name}.{part}-{self.first:07d}-{last:07d}.parquet"
@@ -87,7 +87,7 @@ class Campaign:
     def chunks(
         self, setting: Setting, *, published: bool = False, start: int = 0
     ) -> Iterator[Chunk]:
-        """Yield the chunks of one setting from a cycle on, in ascending order.
+        """Yield the chunks of one setting in order, from the one with cycle `start`.
 
         A chunk of published algorithms is part of one chunk of the exact ones.
         """
@@ -117,7 +117,10 @@ class Campaign:
         return (c for c in self.all_chunks() if not self.path(c).exists())
 
     def path(self, chunk: Chunk) -> Path:
-        """Return the file of a chunk, which may contain later cycles or not exist."""
+        """Return the file with a chunk's cycles, or the one to write if there is none.
+
+        A campaign with more cycles may have written a longer file, which has them too.
+        """
         folder = self.folder / "cycles"
         end = chunk.first + self._step(chunk.published)
         candidates = (folder / name for name in chunk.file_names(chunk.last, end))
@@ -161,8 +164,9 @@ def run(
     study : Study
         The study to run; see `load_study`.
     cycles : int, optional
-        The number of cycles; by default the study's own number. A sweep with a share
-        runs that share of them. A finished campaign can be continued with more cycles.
+        The number of cycles; by default the study's own number. The settings of a sweep
+        with a ``share`` run that share of them, at least one. A finished campaign can
+        be continued with more cycles.
     out : path, optional
         The folder of the results, ``out/NAME`` by default. If it contains part of the
         same study, only the missing cycles are computed, and the results equal those
@@ -188,8 +192,9 @@ def run(
     Raises
     ------
     ValueError
-        For a number out of range, for a folder with results of another study, and for
-        a study with a published algorithm that does not exist.
+        For a number out of range, for a folder with results of another study or another
+        version of slotkern, and for a study with a published algorithm that does not
+        exist.
 
     Notes
     -----
@@ -302,7 +307,11 @@ def _write(campaign: Campaign, chunk: Chunk, results: dict[str, NDArray[Any]]) -
 
 
 def _claim_folder(campaign: Campaign) -> None:
-    """Record this study in the folder; raise ValueError if it holds another study."""
+    """Record this study and the version of slotkern in the folder.
+
+    Raises ValueError if the folder has results of another study or version. Without
+    results, the record of another study is replaced.
+    """
     from slotkern import __version__
 
     make_folder(campaign.folder / "cycles")
