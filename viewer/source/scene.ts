@@ -23,7 +23,7 @@ export class Spans {
     return this.row.length;
   }
 
-  /** Return the first span of a row that ends after a time. */
+  /** Return the index of the first span of a row that ends after a time, or the row's end. */
   firstEndingAfter(row: number, time: number): number {
     let low = this.first[row];
     let high = this.first[row + 1];
@@ -35,7 +35,7 @@ export class Spans {
     return low;
   }
 
-  /** Return the first span of a row that starts at a time or later. */
+  /** Return the index of the first span of a row that starts at a time or later, or the row's end. */
   firstStartingAt(row: number, time: number): number {
     let low = this.first[row];
     let high = this.first[row + 1];
@@ -47,7 +47,7 @@ export class Spans {
     return low;
   }
 
-  /** Return the span of a row that contains a time, or -1. */
+  /** Return the index of the span of a row that contains a time, or -1. */
   spanAt(row: number, time: number): number {
     const i = this.firstEndingAfter(row, time);
     return i < this.first[row + 1] && this.start[i] <= time ? i : -1;
@@ -71,9 +71,9 @@ export class Scene {
   /** The parts of item i are `partsByItem[firstPart[i]]` to `partsByItem[firstPart[i + 1] - 1]`. */
   readonly firstPart: Int32Array;
   readonly partsByItem: Int32Array;
-  readonly lane: Uint8Array;
-  readonly lanes: Uint8Array;
-  readonly used: Uint8Array;
+  readonly lane: Uint8Array; // by part: its lane, from 0
+  readonly lanes: Uint8Array; // by part: the number of lanes that its row is divided into there
+  readonly used: Uint8Array; // by row: 1 if it has a part, visible or not
   readonly performance: Numbers;
   private readonly ids: Numbers;
 
@@ -119,7 +119,10 @@ export class Scene {
     this.showRows(null);
   }
 
-  /** Assign lanes to visible parts that overlap on a row: each gets the first free lane. */
+  /**
+   * Assign lanes to visible parts that overlap on a row: each gets the first free lane.
+   * A part of several rows starts at lane 0 again; overlaps with earlier parts are not resolved.
+   */
   private assignLanes(): void {
     const { row, start, end, count, item } = this.parts; // sorted by (row, start)
     let last = -1; // the previous visible part
@@ -258,7 +261,10 @@ export class Viewport {
     [this.x0, this.x1, this.y0, this.y1] = [this.first, this.last, 0, Math.max(this.rows, 1)];
   }
 
-  /** Move and limit the ranges so that they lie within the content. */
+  /**
+   * Move and limit the ranges so that they lie within the content. The shortest range of times is
+   * still well above the rounding error of its ends; the smallest range of rows is three.
+   */
   clamp(): void {
     const span = this.last - this.first;
     const least = Math.max(span * 1e-7, Math.max(Math.abs(this.first), Math.abs(this.last)) * 1e-13);
