@@ -3,8 +3,8 @@
 //
 // Time is cut into cells of a few rows each. A byte for each (cell, node) holds the class (a
 // quantized logarithm) of the largest work that the node can do from a start within the cell;
-// rounding never makes it too small, so a search that skips by class misses no node. A bit is set if
-// a free span of the node starts in the cell: every window, except one at the query's earliest
+// rounding never makes it too small, so a search that skips by class misses no node. A bit is set
+// if a free span of the node starts in the cell: every window, except one at the query's earliest
 // start, has such a part.
 //
 //   classes_    [cell * width_ + rank]  1 byte         width_: number of nodes, padded to 64

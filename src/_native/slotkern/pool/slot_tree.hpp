@@ -202,8 +202,8 @@ class SlotTree {
     sorted_.swap(merged_);
   }
 
-  // Inserts sorted slots into a block: up to kMaxSingleInserts one by one if they fit; otherwise the
-  // block is rewritten, and split if it would exceed kBlock slots.
+  // Inserts sorted slots into a block: up to kMaxSingleInserts one by one if they fit; otherwise
+  // the block is rewritten, and split if it would exceed kBlock slots.
   void insert_into_block(std::size_t entry, const MergeItem* slots, std::size_t count) {
     const std::size_t all = count + static_cast<std::size_t>(blocks_.count(entry));
     if (count <= kMaxSingleInserts && all <= kBlock) {
