@@ -9,7 +9,8 @@
 // run. So the balance stays above about minus one mean sweep. The total effort is far below that of
 // sweeps if bounds prune well. Otherwise it exceeds that by at most about one mean sweep and 1 /
 // decay of the effort of the sweeps that ran: 1/4 at first, 1/64 after four cell searches in a row
-// that did not gain. The savings of cell searches are estimated by the mean sweep.
+// that neither gained nor built bounds. The savings of cell searches are estimated by the mean
+// sweep.
 #pragma once
 
 #include <algorithm>
