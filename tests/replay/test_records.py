@@ -311,6 +311,6 @@ def test_window_policies_refuse_too_many_processors() -> None:
         ValueError, match=r"at most 1,048,576; the cluster has 16,777,216"
     ):
         sk.replay(CHAIN, 2**24, "window-start")
-    with pytest.raises(ValueError, match="take a queue policy"):
+    with pytest.raises(ValueError, match="use a queue policy"):
         sk.replay(CHAIN, 2**24, "batch-slicer")
     assert len(sk.replay(CHAIN, 2**24, "easy")) == 3

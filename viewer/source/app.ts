@@ -32,7 +32,7 @@ export class App {
   readonly overview: Overview;
   readonly scale: Scale;
   readonly overlay = el("canvas", { tabindex: "0", role: "application", "aria-roledescription": "schedule" });
-  chosen = -1;
+  chosen = -1; // the selected item, or -1
   private readonly base = el("canvas", { "aria-hidden": "true" });
   private readonly stage = el("div", { class: "stage" });
   private readonly card = el("div", { class: "card", hidden: "" });
@@ -46,14 +46,14 @@ export class App {
   private readonly alternatives = button("alternatives", "Show alternatives that were not chosen", () =>
     this.showUnchosen(!this.scene.showUnchosen),
   );
-  private readonly byStart: number[];
+  private readonly byStart: number[]; // items by start
   private readonly base2d: CanvasRenderingContext2D;
   private readonly overlay2d: CanvasRenderingContext2D;
   private hover: PointerPosition | null = null;
   private range: [PointerPosition, PointerPosition] | null = null;
   private queued = { base: false, top: false, any: false };
   private isPrinting = false;
-  private gutter = 0;
+  private gutter = 0; // width of the column of names
   /** The canvas width for which the gutter was measured. */
   private gutterFor = 0;
 

@@ -21,7 +21,7 @@ export class Table {
   private readonly filter = el("input", { type: "search" });
   private readonly headings: Heading[];
   private found: number[] = [];
-  private sorted = -1;
+  private sorted = -1; // index of the heading, or -1 for the original order
   private descending = false;
   private page = 0;
   private chosen = -1;

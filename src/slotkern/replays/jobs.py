@@ -53,24 +53,24 @@ class FlowJobs:
         return replace(self, predecessor=None, think_time=None, **some)
 
     def dependencies(
-        self, kept: Any
+        self, jobs: Any
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]] | None:
         """Return predecessors and think times of the jobs of one site, or None.
 
-        `kept` is a slice of all jobs or an array of their indices. The predecessors
-        are indices among `kept`; -1 for none. Predecessors on other sites do not occur,
+        `jobs` is a slice of all jobs or an array of their indices. The predecessors
+        are indices among `jobs`; -1 for none. Predecessors on other sites do not occur,
         because `prepare_jobs` leaves them out. None: no job has a predecessor.
         """
         if self.predecessor is None or self.think_time is None:
             return None
-        before = self.predecessor[kept]
+        before = self.predecessor[jobs]
         if not (before >= 0).any():
             return None
-        if not isinstance(kept, slice):
+        if not isinstance(jobs, slice):
             place = np.full(len(self.row), -1, np.int32)
-            place[kept] = np.arange(len(kept))
+            place[jobs] = np.arange(len(jobs))
             before = np.where(before >= 0, place[before], -1).astype(np.int32)
-        return before, self.think_time[kept]
+        return before, self.think_time[jobs]
 
     def submission_times(
         self, start: NDArray[np.float64], run: NDArray[np.float64]

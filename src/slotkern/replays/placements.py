@@ -19,12 +19,12 @@ class Placements:
     """The placements of a flow: one entry for each job, times in seconds."""
 
     start: NDArray[np.float64]  # NaN: the job has no window
-    run: NDArray[np.float64]
+    run: NDArray[np.float64]  # start to end
     cost: NDArray[np.float64]
-    first: NDArray[np.int64]
-    count: NDArray[np.int64]
-    spans: NDArray[np.int32]
-    most_waiting: int = 0
+    first: NDArray[np.int64]  # row of the first span
+    count: NDArray[np.int64]  # number of spans
+    spans: NDArray[np.int32]  # (lowest processor, number of processors)
+    most_waiting: int = 0  # longest queue
 
     @staticmethod
     def empty(jobs: int) -> Placements:

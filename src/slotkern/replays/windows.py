@@ -104,7 +104,8 @@ def budget_per_job(
 def merge_sites(cluster: Cluster) -> Cluster:
     """Return a cluster of one site with the processors of all sites.
 
-    The processors are numbered in the order of the sites' rows.
+    The processors are numbered in the order of the sites' rows. Performance is 1 and
+    price 0: window and cycle policies apply those of each processor themselves.
     """
     return Cluster(
         np.array([-1]),
@@ -129,7 +130,7 @@ class WindowLedger:
         if (size := int(cluster.processors.sum())) > MAX_NODES:
             raise ValueError(
                 "cluster: policies of windows and cycles have a node for each "
-                f"processor, at most {MAX_NODES:,}; the cluster has {size:,}; take a "
+                f"processor, at most {MAX_NODES:,}; the cluster has {size:,}; use a "
                 "queue policy, or fewer and larger nodes"
             )
         self.placed = Placements.empty(len(flow.row))
@@ -145,9 +146,8 @@ class WindowLedger:
         self._nodes = [np.empty(0, np.int32)] * len(flow.row)
         self._ends: list[tuple[float, int]] = []
         self._starts: list[tuple[float, int]] = []
-        self._ended_early: list[
-            Window
-        ] = []  # of jobs that have ended before their estimate
+        # windows of jobs that ended early, until `sync_pool` releases the rest
+        self._ended_early: list[Window] = []
 
     @property
     def next_end(self) -> float:
