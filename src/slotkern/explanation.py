@@ -468,13 +468,13 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     with np.errstate(over="ignore"):  # a length may be infinite
         long = good & (starts + request.length(table["performance"]) <= ends)
 
-    undecided = 0  # searches that spent their work
+    undecided = 0  # number of searches that reached their work limit
 
     def find(criterion: BuiltIn, **changes: Any) -> Window | None:
         nonlocal undecided
         try:
             return find_window(pool, request.replace(**changes), criterion, shape=shape)
-        except UndecidedError:  # no change is proposed that is not known to help
+        except UndecidedError:  # propose only changes that are proven to help
             undecided += 1
             return None
 

@@ -126,7 +126,7 @@ def _compile_is_complete(pool: Any, found: Any) -> Any:
 
     def is_complete(
         pool: Any, found: Any
-    ) -> Any:  # numba requires the annotations of _whole
+    ) -> Any:  # numba requires the annotations of _is_complete
         n = len(found.nodes)
         return (
             pool != 0

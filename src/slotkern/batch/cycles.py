@@ -147,8 +147,8 @@ def run_cycles(
         None, or the prices of this cycle, one for each row of ``pool.slots``.
     lengths : array_like of float, shape (jobs,), optional
         The true work of each job as a share of the reserved work, in (0, 1], as
-        `Schedule.execute` has it. A part that has ended by the time of a cycle gives
-        the rest of its time back to that cycle. By default jobs use all of their time.
+        in `Schedule.execute`. The unused time of a part that has ended by the time of a
+        cycle is free in that cycle. By default jobs use all of their time.
     start : float or date, optional
         The time of cycle 0; by default 0, or the pool's ``now`` if that is later.
     owner : str, optional
@@ -162,14 +162,14 @@ def run_cycles(
     ------
     ValueError, TypeError
         As `schedule_batch`; for arrivals of the wrong number or that are not finite;
-        an array in ``where`` or ``limits`` if the pool has changed before or if
-        `update` adds slots, which have no value in it.
+        for an array in ``where`` or ``limits`` if the pool has changed before, or if
+        `update` adds slots, for which the array has no value.
 
     Notes
     -----
     "Cyclic scheduling scheme" (Toporkov et al. 2014, section 3.1, figures 1 and 3): the
     sets of slots and their costs are updated at each cycle. The order within a cycle:
-    time passes (`SlotPool.advance`), parts that have ended give their rest back,
+    time passes (`SlotPool.advance`), the unused time of ended parts is released,
     `update` is called, prices are set, the batch is scheduled and booked.
 
     Examples
@@ -286,9 +286,9 @@ class _Running:
     Parameters
     ----------
     window : Window
-        As it is booked in the pool.
+        The window as booked in the pool.
     share : float
-        The share of its length that each part really needs, below 1.
+        The share of its length that each part uses, below 1.
     shared : bool
         Whether `update` may have released it.
     """

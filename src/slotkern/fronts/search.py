@@ -231,7 +231,7 @@ class FrontSearch:
             open_gaps = [gap for gap in gaps if not gap.is_done]
             if not open_gaps:
                 break
-            gap = max(open_gaps, key=area)  # the first of equals
+            gap = max(open_gaps, key=area)  # ties: the first one
             found = self.search_gap(gap)
             if found is not None:
                 points.append(found)

@@ -39,7 +39,7 @@ class SlotsByCost(NamedTuple):
     start: NDArray[np.float64]  # not before the earliest start of the job
     end: NDArray[np.float64]  # not after its deadline
     length: NDArray[np.float64]  # getTime(Job)
-    cost: NDArray[np.float64]  # of using the slot for that length
+    cost: NDArray[np.float64]  # of a part of that length on the slot
 
 
 @compiled

@@ -63,7 +63,7 @@ def table_choice(
     taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
     for i in range(len(values)):
         if is_interrupted():
-            break  # the caller tests interrupted() too
+            break  # the caller tests is_interrupted() too
         cost, value = costs[i], values[i]
         if cost > budget:
             continue
