@@ -117,7 +117,7 @@ def test_another_trace_of_the_same_name_is_refused(trace, tmp_path):
         ({"environment": {"trace": "TRACE", "load": -1}}, r"environment\.load.*-1"),
         ({"environment": {"trace": "TRACE", "lode": 1}}, r"environment\.lode: unknown"),
         ({"environment": {"trace": "TRACE", "clean": ["x"]}}, r"clean.*x"),
-        ({"job": {"nodes": 3}}, r"job\.nodes: unknown key; job takes none$"),
+        ({"job": {"nodes": 3}}, r"job\.nodes: unknown key; job has no keys$"),
         ({"metrics": ["wait"]}, r"metrics: 'wait'"),
         ({"algorithms": {"a": {"policy": "esay"}}}, r"algorithms\.a\.policy: 'esay'"),
         (

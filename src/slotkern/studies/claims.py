@@ -15,7 +15,14 @@ from typing import Any
 from slotkern.studies.study import Setting
 from slotkern.studies.summary import Estimate, Summary
 
-__all__ = ["ALONG", "AMONG", "AT", "OVER", "Verdict", "verdicts"]
+__all__ = [
+    "ADVANTAGE_CLAIMS",
+    "NUMBER_CLAIMS",
+    "RIVAL_CLAIMS",
+    "TREND_CLAIMS",
+    "Verdict",
+    "verdicts",
+]
 
 
 #: With fewer cycles the error of a mean is too uncertain for a decision.
@@ -37,21 +44,21 @@ class Verdict:
 #: Claims on one algorithm and others: the required signs of its difference to each.
 #: "like" has both signs: the metric is within a share, `within`, of that of each of
 #: them.
-AMONG: Mapping[str, Sequence[float]] = {
+RIVAL_CLAIMS: Mapping[str, Sequence[float]] = {
     "least": (-1.0,),
     "most": (1.0,),
     "like": (-1.0, 1.0),
 }
 #: Claims on one algorithm's mean and a number: the margin by which the mean meets them.
-AT: Mapping[str, Callable[[float, float, float], float]] = {
+NUMBER_CLAIMS: Mapping[str, Callable[[float, float, float], float]] = {
     "near": lambda mine, at, within: within - abs(mine - at),
     "above": lambda mine, at, within: mine - (at - within),
     "below": lambda mine, at, within: at + within - mine,
 }
 #: Claims on one algorithm's advantage over others by one metric, compared with another.
-OVER = ("gaining",)
+ADVANTAGE_CLAIMS = ("gaining",)
 #: Claims on one algorithm's means along a varied value.
-ALONG = ("rising", "falling", "peak", "crossing")
+TREND_CLAIMS = ("rising", "falling", "peak", "crossing")
 
 
 def verdicts(summary: Summary) -> list[Verdict]:
@@ -75,7 +82,7 @@ def lines(settings: Sequence[Setting], along: str | None) -> list[list[Setting]]
 def _verdict(summary: Summary, record: Mapping[str, Any]) -> Verdict:
     settings = summary.study.sweep_of(record)
     kind = record["is"]
-    if kind in AMONG or kind in AT or kind in OVER:
+    if kind in RIVAL_CLAIMS or kind in NUMBER_CLAIMS or kind in ADVANTAGE_CLAIMS:
         return _decide_each(summary, record, settings)
     along = lines(settings, record.get("along"))
     if kind in ("rising", "falling"):
@@ -91,11 +98,11 @@ def _decide_each(
     summary: Summary, record: Mapping[str, Any], settings: Sequence[Setting]
 ) -> Verdict:
     """Decide a claim in every setting of a sweep; report the least favourable one."""
-    compare = _compare_rivals if record["is"] in AMONG else _compare_number
-    if record["is"] in OVER:
+    compare = _compare_rivals if record["is"] in RIVAL_CLAIMS else _compare_number
+    if record["is"] in ADVANTAGE_CLAIMS:
         compare = _compare_advantages
     found = [compare(summary, record, setting) for setting in settings]
-    even = record["is"] not in ("above", "below", *OVER)
+    even = record["is"] not in ("above", "below", *ADVANTAGE_CLAIMS)
     answers = [_decide(margin, even) for margin, _ in found]
     against = sum(m.count > 0 and not _fulfilled(m, even) for m, _ in found)
     worst = min(range(len(found)), key=lambda k: _in_errors(found[k][0]))
@@ -115,7 +122,7 @@ def _compare_rivals(
 ) -> tuple[Estimate, str]:
     """Return the least margin over the rivals, and the means in words."""
     name, metric, among = (record[key] for key in ("algorithm", "metric", "among"))
-    signs, times = AMONG[record["is"]], record.get("times", 1)
+    signs, times = RIVAL_CLAIMS[record["is"]], record.get("times", 1)
     within = record.get("within", 0) if record["is"] == "like" else 0
     # Below (1 + within) times the other, and above (1 - within) times it.
     limits = [(sign, times * (1 - sign * within)) for sign in signs]
@@ -150,7 +157,9 @@ def _compare_number(
 ) -> tuple[Estimate, str]:
     """Return the margin by which the mean meets the number, and the mean in words."""
     mine = _mean_or_median(summary, record, setting, record["algorithm"])
-    margin = AT[record["is"]](mine.mean, record["at"], record.get("within", 0))
+    margin = NUMBER_CLAIMS[record["is"]](
+        mine.mean, record["at"], record.get("within", 0)
+    )
     return replace(mine, mean=margin), _format_mean(mine)
 
 

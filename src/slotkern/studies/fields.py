@@ -31,7 +31,7 @@ def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> Non
         if key not in known:
             name = f"{where}.{key}" if where else key
             allowed = (
-                f"known are {', '.join(known)}" if known else f"{where} takes none"
+                f"known are {', '.join(known)}" if known else f"{where} has no keys"
             )
             raise ValueError(f"{name}: unknown key; {allowed}")
 

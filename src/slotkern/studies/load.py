@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import InputError
-from slotkern.studies.claims import ALONG, AMONG, AT, OVER, lines
+from slotkern.studies.claims import (
+    ADVANTAGE_CLAIMS,
+    NUMBER_CLAIMS,
+    RIVAL_CLAIMS,
+    TREND_CLAIMS,
+    lines,
+)
 from slotkern.studies.experiment import EXPERIMENTS, experiment_of
 from slotkern.studies.fields import (
     as_count,
@@ -456,19 +462,23 @@ def _check_claim(where: str, record: Mapping[str, Any], study: Study) -> None:
     settings = _check_sweep(where, record, study)
     _check_metrics(f"{where}.metric", [record.get("metric")], settings)
     _check_names(f"{where}.algorithm", [record.get("algorithm")], settings, twins=True)
-    kind = one_of(f"{where}.is", record.get("is"), (*AMONG, *AT, *OVER, *ALONG))
+    kind = one_of(
+        f"{where}.is",
+        record.get("is"),
+        (*RIVAL_CLAIMS, *NUMBER_CLAIMS, *ADVANTAGE_CLAIMS, *TREND_CLAIMS),
+    )
     of = one_of(f"{where}.of", record.get("of", "mean"), ("mean", "median"))
     if of == "median":
         one_of(f"{where}.metric", record["metric"], study.medians)
     as_number(f"{where}.times", record.get("times", 1), above=0)
     as_number(f"{where}.within", record.get("within", 0), least=0)
-    if kind in AMONG or kind in OVER:
+    if kind in RIVAL_CLAIMS or kind in ADVANTAGE_CLAIMS:
         _check_names(f"{where}.among", record.get("among"), settings, twins=True)
-    elif kind in AT:
+    elif kind in NUMBER_CLAIMS:
         as_number(f"{where}.at", record.get("at"))
     elif len(settings) < 2:
         raise ValueError(f"{where}.sweep: {kind!r} needs more than one setting")
-    if kind == "crossing" or kind in OVER:
+    if kind == "crossing" or kind in ADVANTAGE_CLAIMS:
         _check_metrics(f"{where}.other", [record.get("other")], settings)
     if "along" in record:
         one_of(f"{where}.along", record["along"], settings[0].values)
