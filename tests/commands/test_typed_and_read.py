@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import slotkern as sk
 from slotkern.commands.main import app
 from slotkern.commands.terminal import fit_to_width
-from slotkern.explanation import _money
+from slotkern.explanation import _format_money
 from slotkern.machine.durations import duration_of
 
 EVIL = ("n\x1b[2J\x1b[31mRED", "x\u202egnp", "j\x1b]0;pwned\x1b\\", "o\x9b31m")
@@ -209,7 +209,7 @@ def test_suggested_changes_are_sufficient(unit: str) -> None:
     ],
 )
 def test_amounts_that_people_type(amount: float, text: str) -> None:
-    assert _money(amount) == text
+    assert _format_money(amount) == text
 
 
 def test_all_nodes_qualify() -> None:

@@ -74,8 +74,8 @@ def batch(
         list[str] | None,
         typer.Option(
             autocompletion=complete_from(POLICY_WORDS),
-            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-            "bsf:N:K; by default css. Repeat the option to compare policies.",
+            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N "
+            "or bsf:N:K; by default css. Repeat to compare policies.",
         ),
     ] = None,
     minimize: Annotated[

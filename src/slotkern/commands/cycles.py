@@ -107,8 +107,8 @@ def cycles(
         str,
         typer.Option(
             autocompletion=complete_from(POLICY_WORDS),
-            help="css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-            "bsf:N:K.",
+            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N "
+            "or bsf:N:K.",
         ),
     ] = "css",
     minimize: Annotated[

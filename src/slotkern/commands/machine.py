@@ -199,8 +199,8 @@ def schedule(
     """Find and book a window for each job of a table, in the order of its rows.
 
     Prints one row per job. The bookings are saved only if --output names a
-    pool file, .npz: the file of SLOTS itself, or another one. Exits with 1 if
-    no job is booked.
+    pool file, .npz: SLOTS itself or another file. Exits with 1 if no job is
+    booked.
     """
     # --output may replace the pool that is read, as in `release`.
     check_outputs(output, [jobs] if is_pool(slots) else [jobs, slots])
