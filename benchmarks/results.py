@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import slotkern as sk
-from slotkern._base import clones
+from slotkern._base import kernel_target
 
 FILE = Path(__file__).parent / "measured.json"
 
@@ -47,7 +47,7 @@ def machine() -> dict[str, str | int | float]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "slotkern": sk.__version__,
-        "loops": clones(),
+        "loops": kernel_target(),
     }
 
 

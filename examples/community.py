@@ -117,7 +117,7 @@ class Node:
         """Continue with the jobs in the journal of earlier runs of this node."""
         for job, was in replay_journal(self.journal.past).items():
             self.describe(job, was["is"])
-            self.agent.know(job, was["known"])
+            self.agent.record_hop(job, was["known"])
             if was["state"] == "submitted":
                 self.perform(self.agent.submit(job))
             elif was["state"] == "came":

@@ -5,7 +5,7 @@ import numpy as np
 cimport numpy as cnp
 
 from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
-from slotkern._core cimport PreparedSlots, in_numbers, as_prepared, terms_of
+from slotkern._core cimport PreparedSlots, resolve_times, as_prepared, terms_of
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, is_booking_invariant, parse_shape
 from slotkern._windows cimport CWindowTable, WindowTable, table_from_windows
@@ -22,7 +22,7 @@ cdef extern from "slotkern/window/alternatives.hpp" namespace "slotkern" nogil:
 #: The criteria that are attributes of a window (minimized).
 ATTRIBUTES = {name: name for name in ("start", "finish", "runtime", "cost", "processor_time")}
 ATTRIBUTES["first"] = "start"
-MOST_PARTS = kMaxParts
+MAX_PARTS = kMaxParts
 
 
 cdef class Alternatives(WindowTable):
@@ -174,7 +174,7 @@ cdef class Alternatives(WindowTable):
         parts = self.parts
         rows = parts["row"]
         if self.pool.origin is not None:
-            rows = rows_that_hold(self.pool.slots, parts)
+            rows = find_slot_rows(self.pool.slots, parts)
         values, more = values_of_windows(criterion, self.pool, rows, parts, self._lengths())
         return -values if more else values
 
@@ -193,7 +193,8 @@ cdef class Alternatives(WindowTable):
         )
 
     def __reduce__(self):
-        return gather, (list(self), self.n, self.criterion, self.shape, self.searched)
+        return alternatives_from_windows, (list(self), self.n, self.criterion, self.shape,
+                                           self.searched)
 
 
 cdef Alternatives empty_alternatives(Py_ssize_t n, str criterion, str shape, object searched):
@@ -202,14 +203,14 @@ cdef Alternatives empty_alternatives(Py_ssize_t n, str criterion, str shape, obj
     return self
 
 
-def searched_slots(slots):
-    """Return the current free slots and their origin rows, the argument `searched` of gather()."""
+def current_slots(slots):
+    """Return (current free slots, origin rows or None); see `alternatives_from_windows`."""
     if not isinstance(slots, PreparedSlots):
         return slots, None
     return slots._free()
 
 
-def rows_that_hold(slots, parts):
+def find_slot_rows(slots, parts):
     """Return the row of the slot that contains each part, O(m log m).
 
     It is the last slot of the node that starts no later than the part.
@@ -227,7 +228,7 @@ def rows_that_hold(slots, parts):
     return rows[size:].reshape(parts.shape)
 
 
-def gather(windows, n, criterion, shape, searched):
+def alternatives_from_windows(windows, n, criterion, shape, searched):
     """Return Alternatives of windows with n parts that were found in `searched`."""
     cdef Alternatives self = table_from_windows(Alternatives, windows, criterion, shape)
     self.n, self.searched = n, searched
@@ -235,17 +236,17 @@ def gather(windows, n, criterion, shape, searched):
 
 
 cdef dict too_many_details(nodes):
-    """Return details for the error of more than MOST_PARTS parts."""
-    many = f"{MOST_PARTS // nodes:,} alternatives of {nodes} nodes, {MOST_PARTS:,} parts"
+    """Return details for the error of more than MAX_PARTS parts."""
+    many = f"{MAX_PARTS // nodes:,} alternatives of {nodes} nodes, {MAX_PARTS:,} parts"
     return {"many": many, "cap": "a limit", "asked": "request", "live": kMaxLive}
 
 
-def too_many(nodes):
-    """Return the error of a search with more than MOST_PARTS parts."""
+def too_many_error(nodes):
+    """Return the error of a search with more than MAX_PARTS parts."""
     return status_error(Status.too_many, "search", too_many_details(nodes))
 
 
-def endless():
+def endless_error():
     """Return the error of a search with infinitely many windows."""
     return status_error(Status.endless, "search")
 
@@ -257,9 +258,9 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Status status
     cdef ShapeKind form = parse_shape(shape)
     cdef size_t most = <size_t>-1 if limit is None else min(limit, 2**62)
-    request = in_numbers(slots, request)
+    request = resolve_times(slots, request)
     cdef Alternatives self = empty_alternatives(
-        request.query.n, "first", shape, searched_slots(slots))
+        request.query.n, "first", shape, current_slots(slots))
     self.terms = terms_of(slots)
     cdef size_t k
     pool = as_prepared(slots, False, form, request.query.n)

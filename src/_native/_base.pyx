@@ -62,6 +62,6 @@ cdef Py_ssize_t resolve_index(object index, Py_ssize_t size, str item_noun) exce
         raise IndexError(f"index {index} is out of range for {size} {item_noun}") from None
 
 
-def clones():
+def kernel_target():
     """Return the instruction set for which the multiversioned kernels run on this processor."""
     return clones_in_use().decode()

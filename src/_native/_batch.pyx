@@ -87,7 +87,7 @@ cdef dict BACKFILL = {"none": <int>Backfill.none, "conservative": <int>Backfill.
                       "easy": <int>Backfill.easy}
 
 
-cdef class Jobs:
+cdef class CompiledJobs:
     """The requests of a batch, compiled for the kernels, and its prepared slots.
 
     `criteria`: the criterion of the alternatives of each job; None: no alternatives.
@@ -125,7 +125,7 @@ cdef class Jobs:
             self.names = None
 
     def __reduce__(self):
-        return Jobs, (self.pool, self.requests, self.criteria)
+        return CompiledJobs, (self.pool, self.requests, self.criteria)
 
     @property
     def has_unbounded_slot(self):
@@ -153,7 +153,7 @@ cdef class Jobs:
             windows.parts[k].row = rows[windows.parts[k].row]
 
 
-cdef object batch_error(Status status, Jobs jobs, dict details=None):
+cdef object batch_error(Status status, CompiledJobs jobs, dict details=None):
     return status_error(status, "schedule the batch", {
         "volume": min([request.volume for request in jobs.requests], default=0.0),
         "what": "the schedule", "part": "a part", "many": "1 GiB of alternatives",
@@ -161,7 +161,7 @@ cdef object batch_error(Status status, Jobs jobs, dict details=None):
     })
 
 
-cdef WindowTable named_table(CWindowTable& windows, str criterion, str shape, Jobs jobs,
+cdef WindowTable named_table(CWindowTable& windows, str criterion, str shape, CompiledJobs jobs,
                           const vector[int64_t]* owner):
     """Return the windows with the names of their jobs and the clock and machine of the slots.
 
@@ -199,7 +199,7 @@ cdef const int64_t* rows_of(cnp.ndarray rows, WindowTable table) except NULL:
     return row
 
 
-def picked(WindowTable found not None, cnp.ndarray rows not None, list names=None):
+def select_windows(WindowTable found not None, cnp.ndarray rows not None, list names=None):
     """Return the windows in these rows, with these names; a negative row gives no window."""
     cdef WindowTable some = WindowTable.__new__(WindowTable)
     cdef const int64_t* row = rows_of(rows, found)
@@ -263,7 +263,7 @@ cdef BatchRules rules_of(dict rules, list referenced) except *:
     return out
 
 
-def schedule(Jobs jobs not None, dict rules, str backfill):
+def schedule(CompiledJobs jobs not None, dict rules, str backfill):
     """Schedule jobs that are sorted by priority.
 
     Returns the alternatives, the job of each, the alternative chosen for each job (-1: none),
@@ -303,7 +303,7 @@ def schedule(Jobs jobs not None, dict rules, str backfill):
             slices_of(answer.slices))
 
 
-def first_not_share(cnp.ndarray values not None):
+def find_invalid_share(cnp.ndarray values not None):
     """Return the index of the first float64 value outside (0, 1], or -1."""
     cdef const double* value = <const double*>column_of(values, cnp.NPY_DOUBLE, "shares")
     cdef Py_ssize_t i
@@ -313,7 +313,7 @@ def first_not_share(cnp.ndarray values not None):
     return -1
 
 
-def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternatives not None,
+def execute(CompiledJobs jobs not None, str shape, str backfill, WindowTable alternatives not None,
             cnp.ndarray planned not None, size_t fixed, cnp.ndarray shares not None):
     """Execute a plan of jobs in order of priority.
 
@@ -348,7 +348,7 @@ def execute(Jobs jobs not None, str shape, str backfill, WindowTable alternative
             answer.ends, answer.moves)
 
 
-def bound(Jobs jobs not None, dict rules):
+def bound(CompiledJobs jobs not None, dict rules):
     """Return the Lagrangian bound of the jobs' target within the limit."""
     referenced = []
     cdef BatchRules policy = rules_of(rules, referenced)

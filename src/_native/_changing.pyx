@@ -111,9 +111,9 @@ cdef class ChangingSlots(PreparedSlots):
 
         The keys are those of pool files: free, booked, held (withheld by closures), gone (removed).
         """
-        return self._whole()[1]
+        return self._full_state()[1]
 
-    def _whole(self):
+    def _full_state(self):
         """Return (origin, state, now), consistent with each other; see `_state`."""
         cdef PoolState state
         cdef Status status = Status.ok

@@ -278,7 +278,7 @@ def last_work():
 # --- further limits
 
 # Maximum number of limits besides the budget.
-MOST_LIMITS = kMaxSumLimits - 1
+MAX_LIMITS = kMaxSumLimits - 1
 
 
 cdef tuple parse_limit(object limit, Py_ssize_t k, Py_ssize_t count):
@@ -292,13 +292,13 @@ cdef tuple parse_limit(object limit, Py_ssize_t k, Py_ssize_t count):
     return weights, side == ">=", number(limit[2], f"limits[{k}]: the amount", -INFINITY, True)
 
 
-def choose_within(cost, value, n, budget, limits, gap, max_work):
+def choose_constrained(cost, value, n, budget, limits, gap, max_work):
     """See `slotkern.choose`."""
     cdef cnp.ndarray costs, values
     costs, values = item_columns(cost, value)
     cdef Py_ssize_t count = cnp.PyArray_DIM(costs, 0)
-    if len(limits) > MOST_LIMITS:
-        raise ValueError(f"at most {MOST_LIMITS} limits, got {len(limits)}")
+    if len(limits) > MAX_LIMITS:
+        raise ValueError(f"at most {MAX_LIMITS} limits, got {len(limits)}")
     cdef int64_t pick = checked_integer(n, "n", 1)
     cdef double money = number(budget, "budget", 0), slack = number(gap, "gap", 0, True)
     cdef int64_t work = checked_integer(

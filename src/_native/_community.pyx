@@ -211,7 +211,7 @@ ACTIONS = ("send", "discover", "decide", "resend", "came", "left", "given", "sus
 #: The final states of a job, by number.
 FATES = ("pending", "done", "no node", "no offer", "stranded")
 
-PLACING = {"home": <int>PlacementPolicy.home, "most-free": <int>PlacementPolicy.most_free,
+PLACEMENTS = {"home": <int>PlacementPolicy.home, "most-free": <int>PlacementPolicy.most_free,
            "least-load": <int>PlacementPolicy.least_load,
            "central-fcfs": <int>PlacementPolicy.central_fcfs,
            "central-scan": <int>PlacementPolicy.central_scan}
@@ -260,7 +260,7 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
              const double[::1] change_time not None, const int32_t[::1] change_node not None,
              const uint8_t[::1] change_joins not None, *,
              str backfill="none", bint shortest_first=False,
-             str placing=None, double decision=0.0, uint32_t drawn=0,
+             str placement=None, double decision=0.0, uint32_t drawn=0,
              const uint64_t[::1] first=None,
              const uint32_t[::1] to=None, dict rules=None, dict settings=None,
              const int64_t[::1] row=None, const uint8_t[:, ::1] willing=None,
@@ -277,8 +277,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         Nodes that join or leave, by time.
     backfill, shortest_first : str, bool
         The local schedulers: a key of BACKFILLING, and the order of their queues.
-    placing : str, optional
-        A key of PLACING: a simulation without a protocol. None: a community.
+    placement : str, optional
+        A key of PLACEMENTS: a simulation without a protocol. None: a community.
     decision : float
         Without a protocol: seconds for each decision of the central scheduler.
     drawn : int
@@ -324,9 +324,9 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
         config.grid.changes.push_back(change)
     config.local.backfill = <Backfill><int>BACKFILLING[backfill]
     config.local.shortest_first = shortest_first
-    if placing is not None:
+    if placement is not None:
         config.scenario = Scenario.direct
-        config.placement = <PlacementPolicy><int>PLACING[placing]
+        config.placement = <PlacementPolicy><int>PLACEMENTS[placement]
         config.decision = decision
     else:
         config.scenario = Scenario.community
@@ -526,7 +526,7 @@ cdef class Agent:
         self.it.get().join()
         return self.take_actions()
 
-    def know(self, uint32_t job, uint32_t hop):
+    def record_hop(self, uint32_t job, uint32_t hop):
         """Restore, after a restart, the last hop of a job that was ever here."""
         self.it.get().agent().record_hop(job, hop)
 

@@ -48,7 +48,7 @@ cdef Py_ssize_t field_offset(object dtype, str name, object wanted) except -1:
     return field[1]
 
 
-cpdef object array_of(object slots):
+cpdef object as_slot_array(object slots):
     """Return the array: `slots` itself, or `slots` of an Environment or TraceSlots."""
     if cnp.PyArray_Check(slots) or isinstance(slots, PreparedSlots):
         return slots
@@ -99,7 +99,7 @@ cdef object fault_error(const Fault& fault, object slots):
 
 def check_slots(slots):
     """Raise SlotError for the first bad row of a structured array."""
-    slots = array_of(slots)
+    slots = as_slot_array(slots)
     cdef SlotView view
     view_slots(slots, &view)
     cdef Fault fault
@@ -132,7 +132,7 @@ cdef class PreparedSlots:
         if clock is not None or machine is not None:
             from slotkern.machine.terms import checked_terms
             self.terms = checked_terms(self.terms, clock, machine)
-        slots = array_of(slots)
+        slots = as_slot_array(slots)
         prepare(self, slots, True, ShapeKind.square, 0)
         self.table = np.array(slots)
         self.table.flags.writeable = False
@@ -202,7 +202,7 @@ cdef class PreparedSlots:
                 self.cache_column(where, mask, table)
             return mask
         if where is not None:
-            self.check_rows("where")
+            self.require_original_rows("where")
         if where is not None and len(where) != len(table):
             raise ValueError(
                 f"where has {len(where)} values for {len(table)} slots; "
@@ -281,7 +281,7 @@ cdef class PreparedSlots:
         """Return (weights, by_length, unit) of a limit on columns or on an array."""
         of = limit.of
         if not isinstance(of, str):
-            self.check_rows("a limit")
+            self.require_original_rows("a limit")
             if len(of) != len(table):
                 raise ValueError(
                     f"a limit has {len(of)} values for {len(table)} slots; "
@@ -297,7 +297,7 @@ cdef class PreparedSlots:
             self.cache_column(key, uses, table)
         return uses
 
-    def check_rows(self, name):
+    def require_original_rows(self, name):
         """Raise ValueError for an argument with one value for each row if the rows have changed."""
         if self.changed or self.origin is not None:
             raise ValueError(
@@ -400,13 +400,13 @@ cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t 
         return <PreparedSlots>slots
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
     pool.column_cache, pool.terms = {}, terms_of(slots)
-    slots = array_of(slots)
+    slots = as_slot_array(slots)
     prepare(pool, slots, both, shape, n)
     pool.table, pool.borrowed = slots, True
     return pool
 
 
-def prepared(slots):
+def prepare_snapshot(slots):
     """Return prepared slots: of an array, or a snapshot of a pool."""
     if isinstance(slots, PreparedSlots):
         return (<PreparedSlots>slots).snapshot()
@@ -415,7 +415,7 @@ def prepared(slots):
 
 def check_volume(slots, Request request not None):
     """Raise ValueError if the volume is so small that a part's end equals its start."""
-    cdef PreparedSlots pool = prepared(slots)
+    cdef PreparedSlots pool = prepare_snapshot(slots)
     request = pool.compile_request(request)
     cdef Status status = pool.prepared.check(request.query)
     if status != Status.ok:
@@ -430,7 +430,7 @@ def filter_rows(slots, where):
     else:
         pool = PreparedSlots.__new__(PreparedSlots)
         pool.column_cache, pool.terms = {}, terms_of(slots)
-        slots = array_of(slots)
+        slots = as_slot_array(slots)
         check_slots(slots)
         pool.table = slots
     return pool.slots, pool.mask_of(where, pool.table)
@@ -446,13 +446,13 @@ cdef object terms_of(object slots):
     return None if terms == (None, None) else terms
 
 
-cpdef Request in_numbers(object slots, Request request, object position=None):
+cpdef Request resolve_times(object slots, Request request, object position=None):
     """Return the request with dates and durations converted to numbers by the slots' clock.
 
     The result is cached in the request for one clock. Errors name the request, or its
     `position` in a list if it has no name.
     """
-    if request.said is None:
+    if request.as_given is None:
         return request
     terms = terms_of(slots)
     clock = None if terms is None else terms[0]

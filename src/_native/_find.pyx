@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from slotkern._base cimport Status, status_error
-from slotkern._core cimport PreparedSlots, in_numbers, as_prepared, terms_of
+from slotkern._core cimport PreparedSlots, resolve_times, as_prepared, terms_of
 from slotkern._kernels cimport (
     Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins, kLimitsWork,
 )
@@ -107,7 +107,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     if unknown:
         raise unknown_keyword("find_window", next(iter(unknown)), KEYWORDS)
     original = request
-    request = in_numbers(slots, request)
+    request = resolve_times(slots, request)
     cdef Window window = find_by_method(slots, request, criterion, shape, method, placement, span,
                                         gap, max_work, seed)
     if window is not None:
@@ -254,7 +254,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         request = asked[i]
         if not isinstance(request, Request):
             raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
-        each = in_numbers(slots, request, i)
+        each = resolve_times(slots, request, i)
         if each is not request:
             asked[i] = each
     cdef unsigned num_threads = min(integer("threads", threads, 1), 1024)

@@ -46,7 +46,7 @@ cdef class TimeValue:
         return self.short_ns if self.long_ns is None else self.long_ns
 
     @property
-    def said(self):
+    def text(self):
         """The given value as text, for messages."""
         return self.value if isinstance(self.value, str) else str(self.value)
 
@@ -107,7 +107,7 @@ cdef TimeValue parse_time_value(object value, str name, bint is_duration):
     return meaning(value, name)
 
 
-def quick_meaning(value, bint is_duration):
+def parse_quickly(value, bint is_duration):
     """Return the result of the fast parser, or None if it does not accept the value."""
     return parse_duration(value) if is_duration else parse_moment(value)
 

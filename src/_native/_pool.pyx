@@ -10,7 +10,7 @@ from libcpp.vector cimport vector
 from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
 from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_pool
-from slotkern._core cimport PreparedSlots, in_numbers
+from slotkern._core cimport PreparedSlots, resolve_times
 from slotkern._kernels cimport Part, Query, ShapeKind
 from slotkern._request cimport Request, is_booking_invariant, parse_shape
 from slotkern._spans cimport Span, fill_spans
@@ -171,7 +171,7 @@ cdef class SlotPool(ChangingSlots):
         """The owners of windows or reservations that are not past, by their first booking."""
         closed = self.closed
         more = closed["owner"][~closed["disabled"]].tolist()
-        return list(dict.fromkeys([*(owner for _, owner in self._owned()), *more]))
+        return list(dict.fromkeys([*(owner for _, owner in self._owned_windows()), *more]))
 
     @property
     def closed(self):
@@ -180,7 +180,7 @@ cdef class SlotPool(ChangingSlots):
 
     def windows(self, owner=None):
         """Return the windows of an owner (None: all owners) that are not past, in booking order."""
-        return [window for window, other in self._owned() if owner in (None, other)]
+        return [window for window, other in self._owned_windows() if owner in (None, other)]
 
     def bookings(self, *, nodes=None, during=None):
         """Return the windows of all owners as a table with names and dates.
@@ -207,7 +207,7 @@ cdef class SlotPool(ChangingSlots):
         """
         from slotkern.machine.closures import hit
         from slotkern.machine.ledger import window_rows
-        pairs = self._owned()
+        pairs = self._owned_windows()
         if nodes is not None or during is not None:
             pairs = hit(self, pairs, nodes, during)
         return window_rows([window for window, _ in pairs], self.terms,
@@ -488,8 +488,8 @@ cdef class SlotPool(ChangingSlots):
         enable(self, nodes)
 
     # No Python code runs between a change of the pool and the change of its records.
-    def _close(self, before, closures, nodes):
-        """Replace the closures, which differ in those of `nodes`, if they are still `before`.
+    def _replace_closures(self, expected, closures, nodes):
+        """Replace the closures, which differ in those of `nodes`, if they are still `expected`.
 
         Returns False, without a change, if another thread has replaced them.
         """
@@ -508,7 +508,7 @@ cdef class SlotPool(ChangingSlots):
         fill_spans(table, of, spans)
         closures.flags.writeable = False
         self.lock_for_change()
-        if self._closures is not before:
+        if self._closures is not expected:
             self.mutex.unlock()
             return False
         status = close_nodes(self.pool, given, of, spans)
@@ -550,7 +550,7 @@ cdef class SlotPool(ChangingSlots):
         other.table, other.changed = self.table, self.changed
         self.mutex.unlock()
         check_status(status)
-        other.terms, other.owners_by_window = self.terms, dict(self._owned())
+        other.terms, other.owners_by_window = self.terms, dict(self._owned_windows())
         other._generations = dict(self._generations)
         other._closures = closures
         return other
@@ -686,7 +686,7 @@ cdef class SlotPool(ChangingSlots):
             self.drop_past_owners()
 
     cdef int drop_past_owners(self) except -1:
-        self.owners_by_window = dict(self._owned())
+        self.owners_by_window = dict(self._owned_windows())
         self.purge_threshold = 64 + 2 * len(self.owners_by_window)
         return 0
 
@@ -813,7 +813,7 @@ cdef class SlotPool(ChangingSlots):
             if not isinstance(request, Request):
                 raise TypeError(
                     f"requests[{i}] must be a Request, got {type(request).__name__}")
-            each = in_numbers(self, request, i)
+            each = resolve_times(self, request, i)
             names.append(each.name)
             if not is_booking_invariant(each):
                 raise ValueError(
@@ -915,11 +915,11 @@ cdef class SlotPool(ChangingSlots):
         return load_pool(path)
 
     def __reduce__(self):
-        from slotkern._pool_state import restored
-        return restored, (*self._whole(), self.terms, self._owned(), self._generations,
-                          self.closed)
+        from slotkern._pool_state import restore_pool
+        return restore_pool, (*self._full_state(), self.terms, self._owned_windows(),
+                              self._generations, self.closed)
 
-    def _owned(self):
+    def _owned_windows(self):
         """Return pairs of a window that is not past and its owner."""
         cdef double now = self.pool.now()
         cdef Window window

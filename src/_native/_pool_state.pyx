@@ -13,7 +13,7 @@ from slotkern._core cimport PreparedSlots
 from slotkern._pool cimport SlotPool
 from slotkern._spans cimport Span, fill_spans, prices_of
 
-from slotkern._core import array_of, check_slots
+from slotkern._core import as_slot_array, check_slots
 from slotkern._pool import NO_CLOSURES
 from slotkern._spans import SPAN
 from slotkern.errors import SlotError
@@ -23,7 +23,7 @@ from slotkern.slots import in_order, row_order
 NO_SPANS = np.empty(0, SPAN)
 
 
-def restored(origin, state, now, terms=None, owned=(), generations=None, closures=None):
+def restore_pool(origin, state, now, terms=None, owned=(), generations=None, closures=None):
     """Return a pool with this state, clock, machine, owned windows and generations of files."""
     if closures is None:
         closures = NO_CLOSURES
@@ -149,7 +149,7 @@ cdef int replace_origin(SlotPool pool, object origin) except -1:
 
 def add_slots(SlotPool pool, slots):
     """See `SlotPool.add_slots`."""
-    slots = array_of(slots)
+    slots = as_slot_array(slots)
     check_slots(slots)
     while not add(pool, slots):
         pass  # retry: another thread changed the pool
@@ -157,7 +157,7 @@ def add_slots(SlotPool pool, slots):
 
 cdef bint add(SlotPool pool, object slots) except -1:
     """Validate and add slots; return False if the pool changed in the meantime."""
-    table, state, now = pool._whole()
+    table, state, now = pool._full_state()
     if slots.dtype.names != table.dtype.names:
         raise ValueError(
             f"slots must have the fields {', '.join(table.dtype.names)}, got "

@@ -125,7 +125,7 @@ cdef class Request:
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
-        self.said = None
+        self.as_given = None
         if volume is None or walltime is not None or reference != 1.0:
             volume = self.resolve_volume(volume, walltime, reference)
         earliest = read_time_field(self, earliest, "earliest", -INFINITY, False)
@@ -167,8 +167,8 @@ cdef class Request:
         self.where = checked_where(where)
         no_limits = limits is None or (isinstance(limits, tuple) and not limits)
         self.limits = () if no_limits else checked_limits(limits)
-        if self.said is not None:
-            self.said.setdefault("volume", (volume, None))
+        if self.as_given is not None:
+            self.as_given.setdefault("volume", (volume, None))
             self.query.volume = NAN  # infeasible until a clock has converted the times
 
     cdef object resolve_volume(self, object volume, object walltime, object reference):
@@ -182,8 +182,8 @@ cdef class Request:
             raise ValueError(f"reference must be positive and finite, got {reference!r}")
         if needs_clock(walltime):
             self.store_as_given(walltime, "walltime", 0, True)
-            self.said["volume"], self.said["reference"] = (None, None), (pace, None)
-            if self.said["walltime"][1].ns == 0:
+            self.as_given["volume"], self.as_given["reference"] = (None, None), (pace, None)
+            if self.as_given["walltime"][1].ns == 0:
                 raise ValueError(f"walltime must be positive, got {walltime!r}")
             return 1.0
         cdef double time = number(walltime, "walltime")
@@ -195,13 +195,15 @@ cdef class Request:
         """Return a number unchanged; store other values as given and return `placeholder`."""
         if not needs_clock(value):
             return value
-        if self.said is None:
-            self.said = {}
-        self.said[name] = value, parse_time_value(value, name, is_duration)
+        if self.as_given is None:
+            self.as_given = {}
+        self.as_given[name] = value, parse_time_value(value, name, is_duration)
         return placeholder
 
     def _value_as_given(self, str name, value):
-        return value if self.said is None or name not in self.said else self.said[name][0]
+        if self.as_given is None or name not in self.as_given:
+            return value
+        return self.as_given[name][0]
 
     @property
     def nodes(self):
@@ -309,7 +311,7 @@ cdef class Request:
         >>> sk.Request(1, 10, setup=0.5, step=1).length([1, 4]).tolist()
         [11.0, 3.0]
         """
-        if self.said is not None:
+        if self.as_given is not None:
             raise ValueError("lengths of this request depend on durations that only the clock "
                              "of slots converts; give numbers instead")
         cdef cnp.ndarray given = np.array(performance, np.float64, order="C")
@@ -382,7 +384,7 @@ cdef Request convert_times(Request request, Scale scale):
     cdef double number = 0
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
-    for name, (value, meant) in (<dict>request.said).items():
+    for name, (value, meant) in (<dict>request.as_given).items():
         if meant is None:
             if name == "volume" and value is not None:
                 copy.query.volume = value
@@ -402,7 +404,7 @@ cdef Request convert_times(Request request, Scale scale):
         elif name == "max_runtime":
             copy.query.max_runtime = number
         else:
-            copy.query.volume = number * <double>request.said["reference"][0]
+            copy.query.volume = number * <double>request.as_given["reference"][0]
     if (copy.query.earliest <= copy.query.latest and copy.query.earliest <= copy.query.deadline
             and copy.query.max_runtime > 0 and 0 < copy.query.volume <= DBL_MAX):
         return copy

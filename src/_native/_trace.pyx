@@ -50,7 +50,7 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
     const size_t kMaxLineLength "slotkern::replay::TraceParser::kMaxLineLength"
 
 
-def row_lines(cnp.ndarray rows not None):
+def format_rows(cnp.ndarray rows not None):
     """Return contiguous rows, whose fields have 8 bytes each, as the lines of a trace."""
     dtype = rows.dtype
     cdef string form = "".join(dtype[name].kind for name in dtype.names).encode()

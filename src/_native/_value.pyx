@@ -164,7 +164,7 @@ cdef int set_valuation(Valuation* valuation, str source, object data, cnp.ndarra
     return 0
 
 
-def part_values(PreparedSlots pool not None, str source, object data, str name,
+def evaluate_parts(PreparedSlots pool not None, str source, object data, str name,
                 const int64_t[::1] rows, const double[::1] starts, const double[::1] lengths):
     """Return the value of each part in the slot of its row; `source`, `data`: see `find`."""
     cdef Valuation valuation

@@ -312,8 +312,8 @@ cdef Window window_from_answer(const Answer& answer, Py_ssize_t n, str criterion
     return self
 
 
-def window_of(slots, rows, double start, Request request, str criterion, str shape, value=None,
-              double longest=0):
+def window_from_rows(slots, rows, double start, Request request, str criterion, str shape,
+                     value=None, double longest=0):
     """Return the window of the slots `rows` at a start, for algorithms that select rows themselves.
 
     Uses the same expressions as the kernels, so equal windows have equal totals. A square window

@@ -9,7 +9,7 @@ from slotkern._windows import Window, WindowTable
 from slotkern.typing import Criterion, Shape, Slots
 
 ATTRIBUTES: dict[str, str]
-MOST_PARTS: int
+MAX_PARTS: int
 
 class Alternatives(WindowTable):
     @property
@@ -22,13 +22,13 @@ class Alternatives(WindowTable):
     def best(self, criterion: Criterion = "finish") -> Window | None: ...
     def pareto(self, *criteria: Criterion) -> Alternatives: ...
 
-def searched_slots(
+def current_slots(
     slots: Slots,
 ) -> tuple[NDArray[np.void], NDArray[np.int64] | None]: ...
-def rows_that_hold(
+def find_slot_rows(
     slots: NDArray[np.void], parts: NDArray[np.void]
 ) -> NDArray[np.int64]: ...
-def gather(
+def alternatives_from_windows(
     windows: Sequence[Window],
     n: int,
     criterion: str,
@@ -41,5 +41,5 @@ def first_alternatives(
     shape: Shape,
     limit: int | None,
 ) -> Alternatives: ...
-def too_many(nodes: int) -> ValueError: ...
-def endless() -> ValueError: ...
+def too_many_error(nodes: int) -> ValueError: ...
+def endless_error() -> ValueError: ...

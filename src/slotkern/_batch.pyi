@@ -12,7 +12,7 @@ MEASURES: tuple[str, ...]
 REASONS: tuple[str, ...]
 SLICE: np.dtype[np.void]
 
-class Jobs:
+class CompiledJobs:
     def __init__(
         self,
         slots: NDArray[np.void] | PreparedSlots,
@@ -26,11 +26,11 @@ class Jobs:
     @property
     def prepared(self) -> PreparedSlots: ...
 
-def picked(
+def select_windows(
     found: WindowTable, rows: NDArray[np.int64], names: list[str] | None = None
 ) -> WindowTable: ...
 def schedule(
-    jobs: Jobs, rules: dict[str, Any], backfill: str
+    jobs: CompiledJobs, rules: dict[str, Any], backfill: str
 ) -> tuple[
     WindowTable,
     NDArray[np.int64],
@@ -38,9 +38,9 @@ def schedule(
     NDArray[np.uint8],
     NDArray[np.void],
 ]: ...
-def first_not_share(values: NDArray[np.float64]) -> int: ...
+def find_invalid_share(values: NDArray[np.float64]) -> int: ...
 def execute(
-    jobs: Jobs,
+    jobs: CompiledJobs,
     shape: str,
     backfill: str,
     alternatives: WindowTable,
@@ -48,4 +48,4 @@ def execute(
     fixed: int,
     shares: NDArray[np.float64],
 ) -> tuple[WindowTable, NDArray[np.float64], NDArray[np.uint8], int, int]: ...
-def bound(jobs: Jobs, rules: dict[str, Any]) -> float: ...
+def bound(jobs: CompiledJobs, rules: dict[str, Any]) -> float: ...

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern.display_table import Table
 
 MAX_EACH: int
-MOST_LIMITS: int
+MAX_LIMITS: int
 CONSTRAINED_WORK: int
 
 @final
@@ -49,7 +49,7 @@ def choose(
     method: str,
 ) -> Choice | None: ...
 def last_work() -> int: ...
-def choose_within(
+def choose_constrained(
     cost: ArrayLike,
     value: ArrayLike,
     n: int,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 KINDS: tuple[str, ...]
 ACTIONS: tuple[str, ...]
 FATES: tuple[str, ...]
-PLACING: dict[str, int]
+PLACEMENTS: dict[str, int]
 BACKFILLING: dict[str, int]
 
 _Ticket: TypeAlias = tuple[int, int]
@@ -41,7 +41,7 @@ def simulate(
     *,
     backfill: str = "none",
     shortest_first: bool = False,
-    placing: str | None = None,
+    placement: str | None = None,
     decision: float = 0.0,
     drawn: int = 0,
     first: NDArray[np.uint64] | None = None,
@@ -82,7 +82,7 @@ class Agent:
     def retry(self, ticket: _Ticket) -> list[Any]: ...
     def leave(self) -> list[Any]: ...
     def join(self) -> list[Any]: ...
-    def know(self, job: int, hop: int) -> None: ...
+    def record_hop(self, job: int, hop: int) -> None: ...
     def hold(self, job: int, hop: int, entered: float) -> list[Any]: ...
     def hand_over(self, job: int, hop: int, to: int) -> list[Any]: ...
     def start(self, job: int) -> bool: ...

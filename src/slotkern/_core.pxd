@@ -37,6 +37,6 @@ cdef class PreparedSlots:
                            unsigned threads, CWindowTable& out, size_t& failed_query) except *
 
 
-cpdef Request in_numbers(object slots, Request request, object position=*)
+cpdef Request resolve_times(object slots, Request request, object position=*)
 cdef object terms_of(object slots)
 cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n)

@@ -11,7 +11,7 @@ from slotkern.typing import Slots
 
 NO_SPANS: NDArray[np.void]
 
-def restored(
+def restore_pool(
     origin: NDArray[np.void],
     state: dict[str, NDArray[Any]],
     now: float,

@@ -7,7 +7,7 @@ from slotkern._moments cimport Scale
 cdef class Request:
     cdef Query query
     cdef readonly object where, name
-    cdef readonly object said  # {field: (value, parsed)} of times that need a clock, or None
+    cdef readonly object as_given  # {field: (value, parsed)} of times that need a clock, or None
     cdef readonly tuple limits  # of Limit
     cdef SumConstraints sums  # storage of query.limits; `referenced_arrays` keeps its arrays alive
     cdef list referenced_arrays

@@ -14,7 +14,7 @@ class Request:
     where: str | NDArray[np.bool_] | None
     limits: tuple[Limit, ...]
     name: str | None
-    said: dict[str, tuple[Any, Any]] | None
+    as_given: dict[str, tuple[Any, Any]] | None
     def __init__(
         self,
         nodes: int,

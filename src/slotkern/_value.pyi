@@ -21,7 +21,7 @@ class NamedValue(NamedTuple):
 NAMED_VALUES: dict[str, NamedValue]
 
 def capsule_signature(capsule: Any) -> str | None: ...
-def part_values(
+def evaluate_parts(
     pool: PreparedSlots,
     source: str,
     data: Any,

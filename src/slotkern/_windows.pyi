@@ -113,7 +113,7 @@ class WindowTable(Sequence[Window | None]):
     def index(self, window: object, start: int = 0, stop: int | None = None) -> int: ...
     def count(self, window: object) -> int: ...
 
-def window_of(
+def window_from_rows(
     slots: NDArray[np.void],
     rows: NDArray[np.int64],
     start: float,

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._alternatives import (
-    MOST_PARTS,
+    MAX_PARTS,
     Alternatives,
-    endless,
+    alternatives_from_windows,
+    current_slots,
+    endless_error,
     first_alternatives,
-    gather,
-    searched_slots,
-    too_many,
+    too_many_error,
 )
-from slotkern._core import PreparedSlots, array_of, in_numbers
+from slotkern._core import PreparedSlots, as_slot_array, resolve_times
 from slotkern._find import find_window
 from slotkern._pool import SlotPool
 from slotkern._request import Request
@@ -130,20 +130,22 @@ def _best_and_cut(
 ) -> Alternatives:
     """Find the best window, book it in a copy of the slots, and repeat."""
     options = {"shape": shape, "method": method, **options}
-    request = in_numbers(slots, request)
+    request = resolve_times(slots, request)
     window = find_window(slots, request, criterion, **options)
     name = criterion if isinstance(criterion, str) else type(criterion).__name__
     windows: list[Window] = []
-    searched = searched_slots(slots)
+    searched = current_slots(slots)
     if window is not None and limit != 0:
         name = window.criterion
-        table = slots.slots if isinstance(slots, PreparedSlots) else array_of(slots)
+        table = (
+            slots.slots if isinstance(slots, PreparedSlots) else as_slot_array(slots)
+        )
         if (
             limit is None
             and np.isinf(min(request.deadline, request.latest))
             and np.isinf(table["end"]).any()
         ):
-            raise endless()
+            raise endless_error()
         named, request, criterion = _arrays_as_fields(table, request, criterion)
         if named is table and isinstance(slots, SlotPool):
             pool = copy.copy(slots)
@@ -158,9 +160,9 @@ def _best_and_cut(
                 window = find_window(pool, request, criterion, **options)
             except UndecidedError as error:
                 raise _undecided_after(len(windows), error) from None
-            if window is not None and (len(windows) + 1) * len(window) > MOST_PARTS:
-                raise too_many(len(window))
-    return gather(windows, request.nodes, name, shape, searched)
+            if window is not None and (len(windows) + 1) * len(window) > MAX_PARTS:
+                raise too_many_error(len(window))
+    return alternatives_from_windows(windows, request.nodes, name, shape, searched)
 
 
 def _undecided_after(count: int, error: UndecidedError) -> UndecidedError:

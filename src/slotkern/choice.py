@@ -123,7 +123,7 @@ def choose(
                 "method 'table' does not support limits besides the budget; use method "
                 "'auto' or 'search'"
             )
-        return _choice.choose_within(cost, value, n, budget, limits, gap, max_work)
+        return _choice.choose_constrained(cost, value, n, budget, limits, gap, max_work)
     return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
 
 

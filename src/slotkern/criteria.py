@@ -24,7 +24,7 @@ from slotkern._value import (
     NAMED_VALUES,
     STATIC_SIGNATURE,
     capsule_signature,
-    part_values,
+    evaluate_parts,
 )
 from slotkern.checks import meant, shown, visible
 from slotkern.extras import extra
@@ -243,7 +243,7 @@ def values_of_windows(
         flat = (
             np.ascontiguousarray(a).ravel() for a in (rows, parts["start"], lengths)
         )
-        values = part_values(pool, worth, data, name, *flat).reshape(rows.shape)
+        values = evaluate_parts(pool, worth, data, name, *flat).reshape(rows.shape)
     # Sum in order of cost, sequentially, as a search does, to get the same rounding.
     order = np.argsort(parts["cost"], axis=1, kind="stable")
     totals = np.take_along_axis(values, order, axis=1).cumsum(axis=1)[:, -1]
@@ -395,7 +395,7 @@ def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valua
     if capsule_signature(criterion) is not None:
         return Valuation("function", criterion, 1.0, "capsule")
     if isinstance(criterion, np.ndarray):
-        pool.check_rows("criterion")
+        pool.require_original_rows("criterion")
         return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
     raise TypeError(
         f"criterion must be one of {', '.join(known)}, a field's name, an array, "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import PreparedSlots, filter_rows, in_numbers, prepared
+from slotkern._core import PreparedSlots, filter_rows, prepare_snapshot, resolve_times
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
@@ -387,12 +387,12 @@ def _sum_of(
         return math.fsum(weight * lengths if by_length else weight)
     if isinstance(limit.of, np.ndarray):
         return math.fsum(limit.of[rows])
-    from slotkern._value import part_values
+    from slotkern._value import evaluate_parts
 
     starts = np.full(len(rows), window.start)
     capsule = limit.of.capsule(pool.slots.dtype)
     return math.fsum(
-        part_values(pool, "function", capsule, limit.of.name, rows, starts, lengths)
+        evaluate_parts(pool, "function", capsule, limit.of.name, rows, starts, lengths)
     )
 
 
@@ -455,10 +455,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     """
     if not isinstance(request, Request):
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
-    asked, request = request, in_numbers(slots, request)
+    asked, request = request, resolve_times(slots, request)
     table, proper = filter_rows(slots, request.where)
     # A raw array is prepared once; arrays in the request still match it row by row.
-    pool = prepared(slots)
+    pool = prepare_snapshot(slots)
     fast = table["performance"] >= request.min_performance
     good = fast & (table["price"] <= request.max_price)
     if proper is not None:

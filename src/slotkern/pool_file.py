@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._pool import NO_CLOSURES, SlotPool
-from ._pool_state import restored
+from ._pool_state import restore_pool
 from ._spans import SPAN, overlap
 from .errors import PoolFileChangedError
 from .files import FORMATS
@@ -73,7 +73,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
         raise TypeError(
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
         )
-    origin, state, now = pool._whole()
+    origin, state, now = pool._full_state()
     closed = pool.closed
     heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
     more = to_arrays(pool)  # raises for objects, before the file is changed
@@ -116,7 +116,7 @@ def load_pool(path: AnyPath) -> SlotPool:
         del data
         origin, state, now = _checked(arrays)
         closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
-        pool = restored(origin, state, now, *from_arrays(arrays), closures=closures)
+        pool = restore_pool(origin, state, now, *from_arrays(arrays), closures=closures)
         pool._generations[os.path.realpath(path)] = generation
         return pool
     except InputError as fault:

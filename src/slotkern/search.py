@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from slotkern._core import (
     check_volume,
     filter_rows,
-    in_numbers,
-    prepared,
+    prepare_snapshot,
+    resolve_times,
 )
 from slotkern._find import CRITERIA, find_builtin
 from slotkern._request import Request
-from slotkern._windows import Window, window_of
+from slotkern._windows import Window, window_from_rows
 from slotkern.checks import hint_keywords, integer, number, one_of
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def step_values(
     if request.limits:
         raise ValueError("step_values does not support limits on sums")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(
-        slots, in_numbers(slots, request), criterion, options, record=True
+        slots, resolve_times(slots, request), criterion, options, record=True
     )
     return found
 
@@ -169,7 +169,7 @@ def _search_by_value(
     from slotkern import _value
     from slotkern.criteria import PLACEMENT_CRITERIA, criterion_names, valuation_of
 
-    pool = prepared(slots)
+    pool = prepare_snapshot(slots)
     worth, data, sign, name, fixed = valuation_of(criterion, pool, criterion_names())
     if worth == "column":
         _check_sums(data, name)
@@ -265,7 +265,7 @@ def _find_published(
     name, named = criterion, published.ALGORITHMS
     if not (isinstance(criterion, str) and (options.shape, criterion) in named):
         worth, data, sign, name, _ = valuation_of(
-            criterion, prepared(slots), criterion_names()
+            criterion, prepare_snapshot(slots), criterion_names()
         )
         if (options.shape, "value" if worth == "column" else worth) not in named:
             raise ValueError(
@@ -300,7 +300,7 @@ def _find_published(
         value = float(data[found.rows].sum())
     elif found.value is not None:
         value = abs(found.value) / request.nodes
-    return window_of(
+    return window_from_rows(
         table,
         found.rows,
         found.start,

@@ -172,18 +172,18 @@ def test_bindings_reject_columns_of_another_type():
     """Columns are read without conversion, so other types must be rejected before."""
     schedule = sk.schedule_batch(SLOTS, JOBS)
     chosen, found = schedule.chosen, schedule.alternatives
-    jobs = _batch.Jobs(SLOTS, JOBS, ["start"] * len(JOBS))
+    jobs = _batch.CompiledJobs(SLOTS, JOBS, ["start"] * len(JOBS))
     names = [""] * len(JOBS)
     for rows in (chosen.astype("i4"), chosen[:, None], np.repeat(chosen, 2)[::2]):
         with pytest.raises(
             TypeError, match="rows must be a contiguous column of int64"
         ):
-            _batch.picked(found, rows, names)
+            _batch.select_windows(found, rows, names)
     with pytest.raises(IndexError, match=f"row {len(found)} of {len(found)} windows"):
-        _batch.picked(found, np.array([len(found)]), names)
+        _batch.select_windows(found, np.array([len(found)]), names)
     for shares in (np.ones(3, "f4"), np.ones(6)[::2]):
         with pytest.raises(TypeError, match=r"shares must be a contiguous .* float64"):
-            _batch.first_not_share(shares)
+            _batch.find_invalid_share(shares)
         with pytest.raises(TypeError, match=r"shares must be a contiguous .* float64"):
             _batch.execute(jobs, "ragged", "none", found, chosen, 0, shares)
     with pytest.raises(ValueError, match="3 jobs, but 3 rows and 2 shares"):

@@ -75,14 +75,14 @@ def test_jobs_may_have_textual_times(tmp_path):
     free = sk.free_slots(
         sk.Machine.homogeneous(3, performance=2), start=0, end=72, clock=clock
     )
-    expected = sk.Batch(asked).in_numbers(free)
+    expected = sk.Batch(asked).resolve_times(free)
     for table in (
         columns,
         pd.DataFrame(columns),
         pa.table(columns),
         pl.DataFrame(columns),
     ):
-        assert sk.Batch.from_jobs(table).in_numbers(free) == expected
+        assert sk.Batch.from_jobs(table).resolve_times(free) == expected
     schedule = sk.schedule_batch(free, columns)
     assert [str(w.start_time) for w in schedule] == [
         "2026-10-25 02:00:00+02:00",
@@ -114,7 +114,7 @@ def test_dates_and_durations_of_numpy_keep_their_unit(unit):
     if unit != "s":  # polars has no such unit
         tables.append(pl.DataFrame(jobs))
     for table in tables:
-        first, second = sk.Batch.from_jobs(table).in_numbers(free).requests
+        first, second = sk.Batch.from_jobs(table).resolve_times(free).requests
         assert (first.volume, first.earliest) == (3_600, 86_400)
         assert (second.volume, second.earliest) == (60, -math.inf)
         done = sk.SlotPool(free).schedule(table, "start")

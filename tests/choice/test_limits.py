@@ -13,7 +13,7 @@ from oracle import add, exact, met
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import slotkern as sk
-from slotkern._choice import MOST_LIMITS
+from slotkern._choice import MAX_LIMITS
 
 
 def keeps(rows, cost, budget, limits):
@@ -186,7 +186,7 @@ def test_infeasible_limits_give_none():
         ),
         ([([1e300, 2, 3], "<=", 1)], ValueError, r"limits\[0\]: weights or amount"),
         (
-            [([1, 2, 3], "<=", 1)] * (MOST_LIMITS + 1),
+            [([1, 2, 3], "<=", 1)] * (MAX_LIMITS + 1),
             ValueError,
             "at most 7 limits, got 8",
         ),

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern._moments import quick_meaning
+from slotkern._moments import parse_quickly
 from slotkern.machine.durations import read_duration
 from slotkern.machine.moments import read_moment
 
@@ -30,13 +30,13 @@ def fields_of(read, value):
 
 def same(value, lasts, known):
     """Assert that the fast path agrees with the slow one if it accepts the value."""
-    quick = quick_meaning(value, lasts)
+    quick = parse_quickly(value, lasts)
     if known:
         assert quick is not None
     if quick is not None:
         slow = fields_of(read_duration if lasts else read_moment, value)
         assert fields_of(lambda _: quick, value) == slow
-        assert quick.said == str(value)
+        assert quick.text == str(value)
 
 
 @given(
@@ -83,7 +83,7 @@ def test_the_fast_path_agrees_on_datetimes(when, zone, fold):
     slow = read_moment(naive)
     try:
         expected = clock._float(
-            clock._ticks(slow, "time") - clock._origin, "time", slow.said
+            clock._ticks(slow, "time") - clock._origin, "time", slow.text
         )
     except ValueError:
         with pytest.raises(ValueError, match="time: "):

@@ -192,7 +192,7 @@ def run_cycles(
     (array([ 0., 50., 20.]), array([15., 65., 30.]))
     """
     pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
-    batch = Batch.from_jobs(requests).in_numbers(pool)
+    batch = Batch.from_jobs(requests).resolve_times(pool)
     times = _arrivals(arrivals, len(batch), pool.clock)
     step = number("length", _duration("length", length, pool.clock), above=0)
     begin = _start_time(start, pool)
@@ -385,7 +385,7 @@ def _check_arrays(pool: SlotPool, batch: Batch) -> None:
     for name, request in zip(batch.names, batch.requests, strict=True):
         for title, values in _arrays(request):
             try:
-                pool.check_rows(title)
+                pool.require_original_rows(title)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
             if len(values) != rows:

@@ -156,7 +156,7 @@ def true_shares(
             f"lengths must have one entry for each of {jobs} jobs, got shape "
             f"{shares.shape}"
         )
-    bad = _batch.first_not_share(shares)
+    bad = _batch.find_invalid_share(shares)
     if bad >= 0:
         raise ValueError(
             f"lengths[{bad}] = {shares[bad]} is not a share of the reserved "
@@ -167,7 +167,7 @@ def true_shares(
 
 def execute(
     schedule: Schedule,
-    jobs: _batch.Jobs,
+    jobs: _batch.CompiledJobs,
     sliced: int,
     shares: NDArray[np.float64],
     reschedule: str | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from slotkern._core import in_numbers
+from slotkern._core import resolve_times
 from slotkern._find import CRITERIA
 from slotkern._request import Request
 from slotkern.checks import meant, row_label
@@ -109,13 +109,13 @@ class Batch:
 
     @cached_property
     def _only_numbers(self) -> bool:
-        return all(request.said is None for request in self.requests)
+        return all(request.as_given is None for request in self.requests)
 
-    def in_numbers(self, slots: Slots) -> Batch:
+    def resolve_times(self, slots: Slots) -> Batch:
         """Return the jobs with dates and durations as numbers of the slots' clock."""
         if self._only_numbers:
             return self
-        requests = [in_numbers(slots, request) for request in self.named_requests]
+        requests = [resolve_times(slots, request) for request in self.named_requests]
         return Batch(requests, self.names, self.criteria)
 
     @staticmethod

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _batch
-from slotkern._alternatives import rows_that_hold
+from slotkern._alternatives import find_slot_rows
 from slotkern._find import find_windows
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
@@ -71,7 +71,7 @@ class Schedule(HasPlot):
     target: str
     under: str
     _rules: dict[str, Any] = field(repr=False)
-    _jobs: _batch.Jobs = field(repr=False)
+    _jobs: _batch.CompiledJobs = field(repr=False)
 
     # 1 us faster than the generated one, which calls object.__setattr__ for each field.
     def __init__(
@@ -86,7 +86,7 @@ class Schedule(HasPlot):
         target: str,
         under: str,
         _rules: dict[str, Any],
-        _jobs: _batch.Jobs,
+        _jobs: _batch.CompiledJobs,
     ) -> None:
         self.__dict__.update(
             batch=batch,
@@ -142,7 +142,9 @@ class Schedule(HasPlot):
     @cached_property
     def windows(self) -> WindowTable:
         """The window of each job, or None."""
-        return _batch.picked(self.alternatives, self.chosen, list(self.batch.names))
+        return _batch.select_windows(
+            self.alternatives, self.chosen, list(self.batch.names)
+        )
 
     @property
     def slots(self) -> NDArray[np.void]:
@@ -192,7 +194,7 @@ class Schedule(HasPlot):
         measure = self._rules["target"]
         if isinstance(measure, str):
             return self.totals()[measure]
-        rows = rows_that_hold(self.slots, self.windows.parts)
+        rows = find_slot_rows(self.slots, self.windows.parts)
         return math.fsum(measure[rows].tolist())
 
     def nodes(self) -> NDArray[np.void]:
@@ -260,7 +262,9 @@ class Schedule(HasPlot):
             )
             return math.fsum(window.value for window in best if window is not None)
         rules = {**self._rules, "limit": None if self.under in single else limit}
-        jobs = _batch.Jobs(self._jobs.prepared, requests, ["start"] * len(requests))
+        jobs = _batch.CompiledJobs(
+            self._jobs.prepared, requests, ["start"] * len(requests)
+        )
         return _batch.bound(jobs, rules)
 
     def trade_off(self, points: int = 256) -> TradeOff:
@@ -283,7 +287,7 @@ class Schedule(HasPlot):
         found = self.alternatives
         if isinstance(measure, str):
             return np.asarray(getattr(found, measure))
-        rows = rows_that_hold(self.slots, found.parts)
+        rows = find_slot_rows(self.slots, found.parts)
         return np.asarray(np.add.reduceat(measure[rows], found.first[:-1]))
 
     def execute(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _batch
-from slotkern._core import PreparedSlots, prepared
+from slotkern._core import PreparedSlots, prepare_snapshot
 from slotkern._find import find_windows
 from slotkern._request import Request
 from slotkern.batch.jobs import Batch
@@ -120,7 +120,7 @@ def schedule_batch(
     batch = Batch.from_jobs(requests)
     if names is not None or criteria is not None:
         batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
-    batch = batch.in_numbers(slots)
+    batch = batch.resolve_times(slots)
     if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
         raise TypeError(
             "policy must be CSS, or a BatchSlicer, Backfilling or BSF; got "
@@ -185,12 +185,12 @@ def _kernel_jobs(
 ) -> Any:
     """Convert the jobs for the kernel; an error names the job that causes it."""
     try:
-        return _batch.Jobs(slots, asked, own)
+        return _batch.CompiledJobs(slots, asked, own)
     except (ValueError, TypeError) as error:
-        pool = prepared(slots)
+        pool = prepare_snapshot(slots)
         for request in asked:
             try:
-                _batch.Jobs(pool, (request,), None)
+                _batch.CompiledJobs(pool, (request,), None)
             except (ValueError, TypeError):
                 raise type(error)(f"{request.name}: {error}") from None
         raise

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import slotkern as sk
-from slotkern._base import clones
+from slotkern._base import kernel_target
 from slotkern.extras import EXTRAS
 
 __all__ = ["info_lines", "version_line"]
@@ -28,7 +28,7 @@ def info_lines() -> list[str]:
         f"Python {platform.python_version()} ({sys.implementation.name})",
         f"numpy {np.__version__}",
         f"{platform.system()} {platform.release()} {platform.machine()}",
-        f"loops compiled for: {clones()}",
+        f"loops compiled for: {kernel_target()}",
     ]
     for module, needed in EXTRAS.items():
         if find_spec(module) is None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._community import PLACING
+from slotkern._community import PLACEMENTS
 from slotkern.checks import integer, number, one_of
 from slotkern.extras import extra
 
@@ -26,7 +26,7 @@ class Independent:
 
     def options(self, nodes: int, seed: int) -> dict[str, Any]:
         """Return the keyword arguments of the kernel for this scenario."""
-        return {"placing": "home"}
+        return {"placement": "home"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class Centralized:
     def __post_init__(self) -> None:
         """Validate the fields."""
         number("decision", self.decision, least=0)
-        one_of("fallback", self.fallback, [word for word in PLACING if word != "home"])
+        one_of(
+            "fallback", self.fallback, [word for word in PLACEMENTS if word != "home"]
+        )
         if self.host is not None:
             integer("host", self.host, least=0)
 
@@ -68,7 +70,7 @@ class Centralized:
         """Return the keyword arguments of the kernel for this scenario."""
         if self.host is not None:
             integer("host", self.host, most=nodes - 1)
-        return {"placing": self.fallback, "decision": float(self.decision)}
+        return {"placement": self.fallback, "decision": float(self.decision)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, in_numbers, prepared
+from slotkern._core import PreparedSlots, prepare_snapshot, resolve_times
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.checks import hint_keywords, integer, number, one_of, visible
@@ -116,8 +116,8 @@ def pareto(
         most = integer("most", most, least=2)
     if isinstance(by, str) or len(by) != 2:
         raise ValueError(f"by must be two criteria, got {by!r}")
-    pool = prepared(slots)
-    request = in_numbers(slots, request)
+    pool = prepare_snapshot(slots)
+    request = resolve_times(slots, request)
     one, other = (make_goal(name, pool, request, shape) for name in by)
     if one.name == other.name != "array":
         raise ValueError(f"by must be two different criteria, got {one.name!r} twice")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slotkern._core import PreparedSlots
 from slotkern._find import CRITERIA
 from slotkern._request import Request
-from slotkern._value import NAMED_VALUES, part_values
+from slotkern._value import NAMED_VALUES, evaluate_parts
 from slotkern._windows import Window
 from slotkern.criteria import Criterion, Minimize, criterion_names, valuation_of
 from slotkern.limits import LENGTH, Limit
@@ -116,7 +116,9 @@ def _make_sum_goal(criterion: Any, pool: PreparedSlots) -> Goal:
             values = data[rows]
         else:
             starts = np.ascontiguousarray(parts["start"])
-            values = part_values(pool, worth, data, name, rows, starts, lengths(window))
+            values = evaluate_parts(
+                pool, worth, data, name, rows, starts, lengths(window)
+            )
         return -sign * math.fsum(values.tolist())
 
     return Goal(name, 0, criterion, loss, -sign, _limited(of, -sign), False)

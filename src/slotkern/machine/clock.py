@@ -232,7 +232,7 @@ class Clock:
         quick = self.scale.number(moment)
         if quick is not None:
             return quick
-        return self._float(self._ticks(moment, name) - self._origin, name, moment.said)
+        return self._float(self._ticks(moment, name) - self._origin, name, moment.text)
 
     def duration(self, value: Any, name: str = "duration") -> float:
         """Convert a duration to a number of time units.
@@ -257,7 +257,7 @@ class Clock:
         quick = self.scale.number(length)
         if quick is not None:
             return quick
-        return self._float(self._whole(length.ns, name, length.said), name, length.said)
+        return self._float(self._whole(length.ns, name, length.text), name, length.text)
 
     def times(
         self, values: Any, name: str = "times", *, missing: float | None = None
@@ -438,7 +438,7 @@ class Clock:
 
     def _ticks(self, moment: Moment, name: str) -> int:
         """Convert a moment to ticks since 1970 (UTC)."""
-        return self._whole(instant_of(moment, self._zone, name), name, moment.said)
+        return self._whole(instant_of(moment, self._zone, name), name, moment.text)
 
     def _whole(self, ns: int, name: str, said: str) -> int:
         ticks, rest = divmod(ns, _UNITS[self.tick])

@@ -36,7 +36,7 @@ def disable(pool: SlotPool, nodes: Any, start: Any, end: Any, owner: str) -> Any
     first, last = _span(pool, (start, end), pool.now)
     rows = _rows(ids, np.full(len(ids), first), np.full(len(ids), last), owner, True)
     _replace(pool, ids, lambda closures: _joined(closures, rows))
-    return [window for window, _ in _hit(pool._owned(), ids, first, last)]
+    return [window for window, _ in _hit(pool._owned_windows(), ids, first, last)]
 
 
 def enable(pool: SlotPool, nodes: Any) -> None:
@@ -98,7 +98,7 @@ def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
     """Return booked and held spans of a pool, sorted by (node, start), and owners."""
     state = pool._state()
     booked, held = state["booked"], state["held"]
-    owners = owners_of(dict(pool._owned()), booked)
+    owners = owners_of(dict(pool._owned_windows()), booked)
     if not len(held):
         return booked, owners
     spans = np.concatenate([booked, held])
@@ -175,7 +175,7 @@ def _replace(
         before = pool._closures
         after = change(before)
         kept = after[after["end"] > pool.now]
-        if pool._close(before, kept, nodes):
+        if pool._replace_closures(before, kept, nodes):
             return
 
 

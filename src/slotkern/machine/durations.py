@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slotkern._moments import Duration, quick_meaning
+from slotkern._moments import Duration, parse_quickly
 from slotkern.checks import shown
 
 __all__ = ["NO_LIMIT", "Duration", "duration_of"]
@@ -65,7 +65,7 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
     >>> duration_of("1-12:00:00").ns // 10**9
     129600
     """
-    quick = quick_meaning(value, True)
+    quick = parse_quickly(value, True)
     return read_duration(value, name) if quick is None else quick  # type: ignore[return-value]
 
 

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._moments import Moment, quick_meaning
+from slotkern._moments import Moment, parse_quickly
 from slotkern.checks import row_label, shown
 
 __all__ = [
@@ -100,7 +100,7 @@ def moment_of(value: Any, name: str = "time") -> Moment:
     TypeError, ValueError
         For any other value; the message contains the name and the value.
     """
-    quick = quick_meaning(value, False)
+    quick = parse_quickly(value, False)
     return read_moment(value, name) if quick is None else quick  # type: ignore[return-value]
 
 
@@ -171,7 +171,7 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
     if moment.aware:
         return moment.ns
     if zone is None:
-        raise ValueError(f"{name}: {moment.said} {_NO_ZONE}")
+        raise ValueError(f"{name}: {moment.text} {_NO_ZONE}")
     try:
         wall = EPOCH + dt.timedelta(microseconds=moment.ns // 1000)
         first, second = (
@@ -183,12 +183,12 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
         first = second = wall.replace(tzinfo=zone).utcoffset()
     assert first is not None
     assert second is not None
-    if first != second and _is_day(moment.said):  # the first instant of the day
+    if first != second and _is_day(moment.text):  # the first instant of the day
         return moment.ns - first // _MICROSECOND * 1000 - _late(moment.ns, zone)
     if first < second:
-        raise ValueError(f"{name}: {moment.said} {_SKIPPED.format(zone)}")
+        raise ValueError(f"{name}: {moment.text} {_SKIPPED.format(zone)}")
     if first > second and moment.fold is None:
-        raise ValueError(f"{name}: {moment.said} {_TWICE.format(zone)}")
+        raise ValueError(f"{name}: {moment.text} {_TWICE.format(zone)}")
     offset = second if moment.fold else first
     return moment.ns - offset // _MICROSECOND * 1000
 
@@ -329,7 +329,7 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             found.append(nat * 1000)
             folds.append(False)
             continue
-        quick: Any = quick_meaning(value, False)  # fast path: no text for errors
+        quick: Any = parse_quickly(value, False)  # fast path: no text for errors
         at = "" if quick else f"{name}, {row_label(name, row)}"
         moment: Moment = quick or read_moment(value, at)
         if first is None:
@@ -340,8 +340,8 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
             )
             at, other = (row_label(name, each[0]) for each in (without, with_zone))
             raise ValueError(
-                f"{name}, {at}: {without[1].said} has no time zone, but "
-                f"{with_zone[1].said} in {other} has one"
+                f"{name}, {at}: {without[1].text} has no time zone, but "
+                f"{with_zone[1].text} in {other} has one"
             )
         found.append(moment.ns)
         folds.append(bool(moment.fold))

@@ -46,7 +46,7 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
                     f"machine: column {name!r} holds objects: cannot be saved"
                 )
             found[_COLUMN + name] = column
-    owned = pool._owned()
+    owned = pool._owned_windows()
     if owned:
         windows = [window for window, _ in owned]
         found["owner"] = np.array([owner for _, owner in owned])

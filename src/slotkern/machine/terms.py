@@ -45,7 +45,7 @@ def numbered(
     who = request.name or ("" if place is None else f"requests[{place}]")
     at = f"{who}: " if who else ""
     fields = request._fields()
-    known = request.said or {}
+    known = request.as_given or {}
     said = {name: both for name, both in known.items() if both[1] is not None}
     if clock is None:
         name, (value, _) = next(iter(said.items()))

@@ -74,7 +74,9 @@ def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
     if windows is None:
         owned = [
             (f"{owner}, {window.name}" if window.name else owner, window)
-            for window, owner in sorted(thing._owned(), key=lambda pair: pair[1])
+            for window, owner in sorted(
+                thing._owned_windows(), key=lambda pair: pair[1]
+            )
         ]
         windows = unique_names(owned)
     return plot_gantt(thing, windows, **options)

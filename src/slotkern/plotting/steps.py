@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import prepared
+from slotkern._core import prepare_snapshot
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern.checks import hint_keywords
@@ -82,7 +82,7 @@ def plot_steps(
     'start of the window'
     """
     target = check_picture_path(path)
-    pool = prepared(slots)
+    pool = prepare_snapshot(slots)
     starts, values = step_values(
         pool,
         request,

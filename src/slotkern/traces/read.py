@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._trace import LineError, TraceParser, row_lines
+from slotkern._trace import LineError, TraceParser, format_rows
 from slotkern.checks import hint_keywords, integer, one_of
 from slotkern.display import HasPlot
 from slotkern.display_table import Table
@@ -363,7 +363,7 @@ def trace_text(jobs: NDArray[Any], header: Mapping[str, str]) -> bytes:
         for part in str(text).split("\n")
     ]
     top = "".join(line.replace("\r", " ") + "\n" for line in lines)
-    return top.encode("latin-1", "replace") + row_lines(rows)
+    return top.encode("latin-1", "replace") + format_rows(rows)
 
 
 def _kind(path: str) -> tuple[bool, bool]:

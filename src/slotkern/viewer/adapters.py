@@ -288,7 +288,7 @@ def _pool_items(pool: SlotPool) -> Items:
 
     A reservation without a name has the name of its owner.
     """
-    pairs = pool._owned()
+    pairs = pool._owned_windows()
     named = unique_names([(window.name or owner, window) for window, owner in pairs])
     items = _window_items(named)
     owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
