@@ -1,4 +1,4 @@
-"""slotkern.h: an example in C, and a stream of calls by nothing but addresses."""
+"""slotkern.h: the example in C, and random calls through ctypes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PART = np.dtype(
 
 
 @pytest.fixture
-def door() -> ct.CDLL:
+def lib() -> ct.CDLL:
     loaded = ct.CDLL(str(program("slotkern-shared")))
     loaded.slotkern_words.restype = ct.c_char_p
     loaded.slotkern_request_of.restype = Request
@@ -62,10 +62,10 @@ def address(array: np.ndarray) -> ct.c_void_p:
     return ct.c_void_p(array.ctypes.data)
 
 
-def opened(door: ct.CDLL, slots: np.ndarray) -> tuple[int, ct.c_void_p, int]:
+def opened(lib: ct.CDLL, slots: np.ndarray) -> tuple[int, ct.c_void_p, int]:
     pool, row = ct.c_void_p(), ct.c_size_t(99)
     rows = np.ascontiguousarray(slots[list(SLOT.names or ())].astype(SLOT))
-    code = door.slotkern_open(
+    code = lib.slotkern_open(
         address(rows), ct.c_size_t(len(rows)), ct.byref(pool), ct.byref(row)
     )
     return code, pool, row.value
@@ -94,10 +94,10 @@ def test_the_example() -> None:
 
 @pytest.mark.parametrize("shape", ["square", "ragged"])
 @pytest.mark.parametrize("criterion", sk.CRITERIA)
-def test_a_stream_is_that_of_a_pool(door: ct.CDLL, criterion: str, shape: str) -> None:
+def test_random_calls_equal_a_pool(lib: ct.CDLL, criterion: str, shape: str) -> None:
     slots = sk.generate_environment("aep", seed=3, nodes=20, interval=300).slots
     pool = sk.SlotPool(slots)
-    code, mine, _ = opened(door, slots)
+    code, mine, _ = opened(lib, slots)
     assert code == 0
     rng = np.random.default_rng(7)
     window, parts, booked = Window(), np.zeros(4, PART), []
@@ -107,9 +107,9 @@ def test_a_stream_is_that_of_a_pool(door: ct.CDLL, criterion: str, shape: str) -
             float(rng.integers(20, 400)),
             budget=float(rng.integers(900)),
         )
-        asked = door.slotkern_request_of(job.nodes, job.volume)
+        asked = lib.slotkern_request_of(job.nodes, job.volume)
         asked.budget = job.budget
-        code = door.slotkern_find(
+        code = lib.slotkern_find(
             mine,
             ct.byref(asked),
             criterion.encode(),
@@ -126,46 +126,46 @@ def test_a_stream_is_that_of_a_pool(door: ct.CDLL, criterion: str, shape: str) -
             assert parts["cost"][: job.nodes].tolist() == found.slots["cost"].tolist()
             pool.book(found)
             of = (window.start, address(parts), job.nodes, None)
-            assert door.slotkern_book(mine, *of) == 0
+            assert lib.slotkern_book(mine, *of) == 0
             booked.append((found, window.start, parts[: job.nodes].copy()))
         if step % 3 == 2 and booked:
             found, start, rows = booked.pop(int(rng.integers(len(booked))))
             pool.release(found)
             of = (start, address(rows), len(rows), None)
-            assert door.slotkern_release(mine, *of) == 0
+            assert lib.slotkern_release(mine, *of) == 0
     assert len(booked) >= 5
     pool.advance(50.0)
-    assert door.slotkern_advance(mine, 50.0) == 0
+    assert lib.slotkern_advance(mine, 50.0) == 0
     count = ct.c_size_t()
     free = np.zeros(len(pool), SLOT)
     of = (address(free), ct.c_size_t(len(free)), ct.byref(count))
-    assert door.slotkern_free(mine, *of) == 0
+    assert lib.slotkern_free(mine, *of) == 0
     assert count.value == len(free)
     order = np.lexsort((free["node"], free["start"]))
     assert free[order].tolist() == pool.slots[list(SLOT.names or ())].tolist()
-    door.slotkern_close(mine)
+    lib.slotkern_close(mine)
 
 
-def test_mistakes_have_a_code_and_change_nothing(door: ct.CDLL) -> None:
+def test_errors_have_a_code_and_change_nothing(lib: ct.CDLL) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
     bad = slots.copy()
     bad["end"][1] = -1
-    code, pool, row = opened(door, bad)
-    assert (door.slotkern_words(code), pool.value, row) == (
+    code, pool, row = opened(lib, bad)
+    assert (lib.slotkern_words(code), pool.value, row) == (
         b"an end is not after its start",
         None,
         1,
     )
-    code, pool, row = opened(door, slots)
+    code, pool, row = opened(lib, slots)
     assert (code, row) == (0, 99)
     window, parts, fault = Window(), np.zeros(2, PART), ct.c_size_t(99)
 
     def find(job: Request, criterion: bytes = b"start", shape: int = 0) -> bytes:
         of = (ct.byref(job), criterion, shape, ct.byref(window), address(parts))
-        said: bytes = door.slotkern_words(door.slotkern_find(pool, *of))
+        said: bytes = lib.slotkern_words(lib.slotkern_find(pool, *of))
         return said
 
-    make: Callable[[int, float], Any] = door.slotkern_request_of
+    make: Callable[[int, float], Any] = lib.slotkern_request_of
     wrong = b"the request is not valid"
     assert find(make(0, 3)) == find(make(-(2**63), 3)) == wrong
     assert find(make(1, 0)) == find(make(1, float("nan"))) == wrong
@@ -173,28 +173,31 @@ def test_mistakes_have_a_code_and_change_nothing(door: ct.CDLL) -> None:
     assert find(make(3, 3)) == b"no window exists"
     assert find(make(2, 3)) == b"done"
     of = (window.start, address(parts), 2, ct.byref(fault))
-    release = door.slotkern_release(pool, *of)
-    assert (door.slotkern_words(release), fault.value) == (b"a part is not booked", 0)
-    assert door.slotkern_book(pool, *of) == 0
+    release = lib.slotkern_release(pool, *of)
+    assert (lib.slotkern_words(release), fault.value) == (
+        b"a part is not booked",
+        0,
+    )
+    assert lib.slotkern_book(pool, *of) == 0
     parts["length"][0], parts["node"][1] = 0.5, 77
     of = (5.0, *of[1:])
-    again = door.slotkern_book(pool, *of)
-    assert (door.slotkern_words(again), fault.value) == (b"a part is not free", 1)
-    assert door.slotkern_words(door.slotkern_advance(pool, np.nan)) == b"a time is NaN"
-    assert door.slotkern_words(door.slotkern_book(pool, 0, None, 2, None)) == wrong
-    assert door.slotkern_words(door.slotkern_book(None, *of)) == wrong
+    again = lib.slotkern_book(pool, *of)
+    assert (lib.slotkern_words(again), fault.value) == (b"a part is not free", 1)
+    assert lib.slotkern_words(lib.slotkern_advance(pool, np.nan)) == b"a time is NaN"
+    assert lib.slotkern_words(lib.slotkern_book(pool, 0, None, 2, None)) == wrong
+    assert lib.slotkern_words(lib.slotkern_book(None, *of)) == wrong
     count = ct.c_size_t()
-    assert door.slotkern_free(pool, None, ct.c_size_t(0), ct.byref(count)) == 0
+    assert lib.slotkern_free(pool, None, ct.c_size_t(0), ct.byref(count)) == 0
     assert count.value == 2
-    door.slotkern_close(pool)
-    door.slotkern_close(None)
+    lib.slotkern_close(pool)
+    lib.slotkern_close(None)
 
 
-def test_every_code_has_words_of_its_own(door: ct.CDLL) -> None:
+def test_every_code_has_its_own_message(lib: ct.CDLL) -> None:
     header = Path(sk.get_include()) / "slotkern" / "base" / "status.hpp"
     body = header.read_text().split("enum class Status : int {")[1].split("};")[0]
     codes = len(re.findall(r"^  \w+(?: = 0)?,", body, re.M))
-    said = [door.slotkern_words(code) for code in range(-1, codes + 1)]
+    said = [lib.slotkern_words(code) for code in range(-1, codes + 1)]
     assert said[0] == said[-1] == b"no code of slotkern"
     assert len(set(said[1:-1])) == codes > 30
-    assert door.slotkern_interface() == 1
+    assert lib.slotkern_interface() == 1

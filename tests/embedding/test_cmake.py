@@ -1,4 +1,4 @@
-"""Programs of others find slotkern by CMake."""
+"""CMake projects outside slotkern find the package."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def configure(folder: Path, version: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_programs_built_against_the_package_run() -> None:
-    """The build of the test programs finds the package in the same way."""
+    """The build of the native test programs uses the same package."""
     for name in ("example-schedule", "example-schedule-c"):
         lines = subprocess.check_output([program(name)], text=True)
         assert lines.startswith("job 0 starts ")
 
 
-def test_a_version_of_the_same_series_is_found(tmp_path: Path) -> None:
+def test_a_compatible_version_is_found(tmp_path: Path) -> None:
     done = configure(tmp_path, ".".join(sk.__version__.split(".")[:2]))
     assert done.returncode == 0, done.stderr
 
 
-def test_a_version_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+def test_another_version_is_not_found(tmp_path: Path) -> None:
     done = configure(tmp_path, "99.0")
     assert done.returncode != 0
     assert "slotkern" in done.stderr

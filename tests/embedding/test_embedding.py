@@ -37,7 +37,7 @@ def printed_by(name):
     return subprocess.check_output([program(name)], text=True).splitlines()
 
 
-def test_cpp_within_limits():
+def test_cpp_with_limits():
     slots = sk.make_slots(
         node=range(4),
         start=0,
@@ -73,7 +73,7 @@ def test_cpp(slots):
 
 
 def cython_module(folder, name, text):
-    """A module of someone else, built with no include path but that of Python."""
+    """Build a module outside slotkern with the include path of Python alone."""
     pytest.importorskip("Cython")
     (folder / f"{name}.pyx").write_text(text)
     package = Path(sk.__file__).parent.parent
@@ -125,11 +125,11 @@ def test_cython_of_another_interface_is_refused(tmp_path):
         cython_module(tmp_path, "later", text)
 
 
-def test_what_is_no_request_is_refused_in_cpp():
+def test_invalid_requests_are_refused_in_cpp():
     assert printed_by("refusals") == ["34 refused"]
 
 
-def test_numba_caches(tmp_path):
+def test_numba_caches_compiled_code(tmp_path):
     pytest.importorskip("numba")
     shutil.copy(EXAMPLES / "placer_numba.py", tmp_path)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -153,9 +153,9 @@ def test_numba_equals_python(slots):
     import slotkern.numba as sn
 
     pool, twin = sk.SlotPool(slots), sk.SlotPool(slots)
-    door, window = pool.handle(), sn.window(2)
+    handle, window = pool.handle(), sn.window(2)
     booked = []
-    while sn.find(door, sn.request(2, 8.0, 40.0), window, sn.COST, sn.SQUARE) == 0:
+    while sn.find(handle, sn.request(2, 8.0, 40.0), window, sn.COST, sn.SQUARE) == 0:
         expected = twin.find(sk.Request(2, 8, budget=40), "cost")
         assert window.totals.tolist() == [
             getattr(expected, name)
@@ -163,17 +163,17 @@ def test_numba_equals_python(slots):
         ]
         assert window.rows.tolist() == expected.slots["row"].tolist()
         assert window.costs.tolist() == expected.slots["cost"].tolist()
-        assert sn.book(door, window) == 0
-        assert sn.book(door, window) != 0
+        assert sn.book(handle, window) == 0
+        assert sn.book(handle, window) != 0
         twin.book(expected)
         booked.append([array.copy() for array in window])
         assert pool.slots.tolist() == twin.slots.tolist()
     assert len(booked) > 1
     assert twin.find(sk.Request(2, 8, budget=40), "cost") is None
     for arrays in booked:
-        assert sn.release(door, sn.FoundWindow(*arrays)) == 0
+        assert sn.release(handle, sn.FoundWindow(*arrays)) == 0
     assert pool.slots.tolist() == slots.tolist()
-    assert sn.find(door, sn.request(3, 8.0), window, sn.START, sn.SQUARE) == -1
+    assert sn.find(handle, sn.request(3, 8.0), window, sn.START, sn.SQUARE) == -1
 
 
 def test_numba_requests_have_every_field(slots):
@@ -181,7 +181,7 @@ def test_numba_requests_have_every_field(slots):
     import slotkern.numba as sn
 
     pool, window = sk.SlotPool(slots), sn.window(1)
-    door, plain = pool.handle(), sk.Request(1, 8)
+    handle, plain = pool.handle(), sk.Request(1, 8)
     for shape in (sn.SQUARE, sn.RAGGED):
         for changes in (
             {},
@@ -200,21 +200,21 @@ def test_numba_requests_have_every_field(slots):
                 plain.replace(**changes), "start", shape=("square", "ragged")[shape]
             )
             asked = sn.request(1, 8.0, **changes)
-            status = sn.find(door, asked, window, sn.START, shape)
+            status = sn.find(handle, asked, window, sn.START, shape)
             assert (status == 0) == (expected is not None)
             if expected is not None:
                 assert window.totals[0] == expected.start
                 assert window.nodes.tolist() == list(expected.nodes)
 
 
-def test_numba_books_no_window_that_is_none(slots):
+def test_numba_refuses_invalid_windows(slots):
     """Arrays of a caller may contain a node twice, an unknown node or a bad length."""
     pytest.importorskip("numba")
     import slotkern.numba as sn
 
     pool, window = sk.SlotPool(slots), sn.window(2)
-    door = pool.handle()
-    assert sn.find(door, sn.request(2, 8.0), window, sn.START, sn.SQUARE) == 0
+    handle = pool.handle()
+    assert sn.find(handle, sn.request(2, 8.0), window, sn.START, sn.SQUARE) == 0
     for name, values in (
         ("nodes", [0, 0]),
         ("nodes", [1, 0]),
@@ -226,36 +226,36 @@ def test_numba_books_no_window_that_is_none(slots):
     ):
         wrong = sn.FoundWindow(*(array.copy() for array in window))
         getattr(wrong, name)[:] = values
-        assert sn.book(door, wrong) != 0
-        assert sn.release(door, wrong) != 0
+        assert sn.book(handle, wrong) != 0
+        assert sn.release(handle, wrong) != 0
     assert pool.slots.tolist() == slots.tolist()
     assert len(pool.booked) == 0
-    assert sn.book(door, window) == 0
+    assert sn.book(handle, window) == 0
     twice = sn.FoundWindow(*(array.copy() for array in window))
     twice.nodes[:] = window.nodes[0]
-    assert sn.release(door, twice) != 0
+    assert sn.release(handle, twice) != 0
     assert len(pool.booked) == 2
 
 
-def test_numba_refuses_what_is_no_request(slots):
+def test_numba_refuses_invalid_requests(slots):
     pytest.importorskip("numba")
     import slotkern.numba as sn
 
     pool, window = sk.SlotPool(slots), sn.window(2)
-    door, asked = pool.handle(), sn.request(2, 8.0)
+    handle, asked = pool.handle(), sn.request(2, 8.0)
     for call in (
         (0, asked, window, sn.START, sn.SQUARE),
-        (door, asked, window, sn.START, 2),
-        (door, asked, window, sn.START, -1),
-        (door, asked, window, 99, sn.SQUARE),
-        (door, asked, window, -1, sn.SQUARE),
-        (door, asked[:1], window, sn.START, sn.SQUARE),
-        (door, sn.request(0, 8.0), sn.window(0), sn.START, sn.SQUARE),
-        (door, sn.request(-1, 8.0), window, sn.START, sn.SQUARE),
-        (door, sn.request(3, 8.0), window, sn.START, sn.SQUARE),
-        (door, sn.request(2, 0.0), window, sn.START, sn.SQUARE),
-        (door, sn.request(2, np.nan), window, sn.START, sn.SQUARE),
-        (door, sn.request(2, 8.0, np.nan), window, sn.START, sn.SQUARE),
+        (handle, asked, window, sn.START, 2),
+        (handle, asked, window, sn.START, -1),
+        (handle, asked, window, 99, sn.SQUARE),
+        (handle, asked, window, -1, sn.SQUARE),
+        (handle, asked[:1], window, sn.START, sn.SQUARE),
+        (handle, sn.request(0, 8.0), sn.window(0), sn.START, sn.SQUARE),
+        (handle, sn.request(-1, 8.0), window, sn.START, sn.SQUARE),
+        (handle, sn.request(3, 8.0), window, sn.START, sn.SQUARE),
+        (handle, sn.request(2, 0.0), window, sn.START, sn.SQUARE),
+        (handle, sn.request(2, np.nan), window, sn.START, sn.SQUARE),
+        (handle, sn.request(2, 8.0, np.nan), window, sn.START, sn.SQUARE),
     ):
         assert sn.find(*call) != 0
         assert window.totals.tolist() == [0.0] * 5
@@ -263,13 +263,13 @@ def test_numba_refuses_what_is_no_request(slots):
         if name == "nodes":  # their number determines the number of parts
             continue
         short = window._replace(**{name: getattr(window, name)[:1]})
-        assert sn.find(door, asked, short, sn.START, sn.SQUARE) != 0
-        assert sn.book(door, short) != 0
+        assert sn.find(handle, asked, short, sn.START, sn.SQUARE) != 0
+        assert sn.book(handle, short) != 0
     assert len(pool.booked) == 0
-    assert sn.find(door, asked[:2].copy(), window, sn.START, sn.SQUARE) == 0
+    assert sn.find(handle, asked[:2].copy(), window, sn.START, sn.SQUARE) == 0
     assert sn.book(0, window) != 0
     assert sn.release(0, window) != 0
-    assert sn.book(door, window) == 0
+    assert sn.book(handle, window) == 0
 
 
 def test_numba_refuses_arrays_of_another_type(slots):
@@ -277,7 +277,7 @@ def test_numba_refuses_arrays_of_another_type(slots):
     import slotkern.numba as sn
 
     pool, window = sk.SlotPool(slots), sn.window(2)
-    door, asked = pool.handle(), sn.request(2, 8.0)
+    handle, asked = pool.handle(), sn.request(2, 8.0)
     refused = numba.core.errors.TypingError
     for name, array in (
         ("rows", np.zeros(4, np.int64)[::2]),
@@ -288,16 +288,16 @@ def test_numba_refuses_arrays_of_another_type(slots):
     ):
         wrong = window._replace(**{name: array})
         with pytest.raises(refused, match=f"{name} of found must be a contiguous"):
-            sn.find(door, asked, wrong, sn.START, sn.SQUARE)
+            sn.find(handle, asked, wrong, sn.START, sn.SQUARE)
         with pytest.raises(refused, match=f"{name} of found must be a contiguous"):
-            sn.book(door, wrong)
+            sn.book(handle, wrong)
     for array in (np.zeros(14)[::2], np.zeros(7, np.float32)):
         with pytest.raises(refused, match="asked must be a contiguous"):
-            sn.find(door, array, window, sn.START, sn.SQUARE)
+            sn.find(handle, array, window, sn.START, sn.SQUARE)
     with pytest.raises(refused, match="pool must be the integer"):
         sn.find(1.5, asked, window, sn.START, sn.SQUARE)
     with pytest.raises(refused, match="found must be a FoundWindow"):
-        sn.find(door, asked, tuple(window), sn.START, sn.SQUARE)
+        sn.find(handle, asked, tuple(window), sn.START, sn.SQUARE)
 
 
 LIMITS = ["sum(storage) >= 500", "sum(power * length) <= 6"]
@@ -337,7 +337,7 @@ def columns():
 
 
 @pytest.mark.skipif(CC is None, reason="needs a C compiler")
-def test_cython_within_limits(tmp_path, columns):
+def test_cython_with_limits(tmp_path, columns):
     module = cython_module(tmp_path, "within", WITHIN)
     pool = sk.SlotPool(sk.make_slots(**columns))
     for limits in ((), LIMITS[0], LIMITS, "sum(storage) >= 651"):
@@ -353,12 +353,12 @@ def test_cython_within_limits(tmp_path, columns):
         module.nodes(pool, "sum(memory) >= 1", "cost")
 
 
-def test_numba_within_limits(columns):
+def test_numba_with_limits(columns):
     pytest.importorskip("numba")
     import slotkern.numba as sn
 
     pool = sk.SlotPool(sk.make_slots(**columns))
-    door, window = pool.handle(), sn.window(2)
+    handle, window = pool.handle(), sn.window(2)
     assert pool.limits_handle(()) == 0
     numbers = {
         limits: pool.limits_handle(limits) for limits in (*LIMITS, " and ".join(LIMITS))
@@ -372,20 +372,20 @@ def test_numba_within_limits(columns):
                 job = sk.Request(2, 10, limits=limits)
                 expected = pool.find(job, "cost", shape=("square", "ragged")[shape])
                 asked = sn.request(2, 10.0, limits=number)
-                status = sn.find(door, asked, window, sn.COST, shape)
+                status = sn.find(handle, asked, window, sn.COST, shape)
                 assert (status == 0) == (expected is not None)
                 if expected is not None:
                     assert window.nodes.tolist() == list(expected.nodes)
                     assert window.totals[3] == expected.cost
         assert (
-            sn.find(door, sn.request(2, 10.0, limits=3), window, sn.COST, sn.RAGGED)
+            sn.find(handle, sn.request(2, 10.0, limits=3), window, sn.COST, sn.RAGGED)
             == 0
         )
-        assert sn.book(door, window) == 0
+        assert sn.book(handle, window) == 0
         booked += 1
 
 
-def test_numbers_of_limits_that_a_pool_does_not_know_are_refused(columns):
+def test_limit_numbers_of_other_pools_are_refused(columns):
     pytest.importorskip("numba")
     import slotkern.numba as sn
 
@@ -402,7 +402,7 @@ def test_numbers_of_limits_that_a_pool_does_not_know_are_refused(columns):
     assert refused != 0
     for wrong in (-1, 2, 0.5, np.nan, np.inf):
         assert status(pool, wrong) == refused
-    # Those of a pool that has other slots now: weights of the new ones are not known.
+    # add_slots invalidates the numbers: the new slots have no weights.
     added = sk.make_slots(**{**columns, "start": 30, "end": 40, "storage": 900})
     pool.add_slots(added)
     assert status(pool, number) == refused
@@ -414,7 +414,7 @@ def test_numbers_of_limits_that_a_pool_does_not_know_are_refused(columns):
     assert window.totals[0] == 30
 
 
-def test_limits_that_bookings_change_have_no_number(columns):
+def test_limits_that_depend_on_bookings_have_no_number(columns):
     slots = sk.make_slots(**columns)
     pool = sk.SlotPool(slots)
     for limits in (
@@ -432,7 +432,7 @@ def test_limits_that_bookings_change_have_no_number(columns):
         pool.limits_handle([f"sum(storage) >= {k}" for k in range(7)])
 
 
-def test_limits_live_as_long_as_their_pool_and_no_longer(columns):
+def test_limits_are_freed_with_their_pool(columns):
     pool = sk.SlotPool(sk.make_slots(**columns))
     limits = sk.Limit("storage", ">=", 500)
     held = weakref.ref(limits)
@@ -445,7 +445,7 @@ def test_limits_live_as_long_as_their_pool_and_no_longer(columns):
     assert held() is None
 
 
-def test_headers_are_where_they_are_said_to_be():
+def test_get_include_returns_the_folder_of_the_headers():
     headers = sorted((Path(sk.get_include()) / "slotkern").rglob("*.hpp"))
     assert {"find.hpp", "schedule.hpp", "embed.hpp"} <= {path.name for path in headers}
     assert "Python.h" not in "".join(path.read_text() for path in headers)
