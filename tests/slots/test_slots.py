@@ -69,9 +69,9 @@ def test_valid_slots_pass_and_make_slots_sorts():
 def test_errors_name_the_first_invalid_row(change, field, message):
     bad = slots(**change)
     job = sk.Request(1, 1)
-    for door in (sk.validate_slots, sk.SlotPool, lambda s: sk.find_window(s, job)):
+    for accept in (sk.validate_slots, sk.SlotPool, lambda s: sk.find_window(s, job)):
         with pytest.raises(sk.SlotError) as caught:
-            door(bad)
+            accept(bad)
         assert message in str(caught.value)
         assert caught.value.field == field
     assert pickle.loads(pickle.dumps(caught.value)).row == caught.value.row
@@ -170,9 +170,9 @@ def test_any_native_layout_gives_the_same_window():
     ],
 )
 def test_invalid_slot_arrays_are_refused(bad, error, message):
-    for door in (sk.SlotPool, lambda s: sk.find_window(s, sk.Request(1, 1))):
+    for accept in (sk.SlotPool, lambda s: sk.find_window(s, sk.Request(1, 1))):
         with pytest.raises(error, match=message):
-            door(bad)
+            accept(bad)
 
 
 @pytest.mark.parametrize(
