@@ -94,7 +94,7 @@ cdef str decode_view(string_view text):
 class NamedValue(NamedTuple):
     """Properties of a named value, from the kernels' list of sources."""
 
-    index: int
+    source_index: int
     doc: str
     moving: bool
     needs_end: bool
@@ -160,7 +160,7 @@ cdef int set_valuation(Valuation* valuation, str source, object data, cnp.ndarra
         valuation.kind = ValueKind.column
         valuation.column = <const double*>cnp.PyArray_DATA(<cnp.ndarray>data)
     else:
-        valuation.kind = <ValueKind><int>NAMED_VALUES[source].index
+        valuation.kind = <ValueKind><int>NAMED_VALUES[source].source_index
     return 0
 
 

@@ -11,7 +11,7 @@ STATIC_SIGNATURE: str
 MOVING_SIGNATURE: str
 
 class NamedValue(NamedTuple):
-    index: int
+    source_index: int
     doc: str
     moving: bool
     needs_end: bool
