@@ -427,7 +427,8 @@ cdef class SlotPool(ChangingSlots):
         nodes : str, int or sequence of them
             Names of the machine's nodes, or ids.
         start, end : float, date or str, optional
-            The span [start, end); by default from `now` on, without end.
+            The span [start, end). By default it starts at `now`, the time of the last
+            `advance`, or includes all time if there was none, and has no end.
         owner : str
             The person or reason that closes the nodes.
 
@@ -778,6 +779,8 @@ cdef class SlotPool(ChangingSlots):
             Within a fraction of a second after Ctrl-C. Windows booked so far stay booked and
             are in the exception's attribute `bookings`: one entry for each processed request,
             in order. The same holds for a MemoryError.
+            If the call stops while it reads the requests, nothing is booked and the exception
+            has no such attribute.
 
         Notes
         -----

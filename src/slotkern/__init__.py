@@ -149,7 +149,10 @@ def get_include() -> str:
 
     folder = Path(_core.__file__).parent / "include"
     if not (folder / "slotkern" / "pool" / "schedule.hpp").exists():
-        raise FileNotFoundError(f"no slotkern headers in {folder}")
+        raise FileNotFoundError(
+            f"no slotkern headers in {folder}; install the package with "
+            "`pip install .`, or use src/_native of the checkout"
+        )
     return str(folder)
 
 

@@ -211,6 +211,7 @@ class Explanation(HasTable):
             "at most "
             f"{_pluralize(self.together, ' such node is', ' such nodes are')} ever free"
             f" together for that long{self._time_clause()}; "
+            f"{'only ' if asked.nodes < self.together else ''}"
             f"{_pluralize(asked.nodes, ' is', ' are')} asked for",
         ]
         if self.cheapest is not None:

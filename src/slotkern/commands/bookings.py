@@ -188,7 +188,10 @@ def disable(
     nodes: Nodes,
     start: Annotated[
         str | None,
-        typer.Option(help="Start of the closure: a date or a number; by default now."),
+        typer.Option(
+            help="Start of the closure: a date or a number; by default the pool's own "
+            "time, not the computer's; all time if the pool was never advanced."
+        ),
     ] = None,
     end: Annotated[
         str | None,
@@ -205,8 +208,9 @@ def disable(
     """Disable nodes, for example after a failure, and list the bookings on them.
 
     The bookings remain; release them with `slotkern release`. Released time
-    of a disabled node becomes free only after `slotkern enable`. The pool
-    file is replaced atomically.
+    of a disabled node becomes free only after `slotkern enable`. Give
+    --start: no command advances a pool's own time. The pool file is
+    replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
@@ -251,7 +255,7 @@ def view(
     """Write an interactive page of the free and the booked time of a pool."""
     check_page(output, "--output")
     write_page(output, sk.SlotPool.load(pool), None, pool.name)
-    show(f"{output}: {pool.name}")
+    show(f"{output}: page of {pool.name}")
 
 
 def _rows_of_owner(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:

@@ -97,7 +97,8 @@ def parse_span(text: str) -> Any:
     words = [word.strip() for word in text.split("/")]
     if len(words) != 2:
         raise ValueError(
-            f"--during: {text!r} is no span START/END such as 2026-12-01/2026-12-02"
+            f"--during: {text!r} is no span START/END such as 2026-12-01/2026-12-02; "
+            "write 2026-12-01/ for a span without end"
         )
     return tuple(number_or_text(word) if word else None for word in words)
 
