@@ -73,17 +73,17 @@ def compare(
         one_of("--shape", each, SHAPES) for each in dict.fromkeys(shape or SHAPES)
     ]
     free, table = read_free(slots)
-    asked = [(form, name) for form in shapes for name in criteria]
+    searches = [(form, name) for form in shapes for name in criteria]
     found: dict[str, dict[str, Any]] = {form: {} for form in shapes}
     search: Any = sk.find_window  # find_window checks the texts
-    with progress("criteria", asked) as steps:
+    with progress("criteria", searches) as steps:
         for form, name in steps:
             how: Any = {"shape": form, "method": method}
             found[form][name] = search(free, request, name, **how)
-    windows = [found[form][name] for form, name in asked]
+    windows = [found[form][name] for form, name in searches]
     there = _distinct(found)
     if output is not None:
-        write_table(output, _columns(free, asked, windows))
+        write_table(output, _columns(free, searches, windows))
     if plot is not None and there:
         title = (
             f"{slots.name}: {request.nodes} nodes at once, the best by each criterion"
@@ -111,15 +111,15 @@ def _distinct(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _columns(free: Any, asked: list[tuple[str, str]], windows: list[Any]) -> Any:
+def _columns(free: Any, searches: list[tuple[str, str]], windows: list[Any]) -> Any:
     """Return the columns of a file with one row per shape and criterion."""
 
     def of_each(name: str) -> list[Any]:
         return [None if window is None else getattr(window, name) for window in windows]
 
     columns: dict[str, Any] = {
-        "shape": [form for form, _ in asked],
-        "criterion": [name for _, name in asked],
+        "shape": [form for form, _ in searches],
+        "criterion": [name for _, name in searches],
     }
     columns |= {name: of_each(name) for name in (*TOTALS, "value", "proven", "bound")}
     clock = getattr(free, "clock", None)

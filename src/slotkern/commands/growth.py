@@ -168,8 +168,8 @@ def growth_sheet(growth: Growth) -> Sheet:
     """Return the times of all sizes in ms as a table, with their exponent of growth."""
     rows = []
     for name, seconds in growth.times.items():
-        known = [time for time in seconds if not math.isnan(time)]
-        power = growth_exponent(growth.sizes[: len(known)], known)
+        measured_times = [time for time in seconds if not math.isnan(time)]
+        power = growth_exponent(growth.sizes[: len(measured_times)], measured_times)
         cells = ["" if math.isnan(time) else f"{1e3 * time:.4g}" for time in seconds]
         rows.append([name, *cells, f"{power:.2f}"])
     headings = ["search", *(f"{size:,}" for size in growth.sizes), "growth"]

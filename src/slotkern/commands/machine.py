@@ -208,9 +208,11 @@ def schedule(
     with lock_for_update(slots, output or ()):
         free, _ = read_free(slots)
         pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
-        asked = requests_of(read_jobs(jobs))
-        whose = jobs.stem if owner is None else owner  # `release` needs an owner
-        done = pool.schedule(asked, criterion, shape=shape, owner=whose)  # type: ignore[arg-type]
+        requests = requests_of(read_jobs(jobs))
+        booking_owner = (
+            jobs.stem if owner is None else owner
+        )  # `release` needs an owner
+        done = pool.schedule(requests, criterion, shape=shape, owner=booking_owner)  # type: ignore[arg-type]
         table = done.listing()
         write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")

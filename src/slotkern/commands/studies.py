@@ -87,9 +87,9 @@ def reproduce(
     Finished cycles are saved in --out; the same command resumes an
     interrupted run.
     """
-    known = (*PAPERS, "all")
-    if name not in known:
-        raise ValueError(f"reproduce: {name!r} is none of {', '.join(known)}")
+    studies = (*PAPERS, "all")
+    if name not in studies:
+        raise ValueError(f"reproduce: {name!r} is none of {', '.join(studies)}")
     for paper in PAPERS if name == "all" else (name,):
         _run(
             load_study(paper, seed=seed),

@@ -150,8 +150,8 @@ class Layout:
     def node(self, row: int) -> str:
         """Return the name or id of the node of a row."""
         id_ = int(self.nodes[row])
-        known = self.machine is not None and 0 <= id_ < len(self.machine)
-        return escape_label(self.machine.names[id_]) if known else str(id_)  # type: ignore[union-attr]
+        has_name = self.machine is not None and 0 <= id_ < len(self.machine)
+        return escape_label(self.machine.names[id_]) if has_name else str(id_)  # type: ignore[union-attr]
 
 
 def compute_layout(

@@ -47,9 +47,9 @@ def check_picture_path(path: str | os.PathLike[str] | None) -> Path | None:
         return None
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
+        suffixes = ", ".join(SUFFIXES)
         raise ValueError(
-            f"{target}: a picture's suffix is one of {known}, not {target.suffix!r}"
+            f"{target}: a picture's suffix is one of {suffixes}, not {target.suffix!r}"
         )
     return target
 
