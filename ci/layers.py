@@ -59,8 +59,6 @@ LAYERS = {
             "html_table",
             "limits",
             "logger",
-            "shown",
-            "shown_table",
             "typing",
             "where",
         ),

@@ -120,7 +120,7 @@ cdef class Choice:
     __arrow_c_stream__ = HasTable.__arrow_c_stream__
     _repr_html_ = HasTable._repr_html_
 
-    def _shown(self):
+    def _as_table(self):
         """Return the selected rows as a table for display."""
         facts = {name: getattr(self, name) for name in ("value", "cost", "proven", "bound")}
         return Table("Choice", {"row": self.rows}, len(self.rows), facts=facts)
@@ -376,7 +376,7 @@ cdef class OneEach:
     __arrow_c_stream__ = HasTable.__arrow_c_stream__
     _repr_html_ = HasTable._repr_html_
 
-    def _shown(self):
+    def _as_table(self):
         """Return the selected row of each class as a table for display."""
         facts = {name: getattr(self, name) for name in ("value", "weight", "proven", "bound",
                                                         "least", "feasible")}

@@ -172,7 +172,7 @@ cdef class PreparedSlots:
     _repr_html_ = HasPlot._repr_html_
     plot = HasPlot.plot
 
-    def _shown(self):
+    def _as_table(self):
         """Return the free slots as a table for display."""
         from slotkern.display_table import Table
         return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"))
@@ -459,7 +459,7 @@ cpdef Request resolve_times(object slots, Request request, object position=None)
     if request.resolved is None or request.resolved[0] is not clock:
         resolved = None if clock is None else convert_times(request, clock.scale)
         if resolved is None:  # uncommon units, or an error
-            from slotkern.machine.terms import numbered as numbers
+            from slotkern.machine.terms import resolve_times as numbers
             resolved = numbers(request, clock, position)
         request.resolved = clock, resolved
     return request.resolved[1]

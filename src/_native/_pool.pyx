@@ -213,7 +213,7 @@ cdef class SlotPool(ChangingSlots):
         return window_rows([window for window, _ in pairs], self.terms,
                            owner=[owner for _, owner in pairs])
 
-    def _shown(self):
+    def _as_table(self):
         """Return the free slots as a table for display."""
         booked = len(self._state()["booked"])
         facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}

@@ -378,7 +378,7 @@ REQUEST_FIELDS = tuple(Request(1, 1)._fields())
 cdef Request convert_times(Request request, Scale scale):
     """Return the request with times converted by a clock; None: use the general conversion.
 
-    The general conversion is `slotkern.machine.terms.numbered`, which also raises the errors.
+    The general conversion is `slotkern.machine.terms.resolve_times`, which also raises the errors.
     """
     cdef Request copy = Request.__new__(Request)
     cdef double number = 0

@@ -144,7 +144,7 @@ cdef class Window:
     _repr_html_ = HasPlot._repr_html_
     plot = HasPlot.plot
 
-    def _shown(self):
+    def _as_table(self):
         """Return the parts as a table for display."""
         from slotkern.display_table import Table
         facts = {
@@ -559,7 +559,7 @@ cdef class WindowTable:
     _repr_html_ = HasPlot._repr_html_
     plot = HasPlot.plot
 
-    def _shown(self):
+    def _as_table(self):
         """Return a table for display: one row for each window with name, totals and nodes."""
         from slotkern.display_table import Table, join_nodes
         columns = self.leading_columns() | {name: self.table[name] for name in TABLE.names}

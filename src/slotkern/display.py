@@ -1,6 +1,6 @@
 """Results as tables and pictures, for notebooks and for other libraries.
 
-A class derived from `HasTable` returns its table from ``_shown``; the base class
+A class derived from `HasTable` returns its table from ``_as_table``; the base class
 converts it to HTML, to a pandas frame, and to an Arrow table or stream. `HasPlot` adds
 a picture. Compiled classes cannot have these bases, so they assign the methods instead.
 """
@@ -19,11 +19,11 @@ __all__ = ["HasPlot", "HasTable"]
 
 
 class HasTable:
-    """Base class of results with a table, `_shown`."""
+    """Base class of results with a table, `_as_table`."""
 
     __slots__ = ()
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         raise NotImplementedError
 
     def to_pandas(self) -> pd.DataFrame:
@@ -35,13 +35,13 @@ class HasTable:
         """
         from slotkern.files.tables import frame_of
 
-        return frame_of(self._shown())
+        return frame_of(self._as_table())
 
     def to_arrow(self) -> Any:
         """Return the table as a pyarrow.Table, with the columns of `to_pandas`."""
         from slotkern.files.tables import arrow_of
 
-        return arrow_of(self._shown())
+        return arrow_of(self._as_table())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return the table as an Arrow stream, for polars, duckdb or pandas."""
@@ -51,7 +51,7 @@ class HasTable:
         """Return the table as HTML, which notebooks display."""
         from slotkern.html_table import html_of
 
-        return html_of(self._shown())
+        return html_of(self._as_table())
 
 
 class HasPlot(HasTable):

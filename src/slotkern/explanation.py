@@ -178,7 +178,7 @@ class Explanation(HasTable):
             changes["nodes"] = self.nearest_nodes
         return changes
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per limit whose change helps; the notes are the text."""
         asked = self.asked or self.request
         helps = {

@@ -113,7 +113,7 @@ class TradeOff(HasTable):
     def __len__(self) -> int:
         return len(self.weight)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per point of the curve."""
         columns = {"weight": self.weight, "value": self.value}
         return Table("TradeOff", columns, len(self), facts={"complete": self.complete})

@@ -168,8 +168,8 @@ def test_proven_names_the_starts_that_were_compared():
     assert whole.value == 8 > part.value
     assert whole.proven_over == "all starts"
     assert part.proven_over == "starts of slots"
-    assert "starts of slots" in str(part._shown())
-    assert "starts of slots" not in str(whole._shown())
+    assert "starts of slots" in str(part._as_table())
+    assert "starts of slots" not in str(whole._as_table())
     for window in (part, whole):
         assert pickle.loads(pickle.dumps(window)).proven_over == window.proven_over
         again = sk.Window.from_dict(window.to_dict())

@@ -73,7 +73,7 @@ class Cycles(HasPlot):
             [int(each.scheduled.sum()) for each in self.schedules], np.int64
         )
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per job."""
         terms = self.schedules[0].alternatives.terms if self.schedules else None
         columns = {

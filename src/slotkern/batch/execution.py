@@ -115,9 +115,9 @@ class Execution(HasPlot):
             )
         return found
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per job: the promised start and the actual times."""
-        of = self.windows._shown()
+        of = self.windows._as_table()
         columns = {
             "name": np.array(self.schedule.batch.names, np.str_),
             "reason": np.array(

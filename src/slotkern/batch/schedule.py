@@ -331,9 +331,9 @@ class Schedule(HasPlot):
         sliced = self._rules["slices"][-1]
         return execute(self, self._jobs, sliced, shares, reschedule)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per job."""
-        of = self.windows._shown()
+        of = self.windows._as_table()
         mine = {
             "name": np.array(self.batch.names, np.str_),
             "reason": np.array(self.reasons, np.str_),

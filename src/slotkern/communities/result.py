@@ -208,7 +208,7 @@ class CommunityRun(HasPlot):
         pair = done["home"].astype(np.int64) * size + done["node"]
         return np.bincount(pair, minlength=size * size).reshape(size, size)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return a table with one row for each job."""
         found = self.metrics()
         names = ("completion", "response", "waiting", "slowdown", "messages")

@@ -63,7 +63,7 @@ class Environment(HasPlot):
     slots: NDArray[Any]
     horizon: float
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return the free slots as a table."""
         return Table.from_array(repr(self), self.slots)
 

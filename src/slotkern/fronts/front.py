@@ -263,9 +263,9 @@ class Front(HasPlot):
             "between": between,
         }
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return one row per point: its two values, then all of its window."""
-        table = self.windows._shown()
+        table = self.windows._as_table()
         columns: dict[str, Any] = {
             name: self.values[:, k]
             for k, name in enumerate(self.by)

@@ -220,7 +220,7 @@ class Machine(HasTable):
         nodes = "1 node" if len(self) == 1 else f"{len(self):,} nodes"
         return visible(f"Machine({nodes}: {known})")
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return a table with one row per node."""
         return Table(repr(self), self.to_dict(), len(self))
 

@@ -52,7 +52,7 @@ class FreeSlots(HasPlot):
     def __len__(self) -> int:
         return len(self.slots)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return the free slots as a table."""
         terms = self.clock, self.machine
         return Table.from_array(

@@ -10,7 +10,7 @@ from slotkern.checks import shown
 from .clock import Clock
 from .nodes import Machine
 
-__all__ = ["Terms", "checked_terms", "numbered", "terms_of"]
+__all__ = ["Terms", "checked_terms", "resolve_times", "terms_of"]
 
 Terms = tuple[Clock | None, Machine | None]
 
@@ -31,7 +31,7 @@ def terms_of(slots: Any) -> Terms | None:
     return None if found == (None, None) else found
 
 
-def numbered(
+def resolve_times(
     request: Request, clock: Clock | None, place: int | None = None
 ) -> Request:
     """Convert the dates and durations of a request to numbers of a clock.

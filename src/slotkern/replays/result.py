@@ -238,7 +238,7 @@ class Replay(HasPlot):
         ones = np.ones(len(self), np.int64)
         return _step_function(self.jobs["submit"], self.jobs["start"], ones)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return a table with one row for each job."""
         found = self.metrics()
         names = ("utilization", "bounded_slowdown_mean", "queue_max")

@@ -78,7 +78,7 @@ class TraceSlots(HasPlot):
     start: float
     end: float
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return the free slots as a table."""
         terms = None if self.clock is None else (self.clock, None)
         return Table.from_array(

@@ -147,7 +147,7 @@ class Trace(HasPlot):
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def _shown(self) -> Table:
+    def _as_table(self) -> Table:
         """Return a table with one row per job."""
         return Table.from_array(
             repr(self),
