@@ -440,19 +440,19 @@ class Clock:
         """Convert a moment to ticks since 1970 (UTC)."""
         return self._whole(instant_of(moment, self._zone, name), name, moment.text)
 
-    def _whole(self, ns: int, name: str, said: str) -> int:
+    def _whole(self, ns: int, name: str, given: str) -> int:
         ticks, rest = divmod(ns, _UNITS[self.tick])
         if rest:
-            raise self._too_fine(name, said)
+            raise self._too_fine(name, given)
         return ticks
 
-    def _float(self, ticks: int, name: str, said: str) -> float:
+    def _float(self, ticks: int, name: str, given: str) -> float:
         try:
             found = ticks / self._per  # quotient of integers, rounded once
         except OverflowError:
-            raise self._inexact(name, said) from None
+            raise self._inexact(name, given) from None
         if int(np.rint(found * self._per)) != ticks:
-            raise self._inexact(name, said)
+            raise self._inexact(name, given)
         return found
 
     def _floats(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -464,16 +464,16 @@ class Clock:
             found[row] = int(ticks[row]) / self._per
         return found
 
-    def _too_fine(self, name: str, said: Any) -> ValueError:
+    def _too_fine(self, name: str, given: Any) -> ValueError:
         return ValueError(
-            f"{name}: {said} is no whole number of {_WORDS[self.tick]}, the clock's "
+            f"{name}: {given} is no whole number of {_WORDS[self.tick]}, the clock's "
             "tick; set a finer one with Clock(..., tick=)"
         )
 
-    def _inexact(self, name: str, said: Any) -> ValueError:
+    def _inexact(self, name: str, given: Any) -> ValueError:
         return ValueError(
-            f"{name}: {said} cannot be held exactly as {self} in ticks of {self.tick}; "
-            "choose an origin that is nearer, or a coarser tick"
+            f"{name}: {given} cannot be held exactly as {self} in ticks of "
+            f"{self.tick}; choose an origin that is nearer, or a coarser tick"
         )
 
 

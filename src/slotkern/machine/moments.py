@@ -162,7 +162,7 @@ def _of_numpy(value: np.datetime64, name: str) -> int:
         raise ValueError(f"{name} is missing (NaT)")
     values, fault = _in_base_unit(np.array([value]))
     if fault is not None:
-        raise ValueError(f"{name}: {_said(value)} {fault[1]}")
+        raise ValueError(f"{name}: {_format_datetime64(value)} {fault[1]}")
     return int(values.view(np.int64)[0]) * _NANOSECONDS[_unit_of(values)]
 
 
@@ -193,13 +193,13 @@ def instant_of(moment: Moment, zone: dt.tzinfo | None, name: str) -> int:
     return moment.ns - offset // _MICROSECOND * 1000
 
 
-def _is_day(said: Any) -> bool:
+def _is_day(given: Any) -> bool:
     """Return whether the given value is a day without a time."""
-    if isinstance(said, str):
-        return bool(_DAY_ALONE.fullmatch(said.strip()))
-    if isinstance(said, np.datetime64):
-        return np.datetime_data(said.dtype)[0] in ("D", "W", "M", "Y")
-    return isinstance(said, dt.date) and not isinstance(said, dt.datetime)
+    if isinstance(given, str):
+        return bool(_DAY_ALONE.fullmatch(given.strip()))
+    if isinstance(given, np.datetime64):
+        return np.datetime_data(given.dtype)[0] in ("D", "W", "M", "Y")
+    return isinstance(given, dt.date) and not isinstance(given, dt.datetime)
 
 
 def _late(ns: int, zone: dt.tzinfo) -> int:
@@ -234,7 +234,7 @@ def moments_of(values: Any, name: str) -> Moments:
         if fault is not None:
             row, reason = fault
             at = f"{name}, {row_label(name, row)}"
-            raise ValueError(f"{at}: {_said(column[row])} {reason}")
+            raise ValueError(f"{at}: {_format_datetime64(column[row])} {reason}")
         unit = np.datetime_data(column.dtype)[0]
         return Moments(values, False, days=unit in ("D", "W", "M", "Y"))
     if column.dtype.kind == "U" or column.dtype == object:
@@ -247,7 +247,7 @@ def _unit_of(values: NDArray[np.datetime64]) -> str:
     return np.datetime_data(values.dtype)[0]
 
 
-def _said(value: np.datetime64) -> str:
+def _format_datetime64(value: np.datetime64) -> str:
     try:
         return str(value)
     except OverflowError:  # numpy cannot format such years
@@ -361,8 +361,8 @@ def _one_by_one(column: NDArray[Any], name: str) -> Moments:
     values = ticks.view("M8[ns]" if fine else "M8[us]")
     aware = first is not None and first[1].aware
     # Only datetimes have a fold; it is used if all values are datetimes.
-    said = [] if aware else [isinstance(v, dt.datetime) for v in column]
-    fold = np.array(folds) if said and all(said) else None
+    has_fold = [] if aware else [isinstance(v, dt.datetime) for v in column]
+    fold = np.array(folds) if has_fold and all(has_fold) else None
     days = not aware and all(_is_day(v) for v in column if not _missing(v))
     return Moments(values, aware, fold, days)
 

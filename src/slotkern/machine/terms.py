@@ -46,25 +46,25 @@ def resolve_times(
     at = f"{who}: " if who else ""
     fields = request._fields()
     known = request.as_given or {}
-    said = {name: both for name, both in known.items() if both[1] is not None}
+    dated = {name: both for name, both in known.items() if both[1] is not None}
     if clock is None:
-        name, (value, _) = next(iter(said.items()))
+        name, (value, _) = next(iter(dated.items()))
         raise ValueError(
             f"{at}{name} is {shown(value)}, but these slots have no clock; "
             "search what free_slots returns (a pool that `slotkern free` wrote), or "
             "SlotPool(slots, clock=Clock(origin, zone=...))"
         )
-    for name, (_, meant) in said.items():
+    for name, (_, meant) in dated.items():
         if name in ("earliest", "latest", "deadline"):
             fields[name] = clock.time(meant, f"{at}{name}")
         else:
             fields[name] = clock.duration(meant, f"{at}{name}")
-    if "walltime" in said:
+    if "walltime" in dated:
         del fields["volume"]
     for name in ("latest", "deadline"):
         if fields["earliest"] > fields[name]:
-            said_last = getattr(request, name)
+            given_last = getattr(request, name)
             raise ValueError(
-                f"{at}earliest {request.earliest} lies after {name} {said_last}"
+                f"{at}earliest {request.earliest} lies after {name} {given_last}"
             )
     return Request(**fields)
