@@ -92,15 +92,18 @@ class ClosureMachine(RuleBasedStateMachine):
         self.request = random_request(self.rng)
 
     def nodes(self):
+        """Return a random selection of the pool's nodes."""
         ids = self.pool.nodes
         size = int(self.rng.integers(1, len(ids) + 1)) if len(ids) else 0
         return self.rng.permutation(ids)[:size]
 
     def span(self):
+        """Return a random span that begins now or later."""
         first = float(self.rng.integers(0, 120)) / 2 + max(self.model.now, 0)
         return first, first + float(self.rng.integers(1, 80)) / 2
 
     def own(self, windows, owner):
+        """Book windows of the pool in the model too."""
         for window in windows:
             self.model.book(window)
             self.windows[window] = owner
@@ -184,6 +187,7 @@ class ClosureMachine(RuleBasedStateMachine):
         assert hit == expected
 
     def hit(self, nodes, first, last):
+        """Return the booked windows that use these nodes within a span."""
         return [
             window
             for window in self.windows

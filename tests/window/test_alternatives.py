@@ -323,7 +323,7 @@ def test_infinite_slots_need_limit_or_deadline(criterion):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("nodes", [2, 5])
-def test_equal_to_the_published_schemes(larger, shape, nodes):
+def test_alternatives_equal_published_schemes(larger, shape, nodes):
     """Compare with CSA and MultipleBest as published."""
     pytest.importorskip("numba")
     from slotkern.published import SCHEMES

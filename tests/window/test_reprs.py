@@ -56,6 +56,6 @@ def test_reprs_and_texts_hold_no_control_characters(pool: sk.SlotPool) -> None:
             assert not {"\x1b", "\u202e"} & {*text}, type(result)
 
 
-def test_the_repr_of_a_window_names_its_nodes(pool: sk.SlotPool) -> None:
+def test_repr_of_window_names_nodes(pool: sk.SlotPool) -> None:
     window = sk.find_window(pool, sk.Request(2, 60), "start", required=True)
     assert r"n\x1b[2J\u202e" in repr(window)
