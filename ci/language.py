@@ -78,7 +78,7 @@ BANNED = (
     ),
     _ban(
         "so many as a variable",
-        r"\b(so|as) (many|much|few) (?!as\b)(?!that\b)\w+|\bas ever\b",
+        r"\bso (many|much|few) (?!as\b)(?!that\b)\w+|\bas ever\b",
         "name the quantity: 'the n cheapest nodes'",
     ),
     _ban("of which", r"\bof (which|whom)\b|\bwhereof\b", "repeat the noun"),
@@ -101,7 +101,7 @@ BANNED = (
     _ban(
         "look, stand, lend, seat",
         r"\b(looks?|looked|looking) (at|for|through|again|once)\b"
-        r"|\b(stands?|stood|lends?|lent|seats?)\b",
+        r"|\b(stands?|stood) (?!for\b)|\b(lends?|lent|seats?)\b",
         "examines, searches, is stored, is listed",
         CODE,
     ),

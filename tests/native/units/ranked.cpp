@@ -158,7 +158,7 @@ void ranked_sweeps_match_plain_ones() {
   CHECK(ranked > 1000 && windows > 10000);
 }
 
-// Searches with several times as many parts as the sweep buffers before it writes to the table.
+// Searches with several times more parts than the sweep buffers before it writes to the table.
 void long_searches_return_all_windows() {
   std::vector<Row> rows;
   for (int node = 0; node < 90; ++node)

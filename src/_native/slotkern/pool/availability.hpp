@@ -48,7 +48,7 @@ struct PoolState {
 // Nodes are identified by their index in PreparedSlots::nodes (`place`, `k`).
 class AvailabilityTimeline {
  public:
-  // Starts over with these nodes, none of which is free. Existing lists keep their memory.
+  // Starts over with these nodes and no free time. Existing lists keep their memory.
   void reset(const std::vector<Node>& nodes) {
     now_ = -kInfinity;
     free_.resize(nodes.size());

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/max_work.hpp"
 #include "slotkern/pool/adaptive_budget.hpp"
+#include "slotkern/pool/max_work.hpp"
 
 namespace slotkern {
 

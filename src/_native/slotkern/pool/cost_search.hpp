@@ -359,7 +359,7 @@ class CostSearch {
     return num_open > 0;
   }
 
-  // True if the exact sum of n keys, of which this is the plain sum, might be within the ceiling.
+  // True if the exact sum of the n keys with this plain sum might be within the ceiling.
   bool can_fit(double sum) const {
     return sum * (1 - 0x1p-51 * static_cast<double>(n_)) <= goal_.ceiling();
   }

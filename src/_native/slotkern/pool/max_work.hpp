@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/pool/start_bounds.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/start_bounds.hpp"
 
 namespace slotkern {
 

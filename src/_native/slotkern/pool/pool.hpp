@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/start_bounds.hpp"
 #include "slotkern/pool/adaptive_cost_search.hpp"
-#include "slotkern/pool/usable_slots.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/start_bounds.hpp"
+#include "slotkern/pool/usable_slots.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace slotkern {

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/pool/slot_tree.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/slot_tree.hpp"
 
 namespace slotkern {
 

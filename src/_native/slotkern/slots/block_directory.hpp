@@ -1,6 +1,6 @@
 // The time order of the blocks of 64 rows of a pool that changes: a two-level B+-tree.
 //
-// Each leaf has 64 consecutive entries, of which the first ones hold block numbers:
+// Each leaf has 64 consecutive entries; its first entries hold block numbers:
 //
 //   leaves_ (in time order):   leaf 0   leaf 2   leaf 1   ...
 //   block_at_[64 * leaf ...]:  | b7 b0 b4 .. (at most 64) | free |

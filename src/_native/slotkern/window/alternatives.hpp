@@ -28,8 +28,8 @@
 
 #include "slotkern/window/calendar_queue.hpp"
 #include "slotkern/window/find.hpp"
-#include "slotkern/window/top_n_remnants.hpp"
 #include "slotkern/window/ranked_alternatives.hpp"
+#include "slotkern/window/top_n_remnants.hpp"
 
 namespace slotkern {
 
@@ -211,7 +211,7 @@ class AlternativesSweep {
     if (out_.found.size() == kLongRunning) enable_interrupts();
     if (out_.parts.size() + n_ > kMaxParts) {
       status_ = Status::too_many;
-      work_ = {};  // so much scratch is not needed again
+      work_ = {};  // scratch of this size is rarely needed again
       return false;
     }
     const Shape& shape = group.shape;

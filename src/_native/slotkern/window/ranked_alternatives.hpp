@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/window/ring_calendar_queue.hpp"
 #include "slotkern/window/find.hpp"
+#include "slotkern/window/ring_calendar_queue.hpp"
 
 namespace slotkern {
 
@@ -286,7 +286,7 @@ class RankedSweep {
       flush_results();
       if (n > part_capacity_) {
         status_ = Status::too_many;
-        work_ = {};  // so much scratch is not needed again
+        work_ = {};  // scratch of this size is rarely needed again
         return false;
       }
     }

@@ -27,9 +27,9 @@
 
 #include "slotkern/base/bitmap_sort.hpp"
 #include "slotkern/window/goals.hpp"
+#include "slotkern/window/shapes.hpp"
 #include "slotkern/window/top_n_live.hpp"
 #include "slotkern/window/top_n_live_bitset.hpp"
-#include "slotkern/window/shapes.hpp"
 #include "slotkern/window/window.hpp"
 
 namespace slotkern {

@@ -12,8 +12,8 @@
 #include <limits>
 #include <vector>
 
-#include "slotkern/window/top_n.hpp"
 #include "slotkern/window/shapes.hpp"
+#include "slotkern/window/top_n.hpp"
 
 namespace slotkern {
 

@@ -175,8 +175,8 @@ class TopNLive {
 
   // up to this many pending slots are inserted one by one
   static constexpr std::size_t kMaxInserted = 8;
-  // Below this size std::sort wins: on repeated searches of the same slots the branch predictor has
-  // learnt the order.
+  // Below this size std::sort wins: on repeated searches of the same slots the branch predictor
+  // predicts the order.
   static constexpr std::size_t kStdSortMax = 160;
   // up to this n, merging costs no more than optimistic_sum()
   static constexpr std::size_t kMergeIsCheap = 64;
