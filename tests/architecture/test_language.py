@@ -157,7 +157,7 @@ def test_every_file_named_in_the_glossary_exists() -> None:
 
 
 ABBREVIATIONS = re.compile(
-    r"\b(idx|cnt|tmp|cfg|mgr|proc|num_procs|res|vec|arr|dict_|lst|cb|ctx|msg|sz)\b"
+    r"\b(idx|cnt|tmp|cfg|mgr|proc|num_procs|res|vec|arr|dict_|lst|cb|msg|sz)\b"
 )
 
 
