@@ -191,7 +191,7 @@ def test_outputs_that_cannot_be_written_are_refused_first(
 
     monkeypatch.setattr("slotkern.studies.times.measure_times", too_late)
     monkeypatch.setattr(sk, "read_slots", too_late)
-    monkeypatch.setattr("slotkern.studies.campaign._computed", too_late)
+    monkeypatch.setattr("slotkern.studies.campaign._compute_all", too_late)
     for words, said in (
         (("bench", "scaling", "--out", study_file), "a file, not a folder"),
         (("study", study_file, "--out", study_file), "a file, not a folder"),

@@ -370,7 +370,10 @@ def test_cached_cost_bounds_stay_valid(pool):
 
 
 def test_invalid_closures_are_rejected(pool):
-    for nodes, words in (([7], "node 7 is not in the pool"), ([0, 0], "named twice")):
+    for nodes, words in (
+        ([7], "node 7 is not in the pool"),
+        ([0, 0], "a node occurs twice"),
+    ):
         with pytest.raises(ValueError, match=words):
             pool.disable(nodes)
     with pytest.raises(ValueError, match="end 2 does not lie after start 5"):

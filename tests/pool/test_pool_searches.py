@@ -246,7 +246,7 @@ def test_pool_cannot_be_reinitialized():
     before = pool.slots.tolist()
     with pytest.raises(TypeError, match="a SlotPool cannot be initialized again"):
         pool.__init__(random_slots(1))
-    with pytest.raises(TypeError, match="is made once"):
+    with pytest.raises(TypeError, match="cannot be initialized again"):
         sk.SlotPool(random_slots(1)).__init__(random_slots(2))
     assert pool.slots.tolist() == before
     assert pool.find(sk.Request(1, 2)) is not None

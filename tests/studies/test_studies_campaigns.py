@@ -161,7 +161,7 @@ def test_a_terminated_study_leaves_no_workers(small, tmp_path):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert b"interrupted; what is finished is in out" in told
+    assert b"interrupted; finished cycles are saved in out" in told
 
 
 def test_half_written_files_are_not_read(small, tmp_path):

@@ -20,7 +20,7 @@ def windows_within(case, shape, limits):
     return [
         window
         for window in oracle.all_windows(case.slots, shape, **case.request)
-        if limited.keeps(window, case.slots, shape, limits, *terms)
+        if limited.meets_limits(window, case.slots, shape, limits, *terms)
     ]
 
 
@@ -37,7 +37,7 @@ def judged(case, table, asked, limits, shape, criterion, function, sign):
     if window is not None:
         again = check_window(window, case, shape)
         terms = oracle.terms_of(case.request)
-        assert limited.keeps(again, case.slots, shape, limits, *terms)
+        assert limited.meets_limits(again, case.slots, shape, limits, *terms)
         value = total(function, again, case.slots, shape, case.request)
     judge(window, best, sign, value)
 
@@ -124,7 +124,7 @@ def test_placement(limits_of):
                 continue
             again = check_window(anywhere, case, shape)
             terms = oracle.terms_of(request)
-            assert limited.keeps(again, slots, shape, limits, *terms)
+            assert limited.meets_limits(again, slots, shape, limits, *terms)
 
 
 def energy(slot, length):
