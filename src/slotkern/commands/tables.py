@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ DATED = ("start", "finish", *SPANS)
 
 #: Matches the fraction of a second in the text of a date.
 _FRACTION = re.compile(r"\.[0-9]+(?=[+-])")
+Key = TypeVar("Key")
 #: Matches a date: day, hour and minute, seconds, offset from UTC.
 _DATE = re.compile(r"([0-9-]+)T([0-9]+:[0-9]+)(:[0-9.]+)([+-][0-9:]+|)")
 #: Clock units whose dates are printed without fractions of seconds.
@@ -125,15 +126,21 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     }
     if window.machine is not None:
         columns["node"] = np.array(window.names)
+    caption = ""
     if window.clock is not None:
-        columns |= {n: format_dates(parts[n], window.clock) for n in ("start", "end")}
+        dates = {
+            n: format_dates(parts[n], window.clock).tolist() for n in ("start", "end")
+        }
+        short, offset = shorten_dates(dates)
+        columns |= {name: np.array(texts) for name, texts in short.items()}
+        caption = zone_caption(offset, window.clock) if offset else ""
         spans = format_times("runtime", columns["length"], window.clock)
         columns["length"] = np.array(spans)
     own = ("node", "start", "end")
     further = [name for name in chosen.dtype.names or () if name not in own]
     if len(further) <= MAX_EXTRA_COLUMNS + len(("performance", "price")):
         columns |= {name: chosen[name] for name in further}
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, caption=caption or None)
     for name in columns:
         table.add_column(escaped_text(name), justify="right")
     ids = [str(node) for node in columns.pop("node").tolist()]
@@ -147,7 +154,8 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         table.add_row(*["..."] * len(rows[0]))
         for row in rows[-SHOWN_ENDS:]:
             table.add_row(*map(escaped_text, row))
-        table.caption = f"{len(hidden):,} of {len(rows):,} parts not shown"
+        omitted = f"{len(hidden):,} of {len(rows):,} parts not shown"
+        table.caption = "; ".join(filter(None, (caption, omitted)))
     return table
 
 
@@ -210,7 +218,22 @@ def add_times(
     dates = {
         name: format_dates(values, clock).tolist() for name, values in times.items()
     }
-    pairs = [_DATE.fullmatch(text) for texts in dates.values() for text in texts]
+    dates, offset = shorten_dates(dates)
+    columns |= dates
+    if offset:
+        table.caption = zone_caption(offset, clock)
+
+
+def shorten_dates(
+    columns: Mapping[Key, Sequence[str]],
+) -> tuple[dict[Key, list[str]], str]:
+    """Shorten columns of ISO 8601 dates, and return them with their common offset.
+
+    Seconds are dropped if all are zero, and the UTC offset if it is common to all;
+    otherwise the offset stays in each cell and the returned one is empty. Other texts
+    are unchanged.
+    """
+    pairs = [_DATE.fullmatch(text) for texts in columns.values() for text in texts]
     found = [pair.groups() for pair in pairs if pair]
     offsets = {offset for _, _, _, offset in found}
     seconds = any(second != ":00" for _, _, second, _ in found)
@@ -223,10 +246,16 @@ def add_times(
         date = f"{day} {minute}" + (second if seconds else "")
         return date + (offset if len(offsets) > 1 else "")
 
-    columns |= {name: list(map(short, texts)) for name, texts in dates.items()}
-    if len(offsets) == 1:
-        zone = f"{clock.zone}, " if clock.zone else ""
-        table.caption = f"times in {zone}UTC{offsets.pop()}"
+    return (
+        {name: list(map(short, texts)) for name, texts in columns.items()},
+        offsets.pop() if len(offsets) == 1 else "",
+    )
+
+
+def zone_caption(offset: str, clock: Any = None) -> str:
+    """Return the caption for times with a common offset from UTC."""
+    zone = f"{clock.zone}, " if clock is not None and clock.zone else ""
+    return f"times in {zone}UTC{offset}"
 
 
 def format_duration(length: float, clock: Any) -> str:
@@ -286,17 +315,23 @@ def alternatives_table(
     more : mapping of heading to cells, optional
         Columns placed before the others, without marks.
     """
-    table = Table(box=SIMPLE_HEAD, caption="* best of the column")
+    captions = ["* best of the column"]
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("", justify="right")
     columns = list((more or {}).values())
     for heading in more or {}:
         table.add_column(Text(heading), justify="right")
     clock = found[0].clock if len(found) else None
+    texts_of = {n: format_times(n, getattr(found, n), clock) for n in TOTALS}
+    dates, offset = shorten_dates({n: texts_of[n] for n in ("start", "finish")})
+    texts_of |= dates
+    if offset:
+        captions.append(zone_caption(offset, clock))
     for name, heading in TOTALS.items():
         table.add_column(heading, justify="right")
         values = getattr(found, name)
         best = values == values.min() if len(values) else values
-        marks = zip(format_times(name, values, clock), best, strict=True)
+        marks = zip(texts_of[name], best, strict=True)
         columns.append([f"{text}*" if mark else f"{text} " for text, mark in marks])
     table.add_column("nodes", justify="left")
     rows = range(len(found))
@@ -309,7 +344,8 @@ def alternatives_table(
             str(k + 1), *map(escaped_text, (*(texts[k] for texts in columns), nodes))
         )
     if hidden:
-        table.caption = f"{len(hidden):,} of {len(rows):,} windows not shown"
+        captions[0] = f"{len(hidden):,} of {len(rows):,} windows not shown"
+    table.caption = "; ".join(captions)
     return table
 
 
@@ -336,6 +372,11 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
         else format_column(listing[name])
         for name in names
     }
+    times = {name: texts for name, texts in columns.items() if name.endswith("_time")}
+    dates, offset = shorten_dates(times)
+    columns |= dates
+    if offset:
+        table.caption = zone_caption(offset)
     if "nodes" in columns:
         columns["nodes"] = [
             abbreviate_nodes(expand(text), ",") if text else ""
@@ -386,16 +427,30 @@ def comparison_table(
     table.add_column("best by", justify="left", no_wrap=True)
     for name in names:
         table.add_column(TOTALS[name], justify="right")
+    texts: dict[tuple[str, str], list[str]] = {}
+    values_of: dict[tuple[str, str], npt.NDArray[Any]] = {}
+    clock = None
     for heading, windows in groups.items():
-        found = {name: w for name, w in windows.items() if w is not None}
-        cells: dict[str, list[Text]] = {name: [] for name in found}
-        clocks = (getattr(window, "clock", None) for window in found.values())
-        clock = next(clocks, None)
+        found = [w for w in windows.values() if w is not None]
+        clock = next((c for w in found if (c := getattr(w, "clock", None))), clock)
         for name in names:
-            values = np.array([getattr(w, name) for w in found.values()], float)
+            values = np.array([getattr(w, name) for w in found], float)
+            values_of[heading, name] = values
+            texts[heading, name] = format_times(name, values, clock)
+    dates, offset = shorten_dates(
+        {key: cells for key, cells in texts.items() if key[1] in ("start", "finish")}
+    )
+    texts |= dates
+    if offset:
+        table.caption = f"{table.caption}; {zone_caption(offset, clock)}"
+    for heading, windows in groups.items():
+        cells: dict[str, list[Text]] = {
+            name: [] for name, w in windows.items() if w is not None
+        }
+        for name in names:
+            values = values_of[heading, name]
             best = values == values.min() if values.size else values
-            texts = format_times(name, values, clock)
-            for row, text, mark in zip(found, texts, best, strict=True):
+            for row, text, mark in zip(cells, texts[heading, name], best, strict=True):
                 best_of = Text.assemble((text, "bold green"), "*")
                 cells[row].append(best_of if mark else escaped_text(f"{text} "))
         for name in windows:
