@@ -369,11 +369,6 @@ cdef class SlotPool(ChangingSlots):
         self.owners_by_window.update(dict.fromkeys(windows, owner))
         return 0
 
-    def _owners_of(self, spans):
-        """Return the owner of each booked part as text; empty: no owner."""
-        from slotkern.machine.ledger import owners_of
-        return owners_of(self.owners_by_window, spans)
-
     def reserve(self, nodes, start, end, *, owner=None, partly=False):
         """Book given nodes for a given time, for existing jobs or maintenance.
 

@@ -202,3 +202,10 @@ def test_pages_that_cannot_be_written_are_named(
     page = tmp_path / "page.html"
     assert run("find", slots_file, *JOB, "--budget", 1, "--html", page).exit_code == 1
     assert not page.exists()
+
+
+@pytest.mark.parametrize("option", ["--name", "--owner"])
+def test_options_of_bookings_need_book(slots_file: Path, option: str) -> None:
+    done = run("find", slots_file, "--nodes", "1", "--volume", "1", option, "alice")
+    assert done.exit_code == 2
+    assert f"{option} 'alice' needs --book" in done.stderr

@@ -328,9 +328,12 @@ def find(
     Prints the parts of the window: node, start, end and cost of each. Exits
     with 1 and an explanation if no window exists.
     """
+    for option, value in (("--name", name), ("--owner", owner)):
+        if value is not None and not book:
+            raise ValueError(
+                f"{option} {value!r} needs --book, which makes the booking"
+            )
     if name is not None:
-        if not book:
-            raise ValueError(f"--name {name!r} names a booking: give --book as well")
         request = request.replace(name=name)
     target = _pool_to_book(slots, owner, output) if book else None
     if target is not None and target == output:

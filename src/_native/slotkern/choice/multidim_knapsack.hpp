@@ -340,11 +340,6 @@ class MultidimKnapsack {
 
   // --- feasible sets by local search
 
-  struct Sums {
-    Amounts use{};
-    double value = 0;
-  };
-
   // Total violation of the constraints, each relative to its scale; 0 if all fit.
   double excess(const Amounts& use) const {
     double sum = 0;
