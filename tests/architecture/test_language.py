@@ -115,22 +115,26 @@ def test_prose_is_found_and_code_is_not(name: str, text: str, kinds: list[str]) 
 
 
 def cpp_classes() -> Iterator[str]:
-    """Names of classes at namespace level in the headers, without specializations."""
+    """Names of classes, enumerations and concepts of the headers, nested ones too."""
+    definition = re.compile(
+        r"\b(?:struct|class|enum) (?:class )?(?:alignas\([^)]*\) )?"
+        r"(\w+)(?: final)?\s*[:{]"
+        r"|\bconcept (\w+) ="
+    )
     for path in (ROOT / "src" / "_native" / "slotkern").rglob("*.hpp"):
-        text = path.read_text(encoding="utf-8")
-        pattern = r"^(?:struct|class) (?:alignas\([^)]*\) )?(\w+)(?:\s*:[^{;]*)?\s*\{"
-        yield from re.findall(pattern, text, re.M)
+        code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        yield from (match[1] or match[2] for match in definition.finditer(code))
 
 
 def python_classes() -> Iterator[str]:
-    """Names of classes at module level, compiled modules included."""
+    """Names of all classes, nested ones and those of compiled modules included."""
     for path in (ROOT / "src" / "slotkern").rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 yield node.name
-    for path in (ROOT / "src" / "_native").glob("*.pyx"):
+    for path in (ROOT / "src" / "_native").rglob("*.pyx"):
         text = path.read_text(encoding="utf-8")
-        yield from re.findall(r"^(?:cdef )?class (\w+)", text, re.M)
+        yield from re.findall(r"^ *(?:cdef )?class (\w+)", text, re.M)
 
 
 @pytest.mark.parametrize("classes", [cpp_classes, python_classes])

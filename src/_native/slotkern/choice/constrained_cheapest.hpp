@@ -53,7 +53,7 @@ class ConstrainedCheapest {
     group_equal_items(at(items.limits));
     use_table_ = start_table(at(items.limits), n, limit);
     is_chosen_.assign(id_.size(), 0);
-    Walk<Total, Fits> walk{*this, limit, inclusive, total, fits};
+    CheapestDescent<Total, Fits> walk{*this, limit, inclusive, total, fits};
     return walk.descend(0, at(n), {});
   }
 
@@ -171,7 +171,7 @@ class ConstrainedCheapest {
   }
 
   template <class Total, class Fits>
-  struct Walk {
+  struct CheapestDescent {
     ConstrainedCheapest& search;
     std::int64_t limit;
     bool inclusive;

@@ -68,13 +68,13 @@ class CoreBranchAndBound {
     prefix_[0] = 0;
     for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
     stack_.clear();
-    Walk<Accept> walk{*this, core, tolerance, best, tolerance.cutoff(best), limit, accept};
+    CoreDescent<Accept> walk{*this, core, tolerance, best, tolerance.cutoff(best), limit, accept};
     return walk.descend(0, core.pick, 0, core.base_value, core.offset);
   }
 
  private:
   template <class Accept>
-  struct Walk {
+  struct CoreDescent {
     CoreBranchAndBound& search;
     const Core& core;
     const Tolerance& tolerance;
@@ -126,7 +126,7 @@ class CoreDynamicProgram {
            double memory, Accept accept) {
     states = 0;
     has_rounding_conflict = false;
-    trace_.assign(1, Step{0, -1});
+    trace_.assign(1, ExchangeStep{0, -1});
     Rounds<Strict, Accept> rounds{*this, core, tolerance, best, accept};
     if (rounds.evaluate_heaviest()) return true;
     while (rounds.has_items_left()) {
@@ -146,17 +146,17 @@ class CoreDynamicProgram {
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 30;
   static constexpr std::size_t kStatesPerRound = 3;  // fixed cost of a round, in states
 
-  struct State {
+  struct BalanceState {
     double cost, value;
     std::int32_t step;
   };
-  struct Step {  // the item that was exchanged, and the step of the predecessor state
+  struct ExchangeStep {  // the item that was exchanged, and the step of the predecessor state
     std::int32_t before, item;
   };
 
   // The states of all balances (items added minus items removed), each list by rising cost.
   struct StateLists {
-    std::vector<State> states;
+    std::vector<BalanceState> states;
     std::vector<std::size_t> ends;
     int low = 0;
 
@@ -197,7 +197,7 @@ class CoreDynamicProgram {
 
     // Evaluates the n heaviest items as a set. Returns true if nothing is left to decide.
     bool evaluate_heaviest() {
-      State start{0, core.base_value, 0};
+      BalanceState start{0, core.base_value, 0};
       heaviest = core.offset;
       for (int j = 0; j < n; ++j) {
         start.cost += core.cost[at(j)];
@@ -214,7 +214,7 @@ class CoreDynamicProgram {
     }
 
     // Reports a state with n items as a set; `item` is the last exchange, which trace_ lacks.
-    void offer(const State& state, int item) {
+    void offer(const BalanceState& state, int item) {
       if (!(state.value > best) || !(state.cost <= core.capacity + core.slack)) return;
       search.trace_back(state.step, item, n);
       if (accept(search.chosen_)) {
@@ -262,7 +262,7 @@ class CoreDynamicProgram {
       while (x < x_end || y < y_end) {
         const bool moved =
             x >= x_end || (y < y_end && now.states[y].cost + move.cost < now.states[x].cost);
-        State state = now.states[moved ? y++ : x++];
+        BalanceState state = now.states[moved ? y++ : x++];
         if (moved) state.cost += move.cost, state.value += move.value;
         if (Strict)
           for (; lag < next.states.size() && next.states[lag].cost + core.slack < state.cost; ++lag)
@@ -296,7 +296,7 @@ class CoreDynamicProgram {
   }
 
   StateLists now_, next_;
-  std::vector<Step> trace_;
+  std::vector<ExchangeStep> trace_;
   std::vector<int> chosen_;
 };
 

@@ -178,7 +178,7 @@ class DualSimplex {
     return row;
   }
 
-  struct Step {
+  struct RatioTestStep {
     double ratio, change;
     int j;
   };
@@ -216,7 +216,7 @@ class DualSimplex {
     double violated = below ? -x_[at(row)] : x_[at(row)] - 1;
     if (steps_.empty()) return record_ray(inverse_row, sign);
     // Smallest ratio first; of equal ratios the largest change.
-    const auto after = [](const Step& a, const Step& b) {
+    const auto after = [](const RatioTestStep& a, const RatioTestStep& b) {
       if (a.ratio != b.ratio) return a.ratio > b.ratio;
       return a.change != b.change ? a.change < b.change : a.j > b.j;
     };
@@ -224,7 +224,7 @@ class DualSimplex {
     auto end = steps_.end();
     for (;;) {
       std::pop_heap(steps_.begin(), end, after);
-      const Step& step = *--end;
+      const RatioTestStep& step = *--end;
       if (!is_item(step.j) || violated <= step.change) break;
       if (end == steps_.begin()) return record_ray(inverse_row, sign);
       violated -= step.change;
@@ -289,7 +289,7 @@ class DualSimplex {
   Column x_{}, dual_{};
   std::vector<char> upper_, basic_;
   std::vector<int> order_;
-  std::vector<Step> steps_;
+  std::vector<RatioTestStep> steps_;
 };
 
 }  // namespace slotkern

@@ -468,24 +468,24 @@ class MultidimKnapsack {
     swaps_.clear();
     for (std::size_t a = 0; a < in_.size(); ++a)
       for (std::size_t b = 0; b < out_.size(); ++b) {
-        Swap swap{items_.value[out_[b]] - items_.value[in_[a]], {}, a, b};
+        MultidimSwap swap{items_.value[out_[b]] - items_.value[in_[a]], {}, a, b};
         for (int k = 0; k < items_.limits; ++k)
           swap.use[at(k)] = items_.weight[at(k)][out_[b]] - items_.weight[at(k)][in_[a]];
         swaps_.push_back(swap);
       }
-    std::sort(swaps_.begin(), swaps_.end(), [](const Swap& x, const Swap& y) {
+    std::sort(swaps_.begin(), swaps_.end(), [](const MultidimSwap& x, const MultidimSwap& y) {
       if (x.value != y.value) return x.value > y.value;
       return x.from != y.from ? x.from < y.from : x.to < y.to;
     });
     work += static_cast<std::int64_t>(swaps_.size());
     double gain = 0;
-    const Swap *one = nullptr, *two = nullptr;
+    const MultidimSwap *one = nullptr, *two = nullptr;
     std::int64_t examined = 0;
     for (std::size_t p = 0; p < swaps_.size() && examined < kMaxPairs; ++p) {
-      const Swap& x = swaps_[p];
+      const MultidimSwap& x = swaps_[p];
       if (!(x.value + x.value > gain)) break;
       for (std::size_t q = p + 1; q < swaps_.size(); ++q) {
-        const Swap& y = swaps_[q];
+        const MultidimSwap& y = swaps_[q];
         if (!(x.value + y.value > gain)) break;
         ++examined;
         if (x.from == y.from || x.to == y.to) continue;
@@ -584,7 +584,7 @@ class MultidimKnapsack {
   static constexpr int kMaxSwaps = 60, kNeighbours = 64, kPerturbations = 4;
   static constexpr std::int64_t kMaxPairs = 20000;
 
-  struct Swap {
+  struct MultidimSwap {
     double value;
     Amounts use;
     std::size_t from, to;  // positions in in_ and out_
@@ -607,7 +607,7 @@ class MultidimKnapsack {
   std::vector<double> columns_, sorted_, weight_;
   std::vector<int> best_ids_;
   std::vector<char> marked_;
-  std::vector<Swap> swaps_;
+  std::vector<MultidimSwap> swaps_;
   std::uint64_t random_ = 0;
 };
 

@@ -105,7 +105,7 @@ class MultidimSearch {
     build_pairs(core);
     sums_.assign((pick + 1) * kMaxSumLimits, 0);
     stack_.clear();
-    Walk<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
+    MultidimDescent<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
     walk.update_limits();
     return walk.descend(0, core.pick, core.base_value, core.offset);
   }
@@ -189,7 +189,7 @@ class MultidimSearch {
   }
 
   template <class Accept>
-  struct Walk {
+  struct MultidimDescent {
     MultidimSearch& search;
     const MultidimCore& core;
     const MultidimTolerance& tolerance;

@@ -71,13 +71,13 @@ class MultipleChoiceKnapsack {
 
  private:
   using Item = ClassItems::Item;
-  using State = ParetoList::State;
-  using Step = ParetoList::Step;
+  using ParetoState = ParetoList::ParetoState;
+  using ParetoStep = ParetoList::ParetoStep;
   struct Completion {
     bool any = false;
-    Step step{};
+    ParetoStep step{};
   };
-  using Candidate = ParetoList::Candidate;
+  using ParetoCandidate = ParetoList::ParetoCandidate;
 
   static constexpr double kRounding = 1e-12;
   // lists with more states are joined with the tail
@@ -244,7 +244,7 @@ class MultipleChoiceKnapsack {
 
   // Lower bound on the value of all completions of a state. Also returns in `weight_left` the part
   // of the limit, plus slack, that base rows leave, and in `total` the value with base rows.
-  double bound_of(const State& state, std::size_t q, double& weight_left, double& total) const {
+  double bound_of(const ParetoState& state, std::size_t q, double& weight_left, double& total) const {
     weight_left = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
     total = state.value + suffix_value_[q];
     if (weight_left >= 0) return total - suffix_gain_[q] * (weight_left * problem_.weight_unit);
@@ -254,7 +254,7 @@ class MultipleChoiceKnapsack {
   }
 
   // Reconstructs in traced_ the choice behind a step into list q.
-  void trace_back(const std::vector<std::uint32_t>& order, std::size_t q, Step step) {
+  void trace_back(const std::vector<std::uint32_t>& order, std::size_t q, ParetoStep step) {
     traced_ = relaxation_.base;
     for (;; step = steps_[list_starts_[q] + step.before]) {
       traced_[order[q]] = step.item;
@@ -270,10 +270,10 @@ class MultipleChoiceKnapsack {
     const Item& item = problem_.items[i];
     poll();
     for (std::size_t y = 0; y < states_.size(); ++y) {
-      const State state{states_[y].weight + item.weight, states_[y].value + item.value};
+      const ParetoState state{states_[y].weight + item.weight, states_[y].value + item.value};
       double weight_left, total;
       const double lower_bound = bound_of(state, q + 1, weight_left, total);
-      const Step step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
+      const ParetoStep step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
       if (weight_left >= 0 && total < cutoff_) {
         if (weight_left >= 2 * problem_.slack) {
           completion = {true, step};
@@ -301,7 +301,7 @@ class MultipleChoiceKnapsack {
   // was not searched. `best_refused`: the best value of a set that the exact sum rejected.
   bool solve(const std::vector<std::uint32_t>& order, double& best_refused) {
     compute_suffix_bounds(order);
-    State start{0, 0};
+    ParetoState start{0, 0};
     for (const std::uint32_t i : relaxation_.base)
       start.weight += problem_.items[i].weight, start.value += problem_.items[i].value;
     if (order.size() == problem_.count())
@@ -332,14 +332,14 @@ class MultipleChoiceKnapsack {
         if (proven_by_relaxation()) break;
         open_bound_ = cutoff_;
         double weight_left, total;
-        for (const State& state : states_)
+        for (const ParetoState& state : states_)
           open_bound_ = std::min(open_bound_, bound_of(state, q, weight_left, total));
         return false;
       }
       lists_.merge();
       list_starts_.push_back(steps_.size());
       states_.clear();
-      for (const Candidate& candidate : lists_.candidates) {
+      for (const ParetoCandidate& candidate : lists_.candidates) {
         states_.push_back(candidate.state);
         steps_.push_back(candidate.step);
       }
@@ -381,7 +381,7 @@ class MultipleChoiceKnapsack {
       lists_.merge();
       tail_list_starts_.push_back(tail_steps_.size());
       tail_.clear();
-      for (const Candidate& candidate : lists_.candidates) {
+      for (const ParetoCandidate& candidate : lists_.candidates) {
         tail_.push_back(candidate.state);
         tail_steps_.push_back(candidate.step);
       }
@@ -399,7 +399,7 @@ class MultipleChoiceKnapsack {
     if (!(best < cutoff_)) return;
     trace_back(order, q - 1, steps_[list_starts_[q - 1] + best_front]);
     while (last-- > q) {
-      const Step step = tail_steps_[tail_list_starts_[last - q] + best_tail];
+      const ParetoStep step = tail_steps_[tail_list_starts_[last - q] + best_tail];
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
@@ -410,7 +410,7 @@ class MultipleChoiceKnapsack {
   // Bytes of the lists, including those while they are merged.
   double bytes_used() const {
     return 8.0 * static_cast<double>(steps_.size()) + 16.0 * static_cast<double>(states_.size()) +
-           2.0 * sizeof(Candidate) * static_cast<double>(lists_.candidates.size());
+           2.0 * sizeof(ParetoCandidate) * static_cast<double>(lists_.candidates.size());
   }
 
   ClassItems problem_;
@@ -423,9 +423,9 @@ class MultipleChoiceKnapsack {
   std::vector<std::uint32_t> best_, traced_, order_;
   // by position in the order
   std::vector<double> suffix_weight_, suffix_value_, suffix_gain_, suffix_loss_;
-  std::vector<State> states_, tail_;
+  std::vector<ParetoState> states_, tail_;
   std::vector<std::size_t> list_starts_, tail_list_starts_;
-  std::vector<Step> steps_, tail_steps_;
+  std::vector<ParetoStep> steps_, tail_steps_;
 };
 
 }  // namespace slotkern

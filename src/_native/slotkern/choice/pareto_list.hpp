@@ -12,19 +12,19 @@
 namespace slotkern {
 
 struct ParetoList {
-  struct State {
+  struct ParetoState {
     double weight, value;
   };
-  struct Step {
+  struct ParetoStep {
     // predecessor: index in the list of the stage before; `item`: the item that was added
     std::uint32_t before, item;
   };
-  struct Candidate {
-    State state;
-    Step step;
+  struct ParetoCandidate {
+    ParetoState state;
+    ParetoStep step;
   };
 
-  std::vector<Candidate> candidates;
+  std::vector<ParetoCandidate> candidates;
   std::vector<std::size_t> runs;  // end of each run in `candidates`; starts with a 0
 
   void clear() {
@@ -34,7 +34,7 @@ struct ParetoList {
 
   // Merges the runs of `candidates` into one list by rising weight without dominated states.
   void merge() {
-    const auto lighter = [](const Candidate& a, const Candidate& b) {
+    const auto lighter = [](const ParetoCandidate& a, const ParetoCandidate& b) {
       return a.state.weight != b.state.weight ? a.state.weight < b.state.weight
                                               : a.state.value <= b.state.value;
     };
@@ -48,7 +48,7 @@ struct ParetoList {
         double best_value = kInfinity;
         while (x < x_end || y < y_end) {
           const bool take_x = y == y_end || (x < x_end && lighter(candidates[x], candidates[y]));
-          const Candidate& next = candidates[take_x ? x++ : y++];
+          const ParetoCandidate& next = candidates[take_x ? x++ : y++];
           if (!(next.state.value < best_value)) continue;
           best_value = next.state.value;
           merged_.push_back(next);
@@ -63,7 +63,7 @@ struct ParetoList {
   // Removes the dominated states of a single run.
   void prune_run() {
     std::size_t end = 0;
-    for (const Candidate& next : candidates) {
+    for (const ParetoCandidate& next : candidates) {
       if (end > 0 && !(next.state.value < candidates[end - 1].state.value)) continue;
       if (end > 0 && next.state.weight == candidates[end - 1].state.weight) --end;
       candidates[end++] = next;
@@ -72,7 +72,7 @@ struct ParetoList {
   }
 
  private:
-  std::vector<Candidate> merged_;
+  std::vector<ParetoCandidate> merged_;
 };
 
 }  // namespace slotkern

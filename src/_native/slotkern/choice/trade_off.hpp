@@ -25,7 +25,7 @@ struct TradeOff {
       if (!std::isfinite(classes.value[i])) return {Status::value_not_finite, i, 0};
       if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
     }
-    std::vector<State> states{{0, 0, 0}}, candidates;
+    std::vector<PartialChoice> states{{0, 0, 0}}, candidates;
     std::int64_t work = max_states;
     enable_interrupts();
     for (std::size_t k = 0; k < classes.count && complete; ++k) {
@@ -35,18 +35,18 @@ struct TradeOff {
         complete = complete && work >= 0;
         if (!complete) break;
         poll();
-        for (const State& s : states) {
+        for (const PartialChoice& s : states) {
           candidates.push_back({s.weight, s.low, s.value + sign * classes.value[row]});
           candidates.back().add(classes.weight[row]);
         }
       }
-      std::sort(candidates.begin(), candidates.end(), [](const State& a, const State& b) {
+      std::sort(candidates.begin(), candidates.end(), [](const PartialChoice& a, const PartialChoice& b) {
         poll();  // sorting millions of states takes long
         if (a.weight != b.weight) return a.weight < b.weight;
         return a.low != b.low ? a.low < b.low : a.value < b.value;
       });
       states.clear();
-      for (const State& s : candidates)
+      for (const PartialChoice& s : candidates)
         if (states.empty() || s.value < states.back().value) states.push_back(s);
       if (!states.empty() && !(std::isfinite(states.front().weight) &&
                                std::isfinite(states.back().value)))
@@ -54,7 +54,7 @@ struct TradeOff {
     }
     weight.clear(), value.clear();
     if (!complete) return {};
-    for (const State& s : states) {
+    for (const PartialChoice& s : states) {
       if (!weight.empty() && weight.back() == s.weight) weight.pop_back(), value.pop_back();
       weight.push_back(s.weight);
       value.push_back(sign * s.value);
@@ -63,7 +63,7 @@ struct TradeOff {
   }
 
  private:
-  struct State {
+  struct PartialChoice {
     double weight, low, value;  // `weight`: rounded sum; `low`: its rounding error
 
     void add(double x) {

@@ -19,7 +19,7 @@ namespace slotkern {
 
 class TranspositionTable {
  public:
-  struct Cost {
+  struct StateCost {
     double first = 0, error = 0;  // one number: rounded, and its rounding error
     double second = 0;
   };
@@ -53,10 +53,10 @@ class TranspositionTable {
 
   // Returns true if the state of the current key was met with a first cost no higher (up to
   // `noise`) and a second cost no higher; else stores it.
-  bool prune_or_store(const Cost& cost, double noise) {
+  bool prune_or_store(const StateCost& cost, double noise) {
     std::uint64_t hash = (low_ ^ (high_ * 0x9E3779B97F4A7C15u)) * 0xD6E8FEB86659FD93u;
     hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
-    Entry& entry = table_[(hash ^ hash >> 29) & (table_.size() - 1)];
+    StoredState& entry = table_[(hash ^ hash >> 29) & (table_.size() - 1)];
     if (entry.stamp == stamp_ && entry.low == low_ && entry.high == high_ &&
         dominates(entry.cost, cost, noise))
       return true;
@@ -68,20 +68,20 @@ class TranspositionTable {
   static constexpr std::size_t kMinEntries = 1 << 12, kMaxEntries = 1 << 17;
 
   // True if cost a is no higher than cost b, up to `noise` in the first number.
-  static bool dominates(const Cost& a, const Cost& b, double noise) {
+  static bool dominates(const StateCost& a, const StateCost& b, double noise) {
     if (!(a.second <= b.second)) return false;
     if (a.first == b.first) return noise > 0 || a.error <= b.error;
     return a.first < b.first + noise;
   }
 
-  struct Entry {
+  struct StoredState {
     std::uint64_t low = 0, high = 0;
-    Cost cost;
+    StateCost cost;
     std::uint32_t stamp = 0;
   };
 
   std::vector<int> field_bits_;
-  std::vector<Entry> table_;
+  std::vector<StoredState> table_;
   std::uint64_t low_ = 0, high_ = 0;
   std::size_t next_field_ = 0;
   std::uint32_t stamp_ = 0;

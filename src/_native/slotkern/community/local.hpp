@@ -23,12 +23,15 @@ struct LocalPolicy {
   bool is_plain_fcfs() const { return backfill == Backfill::none && !shortest_first; }
 };
 
+// Empty state of a policy whose schedulers share nothing.
+struct NoSharedState {
+  NoSharedState(const CommunityJobs&, const LocalPolicy&) {}
+};
+
 // First come first served: no job overtakes the head.
 class Fcfs {
  public:
-  struct SharedState {
-    SharedState(const CommunityJobs&, const LocalPolicy&) {}
-  };
+  using SharedState = NoSharedState;
   Fcfs(SharedState&, const NodeSpec&) {}
 
   void on_arrival(JobId, double) {}

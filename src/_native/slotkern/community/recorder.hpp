@@ -47,24 +47,24 @@ class RecordedAgent {
   const std::vector<Action>& actions() const { return actions_; }
   void clear() { actions_.clear(); }
 
-  void submit(JobId job) { Port port{*this}; agent_.submit(job, port); }
+  void submit(JobId job) { RecordingPort port{*this}; agent_.submit(job, port); }
   void contact(Handle handle, const std::vector<NodeId>& nodes) {
-    Port port{*this};
+    RecordingPort port{*this};
     agent_.contact(handle, nodes, port);
   }
   void receive(const Message& message, double now) {
-    Port port{*this};
+    RecordingPort port{*this};
     agent_.receive(message, now, port);
   }
-  void decide(Handle handle) { Port port{*this}; agent_.decide(handle, port); }
-  void reschedule(double now) { Port port{*this}; agent_.reschedule(now, port); }
-  void resend(Handle handle) { Port port{*this}; agent_.resend(handle, port); }
-  void retry(Handle handle) { Port port{*this}; agent_.retry(handle, port); }
-  void leave() { Port port{*this}; agent_.leave(port); }
-  void join() { Port port{*this}; agent_.join(port); }
-  void hold(const QueuedJob& waiting) { Port port{*this}; agent_.hold(waiting, port); }
+  void decide(Handle handle) { RecordingPort port{*this}; agent_.decide(handle, port); }
+  void reschedule(double now) { RecordingPort port{*this}; agent_.reschedule(now, port); }
+  void resend(Handle handle) { RecordingPort port{*this}; agent_.resend(handle, port); }
+  void retry(Handle handle) { RecordingPort port{*this}; agent_.retry(handle, port); }
+  void leave() { RecordingPort port{*this}; agent_.leave(port); }
+  void join() { RecordingPort port{*this}; agent_.join(port); }
+  void hold(const QueuedJob& waiting) { RecordingPort port{*this}; agent_.hold(waiting, port); }
   void hand_over(JobId job, std::uint32_t hop, NodeId to) {
-    Port port{*this};
+    RecordingPort port{*this};
     agent_.hand_over(job, hop, to, port);
   }
 
@@ -77,7 +77,7 @@ class RecordedAgent {
   }
 
  private:
-  struct Port {
+  struct RecordingPort {
     RecordedAgent& self;
     void put(Action action) { self.actions_.push_back(action); }
     void send(const Message& message) { put({.what = ActionKind::send, .message = message}); }

@@ -48,6 +48,14 @@ struct PoolState {
 // Nodes are identified by their index in PreparedSlots::nodes (`place`, `k`).
 class AvailabilityTimeline {
  public:
+  // Ignores notifications, for changes after which the observer is rebuilt.
+  struct NullObserver {
+    void erase(std::size_t, const Span&) {}
+    void set_start(std::size_t, const Span&, double) {}
+    void subtract(std::size_t, const Span&, double, double, std::size_t, bool) {}
+    void apply_pending() {}
+  };
+
   // Starts over with these nodes and no free time. Existing lists keep their memory.
   void reset(const std::vector<Node>& nodes) {
     now_ = -kInfinity;
@@ -360,13 +368,6 @@ class AvailabilityTimeline {
   // Closed time of a node, and what would be free within it; each ascending and disjoint.
   struct ClosedTime {
     std::vector<Span> times, withheld;
-  };
-
-  // Ignores notifications, for changes after which the observer is rebuilt.
-  struct NullObserver {
-    void erase(std::size_t, const Span&) {}
-    void subtract(std::size_t, const Span&, double, double, std::size_t, bool) {}
-    void apply_pending() {}
   };
 
   // Appends the spans to `out` without time before now().

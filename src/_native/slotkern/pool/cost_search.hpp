@@ -155,7 +155,7 @@ class CostSearch {
   }
 
  private:
-  using Walk = MaxWorkMatrix::Walk;
+  using NodeEnumerator = MaxWorkMatrix::NodeEnumerator;
 
   // Returns a bit mask of the cells of the block that are open and bounded by at most `max_bound`.
   std::uint64_t open_cells(std::size_t block, float max_bound) const {
@@ -183,12 +183,12 @@ class CostSearch {
   bool compute_cell_bound(std::size_t cell, double& sum) {
     poll();
     const float old_bound = row_.least[cell];
-    Walk walk(cells_, cell, class_, row_.skipped_groups[cell]);
+    NodeEnumerator walk(cells_, cell, class_, row_.skipped_groups[cell]);
     PairSum keys;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t rank = walk.next();
-      if (rank == Walk::kEnd) {
+      if (rank == NodeEnumerator::kEnd) {
         table_.raise(class_, cell, kClosed, 0);
         build_work_ += bound_work_;
         return false;
@@ -215,7 +215,7 @@ class CostSearch {
   // the others by rising rate. `sum`: lower bound on the cost of the n cheapest.
   bool search_cell(std::size_t cell, double sum) {
     poll();
-    Walk walk(cells_, cell, class_, row_.skipped_groups[cell]);
+    NodeEnumerator walk(cells_, cell, class_, row_.skipped_groups[cell]);
     for (std::size_t i = 0; i < n_; ++i) w_.ranks[i] = walk.next();
     cell_begin_ = cells_.begin(cell), cell_end_ = cells_.end(cell);
     elapsed_share_ = static_cast<double>(cell) / static_cast<double>(cells_.size());
@@ -224,9 +224,9 @@ class CostSearch {
     bool has_start = includes_earliest;
     for (std::size_t i = 0; i < n_; ++i) has_start |= walk.starts_here(w_.ranks[i]);
     std::size_t listed = n_;
-    for (Walk more = walk;;) {
+    for (NodeEnumerator more = walk;;) {
       const std::size_t rank = more.next_starting_here();
-      if (rank == Walk::kEnd || exceeds_ceiling(others + volume_ * cells_.rate(rank))) break;
+      if (rank == NodeEnumerator::kEnd || exceeds_ceiling(others + volume_ * cells_.rate(rank))) break;
       w_.ranks[listed++] = rank;
     }
     if (!has_start && listed == n_) return true;
@@ -239,11 +239,11 @@ class CostSearch {
     const std::size_t batch = std::max(kBatch, n_ / 8);
     std::size_t following = walk.next_already_free();  // the nodes not read cost at least as much
     for (std::size_t most = batch, evaluated = 0;; listed = 0) {
-      for (; listed < most && following != Walk::kEnd; following = walk.next_already_free())
+      for (; listed < most && following != NodeEnumerator::kEnd; following = walk.next_already_free())
         w_.ranks[listed++] = following;
       if (!collect_candidates(listed)) return false;
       if (!charge(w_.times.size() * (w_.candidates.size() - evaluated) / 16)) return false;
-      const double next = following == Walk::kEnd ? kInfinity : volume_ * cells_.rate(following);
+      const double next = following == NodeEnumerator::kEnd ? kInfinity : volume_ * cells_.rate(following);
       if (!evaluate_times(evaluated, next)) break;
       if (!charge(batch)) return false;
     }

@@ -147,12 +147,12 @@ class MaxWorkMatrix {
 
   // Enumerates, by rank, the nodes that can do work of a class from a start in a cell. A filter:
   // classes are upper bounds.
-  class Walk {
+  class NodeEnumerator {
    public:
     static constexpr std::size_t kEnd = ~std::size_t{0};
 
     // The caller guarantees that all nodes of rank below 64 * `skipped_groups` have a lower class.
-    Walk(const MaxWorkMatrix& cells, std::size_t cell, std::uint8_t min_class,
+    NodeEnumerator(const MaxWorkMatrix& cells, std::size_t cell, std::uint8_t min_class,
          std::size_t skipped_groups)
         : classes_(cells.classes_.data() + cell * cells.width_),
           start_bits_(cells.start_bits_.data() + cell * cells.width_ / 64), width_(cells.width_),

@@ -188,7 +188,7 @@ class SlotPool {
       spans_.trim_before_now(rows_);
       rows_.compact_if_needed(spans_.free());
     } else {
-      NullObserver none;
+      AvailabilityTimeline::NullObserver none;
       spans_.trim_before_now(none);
       rows_.trim_before(spans_.now());
     }
@@ -268,13 +268,6 @@ class SlotPool {
   const std::vector<std::uint8_t>& removed() const { return spans_.removed(); }
 
  private:
-  // Ignores notifications; the rows are rebuilt afterwards.
-  struct NullObserver {
-    void erase(std::size_t, const Span&) {}
-    void set_start(std::size_t, const Span&, double) {}
-    void apply_pending() {}
-  };
-
   void erase_expired() {
     if (!rows_.can_update_incrementally(spans_.count_expired())) return trim_before_now();
     spans_.erase_expired(rows_);

@@ -23,22 +23,22 @@ struct NodeRateOrder {
   bool rates_separated = true;  // different rates differ by more than rounding
 
   static NodeRateOrder by_rate(const std::vector<Node>& nodes) {
-    struct Ranked {
+    struct RateKey {
       std::uint64_t key;
       std::int32_t id;
       std::uint32_t place;
-      auto operator<=>(const Ranked&) const = default;
+      auto operator<=>(const RateKey&) const = default;
     };
-    std::vector<Ranked> ranked;
+    std::vector<RateKey> ranked;
     ranked.reserve(nodes.size());
     for (const Node& node : nodes)
       ranked.push_back({static_cast<std::uint64_t>(node.id), node.id,
                         static_cast<std::uint32_t>(ranked.size())});
     sort_by_key(ranked);
-    const auto rate_of = [&nodes](const Ranked& node) {
+    const auto rate_of = [&nodes](const RateKey& node) {
       return nodes[node.place].min_price / nodes[node.place].performance;
     };
-    for (Ranked& node : ranked) node.key = key_of(rate_of(node));
+    for (RateKey& node : ranked) node.key = key_of(rate_of(node));
     sort_by_key(ranked);
 
     NodeRateOrder ranks;

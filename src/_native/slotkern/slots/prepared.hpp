@@ -285,25 +285,25 @@ class PreparedSlots {
  private:
   // Sorts the nodes by descending performance, then id, and builds the groups.
   void rank_nodes(CheckScratch& scratch) {
-    struct Ranked {
+    struct PerformanceKey {
       std::uint64_t key;
       std::int32_t id, number;
-      auto operator<=>(const Ranked&) const = default;
+      auto operator<=>(const PerformanceKey&) const = default;
     };
-    std::vector<Ranked> ranked;
+    std::vector<PerformanceKey> ranked;
     for (std::size_t k = 0; k < scratch.node_summaries.size(); ++k) {
       const std::int32_t id = scratch.node_summaries[k].id;
       if (id >= 0)
         ranked.push_back({static_cast<std::uint64_t>(id), id, static_cast<std::int32_t>(k)});
     }
     if (!scratch.index.dense()) sort_by_key(ranked);
-    for (Ranked& node : ranked)
+    for (PerformanceKey& node : ranked)
       node.key = ~key_of(scratch.node_summaries[static_cast<std::size_t>(node.number)].performance);
     sort_by_key(ranked);
 
     scratch.places.resize(scratch.node_summaries.size());
     nodes.clear(), groups.clear();
-    for (const Ranked& node : ranked) {
+    for (const PerformanceKey& node : ranked) {
       const auto number = static_cast<std::size_t>(node.number);
       const CheckScratch::NodeSummary& seen = scratch.node_summaries[number];
       scratch.places[number] = static_cast<std::int32_t>(nodes.size());

@@ -181,14 +181,14 @@ class SlotZoneMap {
     const float key = min_keys_.estimate_threshold(order, capacity_class, last_block, wanted);
     if (!(key < std::numeric_limits<float>::infinity())) return false;
     thresholds.key = std::min(thresholds.key, key);
-    struct Candidate {
+    struct CandidateBlock {
       std::size_t entry, rows;
       std::uint64_t cheap;  // bit mask of the rows with low keys
     };
-    std::array<Candidate, 64> batch;
+    std::array<CandidateBlock, 64> batch;
     std::size_t count = 0;
     const auto visit_batch = [&] {
-      const auto each = [](const Candidate& block, auto visit_row) {
+      const auto each = [](const CandidateBlock& block, auto visit_row) {
         for (std::uint64_t rows = block.cheap; rows; rows &= rows - 1)
           visit_row(block.rows + static_cast<std::size_t>(std::countr_zero(rows)));
       };

@@ -27,7 +27,7 @@ class CheapestSteps {
  public:
   explicit CheapestSteps(State& state)
       : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
-        options_(state.options), n_(static_cast<std::size_t>(state.n)), top_(Order{&prepared_}) {}
+        options_(state.options), n_(static_cast<std::size_t>(state.n)), top_(CostOrder{&prepared_}) {}
 
   // Sweeps the group's slots in order of start and updates the incumbent.
   void run(const Shape& shape, const Plan& plan) {
@@ -37,7 +37,7 @@ class CheapestSteps {
     is_stale_ = false, next_expiry_ = kInfinity;
     double anchored = -kInfinity;  // latest end of the anchors so far
     double before = -kInfinity;
-    for (const Joining& one : joining_) {
+    for (const AdmittedSlot& one : joining_) {
       if (one.performance < shape.min_performance()) continue;
       const Slot& slot = prepared_.slots[one.row];
       const double length = shape.length(slot), t = one.start;
@@ -57,11 +57,11 @@ class CheapestSteps {
   }
 
  private:
-  struct Joining {
+  struct AdmittedSlot {
     double start, limit, performance;
     std::size_t row;
   };
-  struct Order {  // by cost, with the tie-break
+  struct CostOrder {  // by cost, with the tie-break
     const PreparedSlots* prepared;
     bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
   };
@@ -116,8 +116,8 @@ class CheapestSteps {
   const Source& source_;
   const ValueOptions& options_;
   const std::size_t n_;
-  TopN<Order> top_;
-  std::vector<Joining> joining_;  // all admitted slots, by time
+  TopN<CostOrder> top_;
+  std::vector<AdmittedSlot> joining_;  // all admitted slots, by time
   bool is_stale_ = false;  // the current n cheapest have not been evaluated
   double next_expiry_ = kInfinity;  // no evaluated slot expires before
 };

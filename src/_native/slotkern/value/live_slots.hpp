@@ -41,14 +41,14 @@ struct LiveSlots {
   }
 
   // A slot to be inserted.
-  struct Joining {
+  struct NewLiveSlot {
     double weight, key, value, latest;
     std::size_t row;
     bool anchor;
   };
 
   // Inserts many slots, given by falling weight, in one pass.
-  void merge(const Joining* from, std::size_t count) {
+  void merge(const NewLiveSlot* from, std::size_t count) {
     std::size_t old = row.size(), fresh = count, to = old + fresh;
     const auto grow = [to](auto&... columns) { (columns.resize(to), ...); };
     grow(weight, key, value, latest, row, anchor);
@@ -58,7 +58,7 @@ struct LiveSlots {
         weight[to] = weight[old], key[to] = key[old], value[to] = value[old];
         latest[to] = latest[old], row[to] = row[old], anchor[to] = anchor[old];
       } else {
-        const Joining& one = from[--fresh];
+        const NewLiveSlot& one = from[--fresh];
         --to;
         weight[to] = one.weight, key[to] = one.key, value[to] = one.value;
         latest[to] = one.latest, row[to] = one.row, anchor[to] = static_cast<char>(one.anchor);
@@ -109,8 +109,8 @@ struct StepValue {
 };
 
 struct ValueWorkspace : LiveSlots {
-  std::vector<Joining> joining;  // slots of one start
-  std::vector<Joining> joining_scratch;  // for sorting them
+  std::vector<NewLiveSlot> joining;  // slots of one start
+  std::vector<NewLiveSlot> joining_scratch;  // for sorting them
   std::vector<double> joining_weights;  // the largest first
   Workspace base;
   Knapsack knapsack;

@@ -23,7 +23,7 @@ template <class Shape, class Source>
 class NewestSweep {
   using State = ValueIncumbent<Shape, Source>;
   using Plan = typename State::Plan;
-  using Joining = LiveSlots::Joining;
+  using NewLiveSlot = LiveSlots::NewLiveSlot;
 
  public:
   explicit NewestSweep(State& state)
@@ -86,8 +86,8 @@ class NewestSweep {
     if (t > next_expiry_) next_expiry_ = w_.drop_expired(t, [&](std::size_t row) {
       return is_live(query_, shape, prepared_.slots[row], t);
     });
-    std::vector<Joining>& added = w_.joining;
-    for (const Joining& one : added) next_expiry_ = std::min(next_expiry_, one.latest);
+    std::vector<NewLiveSlot>& added = w_.joining;
+    for (const NewLiveSlot& one : added) next_expiry_ = std::min(next_expiry_, one.latest);
     std::size_t num_hopeful = added.size();
     if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
     bool within_limit = true;
@@ -97,7 +97,7 @@ class NewestSweep {
       within_limit = update_cutoff(plan, cutoff);
     } else {
       for (std::size_t i = 0; i < num_hopeful && within_limit; ++i) {
-        const Joining one = added[i];
+        const NewLiveSlot one = added[i];
         if (bound_with(one.weight, plan) > cutoff) {
           solve_newest(shape, plan, one.row, one.key, one.value, t);
           within_limit = update_cutoff(plan, cutoff);
@@ -128,14 +128,14 @@ class NewestSweep {
   // Inserts those of w_.joining whose sets, with the heaviest others of the live and the new slots,
   // cannot beat the incumbent. The rest stays in front; returns its size.
   std::size_t partition_by_bound(const Plan& plan, double cutoff) {
-    std::vector<Joining>& added = w_.joining;
+    std::vector<NewLiveSlot>& added = w_.joining;
     const std::size_t n = at(n_), all = added.size() + w_.row.size();
     // weight sum of the n heaviest; weight of the n-th
     double sum = plan.lambda * plan.budget, last = 0;
     if (all >= n) {
       std::vector<double>& heaviest = w_.joining_weights;
       heaviest.clear();
-      for (const Joining& one : added) heaviest.push_back(one.weight);
+      for (const NewLiveSlot& one : added) heaviest.push_back(one.weight);
       const std::size_t some = std::min(n, heaviest.size());
       std::partial_sort(heaviest.begin(), heaviest.begin() + static_cast<std::ptrdiff_t>(some),
                         heaviest.end(), std::greater<>());
@@ -145,13 +145,13 @@ class NewestSweep {
         sum += last;
       }
     }
-    const auto can_win = [&](const Joining& one) {
+    const auto can_win = [&](const NewLiveSlot& one) {
       return all >= n && sum - last + std::max(last, one.weight) > cutoff;
     };
-    std::vector<Joining>& others = w_.joining_scratch;
+    std::vector<NewLiveSlot>& others = w_.joining_scratch;
     others.clear();
     std::size_t hopeful = 0;
-    for (const Joining& one : added) {
+    for (const NewLiveSlot& one : added) {
       if (can_win(one))
         added[hopeful++] = one;
       else
@@ -166,10 +166,10 @@ class NewestSweep {
   // equal weight keep their order.
   void insert_sorted(std::size_t first, std::size_t last) {
     const std::size_t count = last - first;
-    Joining* from = w_.joining.data() + first;
+    NewLiveSlot* from = w_.joining.data() + first;
     if (w_.joining_scratch.size() < count) w_.joining_scratch.resize(count);
     merge_sort(from, count, w_.joining_scratch.data(),
-               [](const Joining& a, const Joining& b) { return a.weight > b.weight; });
+               [](const NewLiveSlot& a, const NewLiveSlot& b) { return a.weight > b.weight; });
     w_.merge(from, count);
   }
 

@@ -122,7 +122,7 @@ class AlternativesSweep {
   }
 
  private:
-  struct Group {
+  struct LiveGroup {
     Shape shape;
     float ceiling;  // of the index keys of its parts
     TopNRemnants top;
@@ -168,7 +168,7 @@ class AlternativesSweep {
 
   // Offers the remnants of this t to each group, and emits every window that fits.
   bool offer_step() {
-    for (Group& group : groups_)
+    for (LiveGroup& group : groups_)
       for (const std::uint32_t id : step_) {
         const Slot& slot = prepared_.slots[remnants_[id].row];
         if (slot.performance < group.shape.min_performance() ||
@@ -180,7 +180,7 @@ class AlternativesSweep {
     return true;
   }
 
-  bool offer(Group& group, std::int32_t node, std::uint32_t id) {
+  bool offer(LiveGroup& group, std::int32_t node, std::uint32_t id) {
     const Shape& shape = group.shape;
     TopNRemnants& top = group.top;
     const SlotRemnant& remnant = remnants_[id];
@@ -207,7 +207,7 @@ class AlternativesSweep {
   }
 
   // Appends the n cheapest of a group to the results and queues their right remnants.
-  bool emit_window(Group& group, double cost) {
+  bool emit_window(LiveGroup& group, double cost) {
     if (out_.found.size() == kLongRunning) enable_interrupts();
     if (out_.parts.size() + n_ > kMaxParts) {
       status_ = Status::too_many;
@@ -265,7 +265,7 @@ class AlternativesSweep {
   bool running_ = true;
   double t_ = -kInfinity, shortest_ = 0;
   Thresholds thresholds_;
-  std::vector<Group> groups_;
+  std::vector<LiveGroup> groups_;
   std::size_t allocated_ = 0;  // places in the lists of all groups
   AlternativesScratch& work_;
   std::vector<SlotRemnant>& remnants_;

@@ -43,7 +43,7 @@ class CalendarQueue {
     const std::size_t bucket = bucket_of(remnant.start);
     if (bucket <= current_) {
       heap_.push_back(remnant);
-      std::push_heap(heap_.begin(), heap_.end(), ReverseOrder{});
+      std::push_heap(heap_.begin(), heap_.end(), ByFallingStart{});
       return;
     }
     std::uint64_t& word = occupied_[bucket / 64];
@@ -61,7 +61,7 @@ class CalendarQueue {
   }
 
   void drop_first() {
-    std::pop_heap(heap_.begin(), heap_.end(), ReverseOrder{});
+    std::pop_heap(heap_.begin(), heap_.end(), ByFallingStart{});
     heap_.pop_back();
   }
 
@@ -71,7 +71,7 @@ class CalendarQueue {
     std::uint32_t next;  // index of the next entry in the same bucket, or kNone
   };
 
-  struct ReverseOrder {  // makes the standard max-heap a min-heap
+  struct ByFallingStart {  // makes the standard max-heap a min-heap
     bool operator()(const PendingRemnant& a, const PendingRemnant& b) const { return b < a; }
   };
 
@@ -97,7 +97,7 @@ class CalendarQueue {
     current_ = bucket;
     for (std::uint32_t i = newest_in_[bucket]; i != kNone; i = queued_[i].next) {
       heap_.push_back(queued_[i].remnant);
-      std::push_heap(heap_.begin(), heap_.end(), ReverseOrder{});
+      std::push_heap(heap_.begin(), heap_.end(), ByFallingStart{});
     }
     return true;
   }

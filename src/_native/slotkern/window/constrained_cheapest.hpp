@@ -60,7 +60,7 @@ class ConstrainedCheapestSweep {
   // Evaluates all slots that a window with a sum of keys up to `max_probed_key` may hold.
   void sweep_steps(double max_probed_key) {
     list_steps(std::min(max_probed_key, max_key_sum()));
-    for (const ConstrainedScratch::Step& step : w_.steps) {
+    for (const ConstrainedScratch::SweepStep& step : w_.steps) {
       if (filter_.prunes_sum(step.bound, max_key_sum())) return;
       if (detail::exceeds_work_limit(query_, w_))
         return mark_undecided(filter_.min_key_sum(step.bound));
@@ -105,20 +105,20 @@ class ConstrainedCheapestSweep {
   }
 
   // After the first few, the steps of one start are merged into one step that covers all of them.
-  void add_step(const ConstrainedScratch::Step& step) {
+  void add_step(const ConstrainedScratch::SweepStep& step) {
     const std::size_t size = w_.steps.size(), num_single = detail::kOneByOne;
     const double t = start(step.index);
     if (size <= num_single || start(w_.steps[size - 1 - num_single].index) < t) {
       w_.steps.push_back(step);
       return;
     }
-    ConstrainedScratch::Step& before = w_.steps.back();
+    ConstrainedScratch::SweepStep& before = w_.steps.back();
     before = {std::min(before.bound, step.bound), step.last, step.index, false};
   }
 
   // Searches the sets that hold the step's slot and earlier ones, or for a merged step any slots up
   // to its own.
-  void evaluate_step(const ConstrainedScratch::Step& step) {
+  void evaluate_step(const ConstrainedScratch::SweepStep& step) {
     Best& best = goal_.best;
     const double t = start(step.index), most = max_key_sum();
     // A tie helps only if it starts earlier, and nothing is cheaper than 0.

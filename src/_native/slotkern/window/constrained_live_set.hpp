@@ -100,7 +100,7 @@ struct ConstrainedScratch {
   DualSimplex multipliers;
   std::vector<double> weight_by_row, weight, least_of;
   // Scratch of ConstrainedCheapestSweep.
-  struct Step {
+  struct SweepStep {
     double bound, last;  // lower bound on the sum of keys; the largest weight of its other slots
     std::size_t index;  // in `all`
     bool alone;  // false for a step merged from several of one start
@@ -113,7 +113,7 @@ struct ConstrainedScratch {
     std::size_t index;
   };
   std::vector<std::size_t> candidates;
-  std::vector<Step> steps;
+  std::vector<SweepStep> steps;
   std::vector<Tie> ties;
   std::vector<Other> others;
 };

@@ -20,27 +20,29 @@ struct CriterionDefaults {
   static constexpr bool value_is_cost = false;
   static constexpr bool earliest = false;  // no better window starts earlier
 };
+template <class G>
 struct RaggedDefaults {
+  using Goal = G;
   static bool is_part_allowed(const Best&, double, double) { return true; }
 };
+template <class G>
 struct SquareDefaults {
+  using Goal = G;
   static constexpr bool stops_at_first_group = false;  // the first group with a window wins
   static constexpr bool best_group_only = false;  // other groups are not searched for ties
   static bool is_span_allowed(const Best&, double) { return true; }
 };
 
+struct FirstSquareRules : SquareDefaults<EarliestStep> {
+  static constexpr bool best_group_only = true;
+};
 struct First : CriterionDefaults {
   static constexpr std::string_view name = "first";
   static constexpr std::string_view doc =
       "the papers' AMP and FirstFit: the first step whose n cheapest slots fit the budget";
   static constexpr bool only_up_to_step = true, earliest = true;
-  struct RaggedRules : RaggedDefaults {
-    using Goal = EarliestStep;
-  };
-  struct SquareRules : SquareDefaults {
-    using Goal = EarliestStep;
-    static constexpr bool best_group_only = true;
-  };
+  using RaggedRules = RaggedDefaults<EarliestStep>;
+  using SquareRules = FirstSquareRules;
   static double value(double start, double, double) { return start; }
 };
 
@@ -48,46 +50,42 @@ struct Start : CriterionDefaults {
   static constexpr std::string_view name = "start";
   static constexpr std::string_view doc = "the earliest start, then the lowest cost";
   static constexpr bool earliest = true;
-  struct RaggedRules : RaggedDefaults {
-    using Goal = EarliestStart;
-  };
-  struct SquareRules : SquareDefaults {
-    using Goal = EarliestStart;
-  };
+  using RaggedRules = RaggedDefaults<EarliestStart>;
+  using SquareRules = SquareDefaults<EarliestStart>;
   static double value(double start, double, double) { return start; }
 };
 
+struct FinishRaggedRules : RaggedDefaults<EarliestFinish> {
+  static bool is_part_allowed(const Best& best, double t, double length) {
+    return t + length <= best.finish;
+  }
+};
+struct FinishSquareRules : SquareDefaults<EarliestFinishOfGroups> {
+  static bool is_span_allowed(const Best& best, double span) {
+    return best.start + span == best.finish;
+  }
+};
 struct Finish : CriterionDefaults {
   static constexpr std::string_view name = "finish";
   static constexpr std::string_view doc = "the earliest finish of the last part (minFinish)";
-  struct RaggedRules : RaggedDefaults {
-    using Goal = EarliestFinish;
-    static bool is_part_allowed(const Best& best, double t, double length) {
-      return t + length <= best.finish;
-    }
-  };
-  struct SquareRules : SquareDefaults {
-    using Goal = EarliestFinishOfGroups;
-    static bool is_span_allowed(const Best& best, double span) {
-      return best.start + span == best.finish;
-    }
-  };
+  using RaggedRules = FinishRaggedRules;
+  using SquareRules = FinishSquareRules;
   static double value(double start, double runtime, double) { return start + runtime; }
 };
 
+struct RuntimeRaggedRules : RaggedDefaults<ShortestRuntime> {
+  static bool is_part_allowed(const Best& best, double, double length) {
+    return length <= best.longest;
+  }
+};
+struct RuntimeSquareRules : SquareDefaults<EarliestStart> {
+  static constexpr bool stops_at_first_group = true, best_group_only = true;
+};
 struct Runtime : CriterionDefaults {
   static constexpr std::string_view name = "runtime";
   static constexpr std::string_view doc = "the shortest time from start to finish (minRuntime)";
-  struct RaggedRules : RaggedDefaults {
-    using Goal = ShortestRuntime;
-    static bool is_part_allowed(const Best& best, double, double length) {
-      return length <= best.longest;
-    }
-  };
-  struct SquareRules : SquareDefaults {
-    using Goal = EarliestStart;
-    static constexpr bool stops_at_first_group = true, best_group_only = true;
-  };
+  using RaggedRules = RuntimeRaggedRules;
+  using SquareRules = RuntimeSquareRules;
   static double value(double, double runtime, double) { return runtime; }
 };
 
@@ -95,12 +93,8 @@ struct Cost : CriterionDefaults {
   static constexpr std::string_view name = "cost";
   static constexpr std::string_view doc = "the lowest cost of all parts together (minCost)";
   static constexpr bool value_is_cost = true;
-  struct RaggedRules : RaggedDefaults {
-    using Goal = LowestCost;
-  };
-  struct SquareRules : SquareDefaults {
-    using Goal = LowestCost;
-  };
+  using RaggedRules = RaggedDefaults<LowestCost>;
+  using SquareRules = SquareDefaults<LowestCost>;
   static double value(double, double, double cost) { return cost; }
 };
 

@@ -122,7 +122,7 @@ class RankedSweep {
     double before = -kInfinity;
     std::int32_t id = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      const RankedNodes::Ranked& each = ranks.ranked[i];
+      const RankedNodes::OrderedNode& each = ranks.ranked[i];
       const double key =
           shape_.key({0, 0, each.performance, each.price, each.rate, 0, 0});
       nodes_[i].length = shape_.length_on(each.performance);

@@ -51,7 +51,7 @@ struct Arrival {
 
 // The nodes ordered by rate, then id, of the PreparedSlots of one build; cached for many searches.
 struct RankedNodes {
-  struct Ranked {
+  struct OrderedNode {
     double performance, price, rate;
     std::int32_t id;
     std::uint32_t node;  // Arrival::node, by rank
@@ -60,7 +60,7 @@ struct RankedNodes {
   BuildId build;
   double mean = 0;  // mean performance of the nodes
   bool has_fixed_prices = false;  // no slot with a different price was found
-  std::vector<Ranked> ranked;
+  std::vector<OrderedNode> ranked;
   std::vector<std::uint32_t> node;  // Arrival::node, by place
 
   void rank_nodes(const PreparedSlots& prepared) {

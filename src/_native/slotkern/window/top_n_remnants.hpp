@@ -129,7 +129,7 @@ class TopNRemnants {
   Member* members() { return all_.data() + 1; }
   const Member* members() const { return all_.data() + 1; }
 
-  struct ReverseOrder {  // makes the standard max-heap a min-heap
+  struct ByFallingKey {  // makes the standard max-heap a min-heap
     bool operator()(const Member& a, const Member& b) const { return b < a; }
   };
 
@@ -172,11 +172,11 @@ class TopNRemnants {
     for (std::size_t i = heaped_; i < overflow_size_; ++i)
       if (keep(overflow_[i].remnant)) {
         overflow_[heaped_++] = overflow_[i];
-        std::push_heap(first, at(heaped_), ReverseOrder{});
+        std::push_heap(first, at(heaped_), ByFallingKey{});
       }
     overflow_size_ = heaped_;
     while (size_ < n_ && overflow_size_ > 0) {
-      std::pop_heap(first, at(overflow_size_), ReverseOrder{});
+      std::pop_heap(first, at(overflow_size_), ByFallingKey{});
       const Member& next = overflow_[--overflow_size_];
       if (keep(next.remnant)) members()[size_++] = next;
     }
