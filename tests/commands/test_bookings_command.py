@@ -66,7 +66,7 @@ def test_bookings_are_listed_with_names_and_dates(path: Path) -> None:
         ["alice", "n2", "4", day, "00:00", day, "02:00"],
         ["bob", "a", "n[0-3]", "24", day, "04:00", day, "07:00"],
     ]
-    assert caption == ["times", "in", "UTC+02:00"]
+    assert caption == ["times", "in", "Europe/Berlin,", "UTC+02:00"]
     mine = run("bookings", path, "--owner", "bob").stdout
     assert "n[0-3]" in mine
     assert "alice" not in mine
@@ -98,6 +98,9 @@ def test_a_pool_without_clock_and_machine(plain: Path, tmp_path: Path) -> None:
     told = run("bookings", plain).stdout
     assert "eve            3,5         3        6      6" in told
     assert "2 booked parts have no owner" in told
+    assert "disabled" not in told
+    assert run("disable", plain, "--nodes", "3", "--end", "7").exit_code == 0
+    assert f"{plain}: 3 disabled for down until 7\n" in run("bookings", plain).stdout
 
 
 def test_release_of_all_bookings_of_an_owner(path: Path) -> None:
@@ -220,6 +223,8 @@ def test_a_node_that_fails_and_comes_back(path: Path) -> None:
     none = run("bookings", path, "--nodes", "n3", "--during", "0/4")
     assert none.exit_code == 1
     assert none.stdout == f"{path}: no matching bookings\n"
+    off = f"{path}: n[0-1] disabled for down from 2026-10-24 05:00:00+02:00\n"
+    assert run("bookings", path).stdout.endswith(off)
     run("release", path, "--owner", "bob")
     pool = sk.SlotPool.load(path)
     assert pool.find(sk.Request(4, 1, earliest=5)) is None
@@ -269,4 +274,8 @@ def test_a_page_of_a_pool(path: Path, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     assert run("view", path, "-o", page).exit_code == 0
     assert "alice" in page.read_text(encoding="ascii")
+    titled = run("view", path, "-o", page, "--title", "Next <week>")
+    assert titled.exit_code == 0
+    assert "<title>Next &lt;week&gt;</title>" in page.read_text()
+    assert '"title":"Next \\u003cweek\\u003e"' in page.read_text()
     refused(run("view", path, "-o", tmp_path / "plan.png"), "--output: ", ".html")

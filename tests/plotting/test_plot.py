@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from slotkern.plotting.gantt import plot_gantt
-from slotkern.plotting.layout import LANES
+from slotkern.plotting.layout import LANES, name_windows
 from slotkern.plotting.style import BUSY, FREE, INK, WINDOW_COLOURS
 
 PART = [("node", "i4"), ("start", "f8"), ("end", "f8")]
@@ -502,6 +502,33 @@ def test_bookings_have_the_colours_of_their_page() -> None:
     texts = [text.get_text() for text in pool.plot().axes[0].texts]
     names = [text.partition(":")[0] for text in texts]
     assert [name for name in names if "," in name] == ["alice, a", "maintenance, a"]
+
+
+def test_disabled_nodes_have_a_colour_and_a_legend_entry() -> None:
+    slots = sk.make_slots(node=[0, 1, 2], start=0, end=40, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+
+    def legend(figure: Figure) -> list[str]:
+        return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+    assert legend(sk.plot_gantt(pool)) == ["free", "busy"]
+    pool.disable([1])
+    figure = sk.plot_gantt(pool)
+    assert legend(figure) == ["free", "busy", "disabled"]
+    axes = figure.axes[0]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["0", "1", "2"]
+    hatched = [each for each in axes.collections if each.get_hatch()]
+    assert len(hatched) == 1
+    assert hatched[0].get_paths()[0].get_extents().intervalx.tolist() == [0, 40]
+    assert legend(sk.plot_gantt(pool, nodes=[0, 2])) == ["free", "busy"]
+
+
+def test_reservations_are_named_as_such() -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=40, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+    pool.reserve([0], 1, 2, owner="maintenance")
+    assert list(name_windows(pool.windows())) == ["reserved"]
 
 
 def test_a_node_that_is_never_free_has_a_row() -> None:

@@ -170,6 +170,25 @@ def test_owners_of_a_pool_have_a_colour_each() -> None:
     assert sorted(columns["item_group"].tolist()) == [0, 0, 1]
 
 
+def test_disabled_time_of_a_pool_is_apart_from_busy_time() -> None:
+    pool = sk.SlotPool(
+        sk.make_slots(node=[3, 7, 9], start=0, end=40, performance=1, price=1)
+    )
+    assert "disabled_row" not in read(sk.view(pool))[1]
+    pool.disable([7], start=10)
+    pool.disable([3], start=5, end=20, owner="fan")
+    pool.disable([3], start=15, end=30, owner="disk")
+    pool.disable([9], owner="fan")  # never free: it keeps its row
+    about, columns = read(sk.view(pool))
+    assert about["reasons"] == ["disk", "down", "fan"]
+    assert columns["node_id"].tolist() == [3, 7, 9]
+    assert columns["disabled_row"].tolist() == [0, 0, 1, 2]
+    assert columns["disabled_start"].tolist() == [5, 20, 10, -math.inf]
+    assert columns["disabled_end"].tolist() == [20, 30, math.inf, math.inf]
+    assert columns["disabled_reason"].tolist() == [2, 0, 1, 2]
+    assert (about["first"], about["last"]) == (0, 40)
+
+
 def test_a_batch_has_all_alternatives_and_marks_the_chosen() -> None:
     rows = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     done = sk.schedule_batch(rows, [sk.Request(1, 30, name="a"), sk.Request(2, 30)])

@@ -158,6 +158,7 @@ export class App {
     const plain = (kind: string) => el("span", { class: `swatch ${kind}`, "aria-hidden": "true" });
     if (scene.free.size || about.rest === "free") entries.push([plain("free"), "free"]);
     if (scene.busy.size || about.rest === "busy") entries.push([plain("busy"), "busy"]);
+    if (scene.disabled.size) entries.push([plain("disabled"), "disabled"]);
     if (about.rest === "blank") entries.push([plain("blank"), "unknown"]);
     const names = about.groups?.names ?? [];
     if (names.length && names.length <= MAX_LEGEND_GROUPS) {
@@ -337,10 +338,10 @@ export class App {
       const colour = this.colours.windows[scene.colourIndex(item) % this.colours.windows.length];
       const node = scene.parts.count[hover.part] > 1 ? hover.row : scene.parts.row[hover.part];
       const mark = swatch(colour, !!scene.items.chosen[item]);
-      card.replaceChildren(el("b", {}, mark, isolated(scene.itemName(item))), factList([[scene.about.nodes.noun, scene.nodeName(node)], ...this.describer.itemFacts(item)]));
+      card.replaceChildren(el("b", {}, mark, isolated(scene.itemName(item))), factList([[scene.about.nodes.noun, scene.nodeName(node)], ...this.describer.disabledFacts(node, hover.time), ...this.describer.itemFacts(item)]));
     } else if (hover.row >= 0) {
       const slot = scene.free.spanAt(hover.row, hover.time);
-      const facts = slot >= 0 ? this.describer.slotFacts(slot) : [];
+      const facts = slot >= 0 ? this.describer.slotFacts(slot) : this.describer.disabledFacts(hover.row, hover.time);
       const state = slot >= 0 ? "free" : this.describer.stateAt(hover.row, hover.time);
       card.replaceChildren(el("b", {}, ...this.describer.nodeLabel(hover.row), `: ${state}`), factList([...facts, ...this.describer.nodeFacts(hover.row)]));
     } else {
@@ -357,7 +358,7 @@ export class App {
 
   private showOverviewCard(x: number): void {
     const { frame } = this.painter;
-    const { free, busy, taken } = this.overview.shares(x - frame.left);
+    const { free, busy, taken, disabled } = this.overview.shares(x - frame.left);
     const { about } = this.scene;
     const nodes = this.scene.order.length;
     const time = about.first + ((x - frame.left) / (frame.right - frame.left)) * (about.last - about.first);
@@ -365,6 +366,7 @@ export class App {
     const idle = about.rest === "free" ? nodes - busy - taken : free;
     const list: [string, string][] = [["free", of(idle)]];
     if (about.items.count) list.push([`in ${about.items.noun}s`, of(taken)]);
+    if (this.scene.disabled.size) list.push(["disabled", of(disabled)]);
     this.card.replaceChildren(el("b", {}, this.scale.pointerText(time, (about.last - about.first) / (frame.right - frame.left))), factList(list));
   }
 
@@ -392,21 +394,21 @@ export class App {
     const { frame } = this.painter;
     const at = this.locate(x, y);
     if (at && at.part >= 0) this.select(this.scene.parts.item[at.part]);
-    else if (at && at.row >= 0) this.selectNode(at.row, this.scene.free.spanAt(at.row, at.time));
+    else if (at && at.row >= 0) this.selectNode(at.row, this.scene.free.spanAt(at.row, at.time), at.time);
     else if (x < frame.left && y > frame.top && y < frame.bottom) {
       const k = Math.floor(this.viewport.y0 + (y - frame.top) / this.painter.pixelsPerRow);
       if (k < this.scene.order.length) this.selectNode(this.scene.order[k]);
     } else this.select(-1);
   }
 
-  selectNode(row: number, slot = -1): void {
+  selectNode(row: number, slot = -1, time = NaN): void {
     const { scene } = this;
     const { row: rows, count, item } = scene.parts;
     const taken = new Set<number>();
     for (let i = 0; i < rows.length; i++) if (rows[i] <= row && row < rows[i] + count[i]) taken.add(item[i]);
     this.chosen = -1;
     this.table.markChosen(-1);
-    this.panel.showNode(row, slot, [...taken], (each) => this.select(each));
+    this.panel.showNode(row, slot, time, [...taken], (each) => this.select(each));
     const place = scene.position[row];
     if (place >= 0 && (place < this.viewport.y0 || place >= this.viewport.y1)) {
       this.viewport.move(0, place - (this.viewport.y0 + this.viewport.y1) / 2);

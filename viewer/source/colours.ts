@@ -9,6 +9,7 @@ export interface Colours {
   line: string;
   free: string;
   busy: string;
+  disabled: string;
   accent: string;
   windows: string[];
 }
@@ -27,6 +28,7 @@ export function readColours(root: HTMLElement): Colours {
     line: read("line"),
     free: read("free"),
     busy: read("busy"),
+    disabled: read("disabled"),
     accent: read("accent"),
     windows: read("windows") === "dark" ? DARK : LIGHT,
   };

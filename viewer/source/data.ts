@@ -27,6 +27,7 @@ export interface Description {
   nodes: { noun: string; count: number; names: string[] | null };
   items: { noun: string; count: number; names: string[] | null; fields: Field[] };
   groups: { noun: string; names: string[] } | null;
+  reasons: string[]; // of disabled spans; empty: no node is disabled
   marks: { time: number; text: string }[];
   columns: Record<string, { kind: Kind; length: number }>;
 }

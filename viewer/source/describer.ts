@@ -57,6 +57,18 @@ export class Describer {
     return facts;
   }
 
+  /** Return the reason and the span for which a node is disabled at a time, if it is. */
+  disabledFacts(row: number, time: number): Fact[] {
+    const { scene, scale } = this;
+    const reason = scene.reasonAt(row, time);
+    if (reason === null) return [];
+    const i = scene.disabled.spanAt(row, time);
+    const facts: Fact[] = [["disabled for", reason]];
+    if (Number.isFinite(scene.disabled.start[i])) facts.push(["from", scale.text(scene.disabled.start[i])]);
+    facts.push(["until", Number.isFinite(scene.disabled.end[i]) ? scale.text(scene.disabled.end[i]) : "enabled again"]);
+    return facts;
+  }
+
   /** Return a node's name, or the noun and its number. */
   nodeLabel(row: number): (HTMLElement | string)[] {
     const { names, noun } = this.scene.about.nodes;
@@ -72,6 +84,7 @@ export class Describer {
   stateAt(row: number, time: number): string {
     const { scene } = this;
     const { rest } = scene.about;
+    if (scene.disabled.spanAt(row, time) >= 0) return "disabled";
     if (scene.busy.spanAt(row, time) >= 0) return "busy";
     return rest === "blank" ? "unknown" : rest;
   }

@@ -1,4 +1,4 @@
-// The strip above the rows: the shares of nodes that are free, busy and in windows over all time,
+// The strip above the rows: the shares of nodes that are free, busy, disabled and in windows over all time,
 // and the visible range of time.
 import type { Colours } from "./colours";
 import { Coverage } from "./coverage";
@@ -21,17 +21,17 @@ export class Overview {
     this.cover = null;
   }
 
-  /** Return the numbers of visible nodes that are free, busy and in windows at a pixel. */
-  shares(x: number): { free: number; busy: number; taken: number } {
+  /** Return the numbers of visible nodes that are free, busy, disabled and in windows at a pixel. */
+  shares(x: number): { free: number; busy: number; taken: number; disabled: number } {
     const sums = this.cover?.sums;
     const at = Math.min(Math.max(Math.floor(x), 0), (this.cover?.width ?? 1) - 1) * this.channels;
-    if (!sums) return { free: 0, busy: 0, taken: 0 };
-    return { free: sums[at], busy: sums[at + 1], taken: sums[at + 2] };
+    if (!sums) return { free: 0, busy: 0, taken: 0, disabled: 0 };
+    return { free: sums[at], busy: sums[at + 1], taken: sums[at + 2], disabled: sums[at + 3] };
   }
 
-  /** The number of channels: free, busy and taken nodes, and taken nodes of each colour. */
+  /** The number of channels: free, busy, taken and disabled nodes, and taken nodes of each colour. */
   private get channels(): number {
-    return 3 + this.numColours;
+    return 4 + this.numColours;
   }
 
   accumulate(width: number): void {
@@ -43,6 +43,7 @@ export class Overview {
     for (const [spans, weight] of [
       [scene.free, weights(0)],
       [scene.busy, weights(1)],
+      [scene.disabled, weights(3)],
     ] as const) {
       for (let i = 0; i < spans.size; i++) {
         if (scene.position[spans.row[i]] < 0) continue;
@@ -59,7 +60,7 @@ export class Overview {
       if (top[i] !== row) [row, latest] = [top[i], first];
       const from = Math.max(start[p], latest);
       const weight = weights(2).fill(0);
-      weight[2] = weight[3 + (scene.colourIndex(item[p]) % this.numColours)] = bottom[i] - top[i];
+      weight[2] = weight[4 + (scene.colourIndex(item[p]) % this.numColours)] = bottom[i] - top[i];
       cover.add((from - first) * per, (end[p] - first) * per, 0, 1, weight);
       latest = Math.max(latest, end[p]);
     }
@@ -86,7 +87,7 @@ export class Overview {
     g.fillStyle = rest === "busy" ? colours.busy : rest === "free" ? colours.free : colours.back;
     g.fillRect(left, 0, width, OVERVIEW_HEIGHT);
     for (let x = 0; x < width; x++) {
-      const { free, busy } = this.shares(x);
+      const { free, busy, disabled } = this.shares(x);
       const draw = (colour: string, nodes: number, below: number, fromTop = false) => {
         const tall = (Math.min((below + nodes) / rows, 1) - Math.min(below / rows, 1)) * OVERVIEW_HEIGHT;
         if (tall <= 0) return;
@@ -95,10 +96,11 @@ export class Overview {
       };
       draw(colours.free, free, 0);
       draw(colours.busy, busy, 0, true);
+      draw(colours.disabled, disabled, 0, true);
       // Stack the colours of the windows.
       let below = 0;
       for (let k = 0; k < this.numColours; k++) {
-        const nodes = this.cover?.sums[x * this.channels + 3 + k] ?? 0;
+        const nodes = this.cover?.sums[x * this.channels + 4 + k] ?? 0;
         draw(colours.windows[k], nodes, below);
         below += Math.max(nodes, 0);
       }

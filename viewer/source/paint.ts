@@ -121,7 +121,7 @@ export class Painter {
     let count = 0;
     for (let k = first; k < last && count <= MAX_SEPARATE_BOXES; k++) {
       const row = this.scene.order[k];
-      for (const spans of [this.scene.free, this.scene.busy]) {
+      for (const spans of [this.scene.free, this.scene.busy, this.scene.disabled]) {
         count += spans.firstStartingAt(row, this.viewport.x1) - spans.firstEndingAfter(row, this.viewport.x0);
       }
     }
@@ -129,7 +129,7 @@ export class Painter {
   }
 
   /** Draw by coverage. The colour of a pixel is mixed from the rest of a row, free and busy time
-   * by their shares; the colours of parts are blended over it. */
+   * by their shares; the colours of disabled time and of parts are blended over it. */
   private drawCoverage(
     g: CanvasRenderingContext2D,
     first: number,
@@ -141,7 +141,7 @@ export class Painter {
     const width = Math.max(1, Math.round((frame.right - frame.left) * frame.ratio));
     const height = Math.max(1, Math.round((frame.bottom - frame.top) * frame.ratio));
     if (this.ground?.width !== width || this.ground.height !== height) {
-      this.ground = new Coverage(width, height, 2);
+      this.ground = new Coverage(width, height, scene.disabled.size ? 3 : 2);
       this.parts = null;
       this.image = g.createImageData(width, height);
     }
@@ -160,14 +160,17 @@ export class Painter {
         }
       }
     };
-    addSpans(scene.free, [1, 0]);
-    if (scene.busy.size) addSpans(scene.busy, [0, 1]);
+    addSpans(scene.free, [1, 0, 0]);
+    if (scene.busy.size) addSpans(scene.busy, [0, 1, 0]);
+    if (scene.disabled.size) addSpans(scene.disabled, [0, 0, 1]);
     ground.finish();
     const parts = boxes && this.coverageOfParts(width, height, pixelsPerTime, pixelsPerRow, boxes, chosen);
     const rest = { busy: colours.busy, free: colours.free, blank: colours.back }[scene.about.rest];
     const [r0, g0, b0] = parseRgb(rest);
     const [rf, gf, bf] = parseRgb(colours.free).map((c, i) => c - [r0, g0, b0][i]);
     const [rb, gb, bb] = parseRgb(colours.busy).map((c, i) => c - [r0, g0, b0][i]);
+    const [rd, gd, bd] = parseRgb(colours.disabled);
+    const { channels } = ground;
     const image = this.image as ImageData;
     const pixels = new Uint32Array(image.data.buffer);
     // Pixels below the last row have the background colour.
@@ -182,12 +185,18 @@ export class Painter {
         pixels.fill(0xff000000 | (bn << 16) | (gn << 8) | rn, o, o + width);
         continue;
       }
-      for (let x = 0; x < width; x++, p += 2, q += 4) {
+      for (let x = 0; x < width; x++, p += channels, q += 4) {
         const free = sums[p];
         const busy = sums[p + 1];
         let red = r0 + 0.5 + rf * free + rb * busy;
         let green = g0 + 0.5 + gf * free + gb * busy;
         let blue = b0 + 0.5 + bf * free + bb * busy;
+        if (channels > 2) {
+          const off = sums[p + 2];
+          red += (rd - red) * off;
+          green += (gd - green) * off;
+          blue += (bd - blue) * off;
+        }
         if (parts) {
           const clear = 1 - parts.sums[q + 3];
           red = red * clear + parts.sums[q];
@@ -250,14 +259,15 @@ export class Painter {
     const { scene, viewport, colours, frame } = this;
     const gap = this.pixelsPerRow > 8 ? 2 : this.pixelsPerRow > 4 ? 1 : 0;
     const rest = { busy: colours.busy, free: colours.free, blank: colours.back }[scene.about.rest];
+    const hatch = this.hatch(g);
     for (let k = first; k < last; k++) {
       const row = scene.order[k];
       const y = Math.round(this.y(k) * frame.ratio) / frame.ratio;
       const tall = Math.round(this.y(k + 1) * frame.ratio) / frame.ratio - y - gap;
       g.fillStyle = rest;
       g.fillRect(frame.left, y, frame.right - frame.left, tall);
-      for (const spans of [scene.free, scene.busy]) {
-        g.fillStyle = spans === scene.free ? colours.free : colours.busy;
+      for (const spans of [scene.free, scene.busy, scene.disabled]) {
+        g.fillStyle = spans === scene.free ? colours.free : spans === scene.busy ? colours.busy : hatch;
         const end = spans.first[row + 1];
         for (let i = spans.firstEndingAfter(row, viewport.x0); i < end && spans.start[i] < viewport.x1; i++) {
           const left = Math.max(this.x(spans.start[i]), frame.left - 1);
@@ -276,6 +286,25 @@ export class Painter {
         if (free.end[i - 1] === free.start[i]) g.fillRect(this.x(free.start[i]) - 0.5, this.y(k), 1, this.pixelsPerRow - gap);
       }
     }
+  }
+
+  /** Return the fill of disabled time: diagonal lines of the background on its colour. */
+  private hatch(g: CanvasRenderingContext2D): CanvasPattern | string {
+    const { colours } = this;
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 8;
+    const t = tile.getContext("2d") as CanvasRenderingContext2D;
+    t.fillStyle = colours.disabled;
+    t.fillRect(0, 0, 8, 8);
+    t.strokeStyle = colours.back;
+    t.lineWidth = 1.2;
+    t.beginPath();
+    for (const x of [-8, 0, 8]) {
+      t.moveTo(x - 1, 9);
+      t.lineTo(x + 9, -1);
+    }
+    t.stroke();
+    return g.createPattern(tile, "repeat") ?? colours.disabled;
   }
 
   /** Return the rectangle of a box in pixels, enlarged to be visible. */

@@ -44,9 +44,9 @@ export class Panel {
     this.show(head, tools, factList(this.describer.itemFacts(i)), this.partsTable(i));
   }
 
-  showNode(row: number, slot: number, taken: number[], jump: (item: number) => void): void {
+  showNode(row: number, slot: number, time: number, taken: number[], jump: (item: number) => void): void {
     const { scene } = this;
-    const facts: Fact[] = [...this.describer.nodeFacts(row), ...(slot >= 0 ? this.describer.slotFacts(slot) : [])];
+    const facts: Fact[] = [...this.describer.nodeFacts(row), ...(slot >= 0 ? this.describer.slotFacts(slot) : this.describer.disabledFacts(row, time))];
     const list = el("ul", { class: "list" });
     for (const item of taken.slice(0, MAX_LISTED)) {
       const go = button(scene.itemName(item), `Select ${scene.itemName(item)}`, () => jump(item));

@@ -3,7 +3,7 @@ import type { Description, Numbers } from "./data";
 
 const MAX_SHOWN_ALTERNATIVES = 300; // if there are more, those not chosen are hidden at first
 
-/** Spans of one kind (free or busy), sorted by (row, start) and searched by bisection. */
+/** Spans of one kind (free, busy or disabled), sorted by (row, start) and searched by bisection. */
 export class Spans {
   readonly first: Int32Array;
 
@@ -65,6 +65,7 @@ export interface Boxes {
 export class Scene {
   readonly free: Spans;
   readonly busy: Spans;
+  readonly disabled: Spans;
   readonly rows: number;
   readonly parts: { row: Numbers; count: Numbers; start: Numbers; end: Numbers; cost: Numbers; item: Numbers };
   readonly items: { start: Numbers; finish: Numbers; group: Numbers; chosen: Uint8Array };
@@ -91,6 +92,8 @@ export class Scene {
     this.rows = about.nodes.count;
     this.free = new Spans(this.rows, c.free_row, c.free_start, c.free_end, c.free_price);
     this.busy = new Spans(this.rows, c.busy_row, c.busy_start, c.busy_end, null);
+    const none = new Int32Array(0);
+    this.disabled = new Spans(this.rows, c.disabled_row ?? none, c.disabled_start ?? none, c.disabled_end ?? none, null);
     this.parts = {
       row: c.part_row,
       count: c.part_count,
@@ -187,6 +190,12 @@ export class Scene {
       }
     }
     this.boxes = { top: Int32Array.from(top), bottom: Int32Array.from(bottom), part: Int32Array.from(part) };
+  }
+
+  /** Return the reason for which a node is disabled at a time, or null if it is not. */
+  reasonAt(row: number, time: number): string | null {
+    const i = this.disabled.spanAt(row, time);
+    return i < 0 ? null : this.about.reasons[this.columns.disabled_reason[i]];
   }
 
   nodeName(row: number): string {

@@ -26,7 +26,7 @@ from .results import (
     write_page,
     write_table,
 )
-from .tables import listing_table
+from .tables import abbreviate_nodes, listing_table
 from .terminal import show
 
 with extra():
@@ -89,7 +89,8 @@ def bookings(
 ) -> None:
     """List the bookings of a pool: owner, name, nodes, times and cost.
 
-    Exits with 1 if no booking matches.
+    The last lines list the disabled nodes. Exits with 1 if no booking
+    matches.
     """
     check_output(output, [pool])
     booked = sk.SlotPool.load(pool)
@@ -103,7 +104,9 @@ def bookings(
     if output is not None:
         write_table(output, listing_columns(table, booked.clock))
     if table.size:
-        show(listing_table(table))
+        show(listing_table(table, booked.clock))
+    for line in [] if some else _disabled_lines(booked):
+        show(f"{pool}: {line}")
     unowned = 0 if some else int((booked.booked["owner"] == "").sum())
     if unowned:
         have = "has" if unowned == 1 else "have"
@@ -146,7 +149,7 @@ def release(
         booked.release(owner, name=name)
         booked.save(target, overwrite=force)
     count = f"{chosen.sum():,} of {len(table):,} windows released"
-    show(listing_table(table[chosen]), f"{target}: {count}")
+    show(listing_table(table[chosen], booked.clock), f"{target}: {count}")
 
 
 def reserve(
@@ -224,7 +227,7 @@ def disable(
         table = booked.bookings(nodes=given, during=span)
         booked.save(target, overwrite=force)
     if table.size:
-        show(listing_table(table))
+        show(listing_table(table, booked.clock))
     show(
         f"{target}: {nodes} disabled; "
         f"{format_count(len(table), 'booking')} on these nodes"
@@ -251,11 +254,36 @@ def view(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File of the page: .html.")
     ],
+    title: Annotated[
+        str | None,
+        typer.Option(
+            help="Title and heading of the page; by default the name of POOL."
+        ),
+    ] = None,
 ) -> None:
-    """Write an interactive page of the free and the booked time of a pool."""
+    """Write an interactive page of the free, booked and disabled time of a pool."""
     check_page(output, "--output")
-    write_page(output, sk.SlotPool.load(pool), None, pool.name)
+    name = pool.name if title is None else title
+    write_page(output, sk.SlotPool.load(pool), None, name)
     show(f"{output}: page of {pool.name}")
+
+
+def _disabled_lines(pool: sk.SlotPool) -> list[str]:
+    """Return a line for each span in which nodes are disabled for the same reason."""
+    spans: dict[tuple[str, float, float], list[Any]] = {}
+    for node, start, end, owner, disabled in pool.closed.tolist():
+        if disabled:
+            name = node if pool.machine is None else pool.machine.names[node].item()
+            spans.setdefault((owner, start, end), []).append(name)
+    lines = []
+    for (owner, *times), names in spans.items():
+        text = f"{abbreviate_nodes(names, ',')} disabled for {owner}"
+        for word, time in zip(("from", "until"), times, strict=True):
+            if np.isfinite(time):
+                at = f"{time:g}" if pool.clock is None else pool.clock.datetime(time)
+                text += f" {word} {at}"
+        lines.append(text)
+    return lines
 
 
 def _rows_of_owner(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:

@@ -220,7 +220,7 @@ def schedule(
     if done.booked.any() and not has_pool_file(output or ()):
         target = slots if is_pool(slots) else "pool.npz"
         count += f", but not saved: save them with --output {target}"
-    show(listing_table(table), count)
+    show(listing_table(table, pool.clock), count)
     if not done.booked.any():
         raise typer.Exit(1)
 

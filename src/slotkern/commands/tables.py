@@ -349,7 +349,7 @@ def alternatives_table(
     return table
 
 
-def listing_table(listing: npt.NDArray[Any]) -> Table:
+def listing_table(listing: npt.NDArray[Any], clock: Any = None) -> Table:
     """Return a table with one row per window of a listing of bookings.
 
     Times are dates if the listing has them. The nodes of a window are a hostlist,
@@ -359,6 +359,8 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     ----------
     listing : structured array
         Returned by `SlotPool.bookings` or `Bookings.listing`.
+    clock : Clock, optional
+        The caption contains its zone.
     """
     fields = listing.dtype.names or ()
     names = [name for name in fields if f"{name}_time" not in fields]
@@ -376,7 +378,7 @@ def listing_table(listing: npt.NDArray[Any]) -> Table:
     dates, offset = shorten_dates(times)
     columns |= dates
     if offset:
-        table.caption = zone_caption(offset)
+        table.caption = zone_caption(offset, clock)
     if "nodes" in columns:
         columns["nodes"] = [
             abbreviate_nodes(expand(text), ",") if text else ""

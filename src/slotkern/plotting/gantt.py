@@ -30,12 +30,15 @@ from slotkern.plotting.layout import (
     Windows,
     bar_edges,
     compute_layout,
+    disabled_spans,
     find_room_ends,
     label_windows,
     require_span_fields,
 )
 from slotkern.plotting.style import (
     BUSY,
+    DISABLED,
+    DISABLED_HATCH,
     FAINT,
     FONT,
     FREE,
@@ -87,6 +90,8 @@ def plot_gantt(
     title: str | None = None,
 ) -> Figure:
     """Draw a row per node over time: busy grey, free light, windows coloured.
+
+    Time in which a pool's nodes are disabled is dark and hatched.
 
     Above the rows, a line from start to finish of each window shows its name and both
     times. More than six windows are named on their bars instead, or above if the bars
@@ -158,11 +163,15 @@ def plot_gantt(
     if horizon is not None:
         horizon = parse_time(terms[0], horizon, "horizon")
     only = _select_nodes(nodes, named, terms)
+    disabled, booked = disabled_spans(slots)
     if only is not None:
+        disabled, booked = (
+            each[np.isin(each["node"], only)] for each in (disabled, booked)
+        )
         free = free[np.isin(free["node"], only)]
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _axes_size(ax)
-    plan = compute_layout(free, tasks, named, horizon, size, terms, only)
+    plan = compute_layout(free, tasks, named, horizon, size, terms, only, booked)
 
     if ax is None:
         height = plan.height + plan.lanes * LANE + 0.95
@@ -174,6 +183,9 @@ def plot_gantt(
     else:
         _draw_spans(ax, plan, tasks, plan.rows_of(tasks), FillStyle(BUSY), 1)
     _draw_spans(ax, plan, free, plan.rows_of(free), FillStyle(FREE), 2)
+    if disabled.size:
+        off = FillStyle(DISABLED, DISABLED_HATCH)
+        _draw_spans(ax, plan, disabled, plan.rows_of(disabled), off, 2)
     styles = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
     styles *= -(-len(plan.named) // len(styles))
     _draw_windows(ax, plan, styles)
@@ -187,7 +199,7 @@ def plot_gantt(
     named_ones = len({c.window for c in plan.captions}) + len(
         {int(plan.parts["window"][label.part]) for label in plan.labels}
     )
-    _draw_legend(ax, len(plan.named), named_ones)
+    _draw_legend(ax, len(plan.named), named_ones, bool(disabled.size))
     figure = ax.figure.figure
     if title:
         lifted = _draw_title(ax, plan, escape_label(title))
@@ -406,7 +418,7 @@ def _draw_title(ax: Axes, plan: Layout, title: str) -> float:
     return (pad + TEXT_LINE * font * lines.count("\n")) / 72
 
 
-def _draw_legend(ax: Axes, windows: int, named: int) -> None:
+def _draw_legend(ax: Axes, windows: int, named: int, has_disabled: bool) -> None:
     """Draw the legend above the top right corner of the axes."""
     with extra():
         from matplotlib.patches import Patch
@@ -415,6 +427,10 @@ def _draw_legend(ax: Axes, windows: int, named: int) -> None:
         Patch(facecolor=FREE, edgecolor=FAINT, linewidth=0.5, label="free"),
         Patch(facecolor=BUSY, label="busy"),
     ]
+    if has_disabled:
+        off = Patch(facecolor=DISABLED, hatch=DISABLED_HATCH, edgecolor="white", lw=0)
+        off.set_label("disabled")
+        handles.append(off)
     if windows > named:
         words = f"{windows:,} windows, {named:,} of them named"
         handles.append(Patch(facecolor=WINDOW_COLOURS[0], label=words))

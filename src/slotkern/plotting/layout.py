@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from slotkern._pool import CLOSURE, SlotPool
 from slotkern.plotting.style import FONT, escape_label
 from slotkern.plotting.times import TimeAxis
 
@@ -162,8 +163,11 @@ def compute_layout(
     size: tuple[float, float] | None,
     terms: Terms,
     only: npt.NDArray[Any] | None,
+    more: npt.NDArray[Any] | None = None,
 ) -> Layout:
     """Return the layout for axes of a size in inches; None for a new figure.
+
+    The nodes and times of the spans `more` are part of the picture too.
 
     O(s log s) for s slots, tasks and parts.
     """
@@ -173,6 +177,8 @@ def compute_layout(
     if only is not None:
         parts = parts[np.isin(parts["node"], only)]
     spans = [free, parts] if tasks is None else [free, parts, tasks]
+    if more is not None:
+        spans.append(more)
     nodes = only
     if nodes is None:
         every = [span["node"] for span in spans]
@@ -232,6 +238,26 @@ def require_span_fields(name: str, rows: Any) -> npt.NDArray[Any]:
     return cast("npt.NDArray[Any]", rows)
 
 
+def disabled_spans(slots: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return when nodes of a pool are disabled, and the booked spans of the pool.
+
+    The first array has the fields node, start, end and owner (the reason), sorted by
+    (node, start), without overlaps: time that is disabled twice has the first reason.
+    The pool's disabled time is part of the second, so a picture of all its time
+    includes it. Both are empty for other slots, and if no node is disabled.
+    """
+    closed = slots.closed if isinstance(slots, SlotPool) else np.empty(0, CLOSURE)
+    found = closed[closed["disabled"]][["node", "start", "end", "owner"]].copy()
+    found.sort(order=["node", "start"])
+    for row in range(1, len(found)):
+        before, mine = found[row - 1], found[row]
+        if before["node"] == mine["node"] and mine["start"] < before["end"]:
+            mine["start"] = before["end"]
+            mine["end"] = max(mine["end"], before["end"])
+    found = found[found["start"] < found["end"]]
+    return found, slots.booked if len(found) else found
+
+
 def label_windows(windows: Windows | None) -> dict[str, WindowLike]:
     """Return the windows by name, with names escaped for matplotlib."""
     return {escape_label(name): w for name, w in name_windows(windows).items()}
@@ -253,7 +279,8 @@ def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
         return unique_names([(getattr(w, "name", None), w) for w in found])
     criteria = [getattr(w, "criterion", None) for w in found]
     if all(isinstance(c, str) for c in criteria) and len(set(criteria)) == len(found):
-        return {f"best by {c}": w for c, w in zip(criteria, found, strict=True)}
+        names = (c if c == "reserved" else f"best by {c}" for c in criteria)
+        return dict(zip(names, found, strict=True))
     return {f"window {i}": w for i, w in enumerate(found, 1)}
 
 

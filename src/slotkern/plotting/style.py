@@ -36,6 +36,8 @@ LIGHT = ("#E69F00", "#56B4E9", "#CC79A7")
 # Hatches; 6 colours x 7 hatches give 42 distinct styles.
 HATCHES = ("", "////", "....", "xxxx", "||||", "----", "\\\\\\\\")
 BUSY, FREE, INK, FAINT = "#B4B9C0", "#EDF2F7", "#20262E", "#79818C"
+# Disabled time is hatched in white on a colour that no window has.
+DISABLED, DISABLED_HATCH = "#6B4446", "////"
 
 SUFFIXES = (".png", ".svg", ".pdf")
 FONT = 8.5

@@ -17,7 +17,12 @@ from slotkern.batch.schedule import Schedule
 from slotkern.checks import shown
 from slotkern.environment.generate import Environment
 from slotkern.machine.spans import FreeSlots, why_busy
-from slotkern.plotting.layout import name_windows, require_span_fields, unique_names
+from slotkern.plotting.layout import (
+    disabled_spans,
+    name_windows,
+    require_span_fields,
+    unique_names,
+)
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
@@ -83,7 +88,16 @@ def make_background(thing: Any, tasks: NDArray[Any] | None = None) -> Background
                 seconds=1.0,
                 noun="processor",
             )
-    return _make_background(getattr(thing, "slots", thing), tasks, "busy", thing)
+    disabled, booked = disabled_spans(thing)
+    return _make_background(
+        getattr(thing, "slots", thing),
+        tasks,
+        "busy",
+        thing,
+        nodes=booked["node"],
+        disabled=disabled,
+        booked=booked,
+    )
 
 
 def _make_background(

@@ -49,6 +49,8 @@ def describe_scene(
     speed = np.full(len(ids), np.nan, np.float32)
     speed[np.searchsorted(ids, background.nodes)] = background.performance
     spans = [background.free, background.busy, items.parts]
+    if background.booked is not None:
+        spans.append(background.booked)
     first, last = time_range(spans, horizon if horizon is not None else background.last)
     columns: dict[str, NDArray[Any]] = {"node_id": ids, "node_performance": speed}
     for name, rows in (("free", background.free), ("busy", background.busy)):
@@ -56,6 +58,15 @@ def describe_scene(
         columns[f"{name}_row"] = row
         for side in ("start", "end", "price"):
             columns[f"{name}_{side}"] = rows[side][order]
+    reasons: list[str] = []
+    if background.disabled is not None and len(background.disabled):
+        row, order = _sort_by_row(ids, background.disabled)
+        names_of, of = np.unique(background.disabled["owner"], return_inverse=True)
+        reasons = _all_visible(names_of.tolist())
+        columns["disabled_row"] = row
+        for side in ("start", "end"):
+            columns[f"disabled_{side}"] = background.disabled[side][order]
+        columns["disabled_reason"] = of[order].astype(np.int32)
     row, order = _sort_by_row(ids, items.parts)
     columns["part_row"] = row
     for side in ("count", "start", "end", "cost", "item"):
@@ -93,6 +104,7 @@ def describe_scene(
             "fields": fields,
         },
         "groups": _describe_groups(groups, names),
+        "reasons": reasons,
         "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
         "columns": {
             name: {"kind": _type_code(each), "length": len(each)}

@@ -55,6 +55,11 @@ class Background:
         The length of a time unit if there is no clock; None: unknown.
     noun : str
         The word for a node: "node" or "processor".
+    disabled : structured array or None
+        Spans in which nodes are disabled: fields node, start, end and owner (the
+        reason), sorted by (node, start), without overlaps.
+    booked : structured array or None
+        Further spans whose times the picture includes.
     """
 
     free: NDArray[Any]
@@ -67,6 +72,8 @@ class Background:
     last: float | None = None
     seconds: float | None = None
     noun: str = "node"
+    disabled: NDArray[Any] | None = None
+    booked: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
