@@ -16,7 +16,7 @@ UNITS = sorted(
     path.stem for path in (ROOT / "tests" / "native" / "units").glob("*.cpp")
 )
 # Units that are also built without the code paths of large pools.
-SMALL = ("adaptive_cost_search", "kinds", "pool")
+SMALL = ("adaptive_cost_search", "cost_ties", "pool")
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ int run_locked(slotkern_pool* pool, F f) noexcept {
 using Change = Status(SlotPool&, double, const Part*, std::size_t, std::size_t&) noexcept;
 
 int change(slotkern_pool* pool, double start, const slotkern_part* parts, std::size_t count,
-           std::size_t* bad, Change* change) noexcept {
+           std::size_t* failed_part, Change* change) noexcept {
   if (!pool || !parts || !count) return kRefused;
   return run_locked(pool, [&] {
     std::vector<Part> taken(count);
@@ -61,7 +61,7 @@ int change(slotkern_pool* pool, double start, const slotkern_part* parts, std::s
       taken[i] = {static_cast<std::size_t>(parts[i].row), parts[i].node, parts[i].length, 0};
     std::size_t fault = 0;
     const Status status = change(pool->pool, start, taken.data(), count, fault);
-    if (bad && status != Status::ok) *bad = fault;
+    if (failed_part && status != Status::ok) *failed_part = fault;
     return status;
   });
 }
@@ -165,13 +165,13 @@ int slotkern_find(slotkern_pool* pool, const slotkern_request* request, const ch
 }
 
 int slotkern_book(slotkern_pool* pool, double start, const slotkern_part* parts, size_t count,
-                  size_t* bad) {
-  return change(pool, start, parts, count, bad, book);
+                  size_t* failed_part) {
+  return change(pool, start, parts, count, failed_part, book);
 }
 
 int slotkern_release(slotkern_pool* pool, double start, const slotkern_part* parts, size_t count,
-                     size_t* bad) {
-  return change(pool, start, parts, count, bad, release);
+                     size_t* failed_part) {
+  return change(pool, start, parts, count, failed_part, release);
 }
 
 int slotkern_advance(slotkern_pool* pool, double now) {
@@ -179,13 +179,13 @@ int slotkern_advance(slotkern_pool* pool, double now) {
   return run_locked(pool, [&] { return advance(pool->pool, now); });
 }
 
-int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t room, size_t* count) {
-  if (!pool || !count || (!slots && room)) return kRefused;
+int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t capacity, size_t* count) {
+  if (!pool || !count || (!slots && capacity)) return kRefused;
   return run_locked(pool, [&] {
     PoolState state;
     if (const Status status = state_of(pool->pool, state); status != Status::ok) return status;
     *count = state.free.size();
-    for (std::size_t i = 0; i < std::min(room, *count); ++i) {
+    for (std::size_t i = 0; i < std::min(capacity, *count); ++i) {
       slots[i] = pool->rows[state.free[i].origin_row];
       slots[i].start = state.free[i].start, slots[i].end = state.free[i].end;
     }

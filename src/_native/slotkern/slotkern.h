@@ -76,19 +76,19 @@ void slotkern_close(slotkern_pool* pool);
 int slotkern_find(slotkern_pool* pool, const slotkern_request* request, const char* criterion,
                   int shape, slotkern_window* window, slotkern_part* parts);
 
-/* Books, or releases, count parts, ascending by node, from start: all or none. On an error, unless bad
-   is NULL, *bad is the index of the invalid part. */
+/* Books, or releases, count parts, ascending by node, from start: all or none. On an error, unless
+   failed_part is NULL, *failed_part is the index of the invalid part. */
 int slotkern_book(slotkern_pool* pool, double start, const slotkern_part* parts, size_t count,
-                  size_t* bad);
+                  size_t* failed_part);
 int slotkern_release(slotkern_pool* pool, double start, const slotkern_part* parts, size_t count,
-                     size_t* bad);
+                     size_t* failed_part);
 
 /* Drops all free time before `now`, which must not decrease. */
 int slotkern_advance(slotkern_pool* pool, double now);
 
-/* Writes up to `room` free slots, node by node, and the number of all free slots to *count; `slots` may
-   be NULL if room is 0. */
-int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t room, size_t* count);
+/* Writes up to `capacity` free slots, node by node, and the number of all free slots to *count;
+   `slots` may be NULL if capacity is 0. */
+int slotkern_free(slotkern_pool* pool, slotkern_slot* slots, size_t capacity, size_t* count);
 
 #ifdef __cplusplus
 }

@@ -82,11 +82,11 @@ void limits_tolerate_decimal_rounding() {
 // A thread that does not run Python signal handlers stops only for a fork.
 void interrupts_stop_the_right_calls() {
   using namespace slotkern::detail;
-  for (const bool hears : {false, true}) {
+  for (const bool on_main_thread : {false, true}) {
     InterruptScope watch;
-    watch.arm(hears);
+    watch.arm(on_main_thread);
     CHECK(!watch.stops(0));
-    CHECK(watch.stops(by_signal) == hears);
+    CHECK(watch.stops(by_signal) == on_main_thread);
     CHECK(watch.stops(by_fork) && watch.stops(by_signal | by_fork));
   }
 }
@@ -158,8 +158,8 @@ void merge_sort_equals_stable_sort() {
 }
 
 void lazy_publishes_one_value() {
-  using Kept = Lazy<std::vector<int>>;
-  Kept kept;
+  using LazyVector = Lazy<std::vector<int>>;
+  LazyVector kept;
   CHECK(!kept.get_if_ready());
   const std::vector<int>* seen[4];
   std::vector<std::thread> threads;
@@ -168,14 +168,14 @@ void lazy_publishes_one_value() {
   for (std::thread& thread : threads) thread.join();
   for (const auto* found : seen) CHECK(found == kept.get_if_ready() && found->size() == 1000);
 
-  Kept copy(kept);
+  LazyVector copy(kept);
   CHECK(copy.get_if_ready() != kept.get_if_ready() && *copy.get_if_ready() == *kept.get_if_ready());
   copy.get_if_ready()->push_back(1);
   kept = copy;
   CHECK(kept.get_if_ready()->back() == 1);
-  Kept moved(std::move(copy));
+  LazyVector moved(std::move(copy));
   CHECK(moved.get_if_ready()->size() == 1001);
-  moved = Kept{};
+  moved = LazyVector{};
   kept.drop();
   copy = kept;
   CHECK(!kept.get_if_ready() && !copy.get_if_ready());

@@ -81,9 +81,9 @@ void lagrangian_bounds_are_valid() {
 
 // A core as Knapsack::reduce creates it, by descending weight, with cost errors of up to `error`.
 Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
-               double room, double error) {
+               double capacity, double error) {
   Core core;
-  core.pick = pick, core.capacity = room, core.slack = 2 * error * pick;
+  core.pick = pick, core.capacity = capacity, core.slack = 2 * error * pick;
   core.lambda = 0.7;
   std::vector<int> order(cost.size());
   std::iota(order.begin(), order.end(), 0);
@@ -98,7 +98,7 @@ Core make_core(const std::vector<double>& cost, const std::vector<double>& value
     const auto k = static_cast<std::size_t>(i);
     core.add(weigh(i) - core.middle, cost[k] + error * (2 * real() - 1), value[k], i);
   }
-  core.offset = core.lambda * room + pick * core.middle;
+  core.offset = core.lambda * capacity + pick * core.middle;
   return core;
 }
 
@@ -114,15 +114,15 @@ void core_searches_match_exhaustive_search() {
       cost.push_back(static_cast<double>(1 + below(9)));
       value.push_back(static_cast<double>(below(3)) + cost.back() * (round % 3 == 0));
     }
-    const double room = static_cast<double>(below(static_cast<std::size_t>(6 * pick)) + 1);
+    const double capacity = static_cast<double>(below(static_cast<std::size_t>(6 * pick)) + 1);
     const double error = round % 2 == 0 ? 0 : 0.3;
-    const Core core = make_core(cost, value, pick, room, error);
+    const Core core = make_core(cost, value, pick, capacity, error);
     double best = -kInfinity;
     each_set(count, pick, [&](const std::vector<int>& set) {
       double money = 0, worth = 0;
       for (const int i : set)
         money += cost[static_cast<std::size_t>(i)], worth += value[static_cast<std::size_t>(i)];
-      if (money <= room) best = std::max(best, worth);
+      if (money <= capacity) best = std::max(best, worth);
     });
     const Tolerance tolerance{0, 0, 2 * error * pick + 1e-9};
     double seen = -kInfinity;
@@ -134,7 +134,7 @@ void core_searches_match_exhaustive_search() {
       }
       CHECK(std::set<int>(positions.begin(), positions.end()).size() ==
             static_cast<std::size_t>(pick));
-      if (!(money <= room)) return false;
+      if (!(money <= capacity)) return false;
       seen = worth;
       return true;
     };
@@ -237,13 +237,14 @@ void core_tables_subtract_minimum_and_divisor() {
   for (int i = 0; i < 5; ++i) core.add(0, cost[i], value[i], i);
   core.pick = 2;
   CoreTable table;
-  for (double room = 19; room <= 60; ++room) {
+  for (double capacity = 19; capacity <= 60; ++capacity) {
     double best = -kInfinity;
     each_set(5, 2, [&](const std::vector<int>& set) {
-      if (cost[set[0]] + cost[set[1]] <= room) best = std::max(best, value[set[0]] + value[set[1]]);
+      if (cost[set[0]] + cost[set[1]] <= capacity)
+        best = std::max(best, value[set[0]] + value[set[1]]);
     });
-    const std::int64_t work = table.prepare(core, room, 1e6);
-    CHECK((work >= 0) == (room >= 20));
+    const std::int64_t work = table.prepare(core, capacity, 1e6);
+    CHECK((work >= 0) == (capacity >= 20));
     if (work < 0) continue;
     CHECK(work <= 1);  // five columns: costs 0, 1, 2, 4, 0 times 6
     CHECK(table.run(core) == best);
@@ -271,29 +272,29 @@ void swaps_match_exhaustive_search() {
       for (const int i : ids) total += column[static_cast<std::size_t>(i)];
       return total;
     };
-    const double room = sum(cost, set) + static_cast<double>(below(4));
+    const double capacity = sum(cost, set) + static_cast<double>(below(4));
     LocalSearch swaps;
-    swaps.reset({cost.data(), value.data(), count}, room, 0);
+    swaps.reset({cost.data(), value.data(), count}, capacity, 0);
     swaps.start_from(set);
     double gain = 0;
     for (const int i : set)
       for (int j = n; j < count; ++j)
         if (sum(cost, set) - cost[static_cast<std::size_t>(i)] +
-                cost[static_cast<std::size_t>(j)] <= room)
+                cost[static_cast<std::size_t>(j)] <= capacity)
           gain = std::max(gain, value[static_cast<std::size_t>(j)] -
                                     value[static_cast<std::size_t>(i)]);
     const bool moved = swaps.swap_one();
     CHECK(moved == (gain > 0));
     CHECK(sum(value, swaps.set()) == sum(value, set) + gain);
-    CHECK(sum(cost, swaps.set()) <= room);
+    CHECK(sum(cost, swaps.set()) <= capacity);
     swaps.start_from(set);
     std::int64_t work = 0;
     if (swaps.swap_two(work)) CHECK(sum(value, swaps.set()) > sum(value, set));
     CHECK(work == 4 * n * (count - n) + 1);
-    CHECK(sum(cost, swaps.set()) <= room);
+    CHECK(sum(cost, swaps.set()) <= capacity);
     swaps.perturb();
     std::vector<int> ids = swaps.set();
-    CHECK(sum(cost, ids) <= room);
+    CHECK(sum(cost, ids) <= capacity);
     CHECK(std::set<int>(ids.begin(), ids.end()).size() == static_cast<std::size_t>(n));
   }
 }

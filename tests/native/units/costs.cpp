@@ -257,9 +257,10 @@ void classes_follow_free_time() {
         for (const double volume : {0.5, 3.0, 8.0, 15.0}) {
           const std::uint8_t c = cells.class_of(volume);
           std::vector<std::size_t> mine, built;
+          constexpr std::size_t none = MaxWorkMatrix::NodeEnumerator::kEnd;
           MaxWorkMatrix::NodeEnumerator walk(cells, cell, c, 0), other(rebuilt, cell, c, 0);
-          for (std::size_t r; (r = walk.next()) != MaxWorkMatrix::NodeEnumerator::kEnd;) mine.push_back(r);
-          for (std::size_t r; (r = other.next()) != MaxWorkMatrix::NodeEnumerator::kEnd;) built.push_back(r);
+          for (std::size_t r; (r = walk.next()) != none;) mine.push_back(r);
+          for (std::size_t r; (r = other.next()) != none;) built.push_back(r);
           const auto capable = capable_nodes(cells, spans, p.prepared, cell, c, 1),
                      nearly_capable = capable_nodes(cells, spans, p.prepared, cell, c, 1 + 1e-6);
           CHECK(std::includes(mine.begin(), mine.end(), capable.begin(), capable.end()));
@@ -268,9 +269,8 @@ void classes_follow_free_time() {
           CHECK(mine == built);
           // The spans among them that start in the cell, by definition.
           std::vector<std::size_t> fresh, others;
-          MaxWorkMatrix::NodeEnumerator begun(cells, cell, c, 0), old(cells, cell, c, 0);
-          constexpr std::size_t none = MaxWorkMatrix::NodeEnumerator::kEnd;
-          for (std::size_t r; (r = begun.next_starting_here()) != none;) fresh.push_back(r);
+          MaxWorkMatrix::NodeEnumerator starting(cells, cell, c, 0), old(cells, cell, c, 0);
+          for (std::size_t r; (r = starting.next_starting_here()) != none;) fresh.push_back(r);
           for (std::size_t r; (r = old.next_already_free()) != none;) others.push_back(r);
           CHECK(fresh.size() + others.size() == mine.size());
           for (const std::size_t r : fresh) CHECK(starts_in_cell(cells, spans, r, cell));

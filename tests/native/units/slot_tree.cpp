@@ -144,7 +144,7 @@ void check_rows(const PreparedSlots& prepared, const SlotTree& rows, const List&
 // more slots than starts need many nodes. `turns`: now and then all rows are rebuilt and the share
 // of insertions is inverted; blocks removed before a rebuild must not reappear.
 void rows_equal_the_sorted_slots(std::size_t first, std::size_t starts, std::size_t changes,
-                               std::size_t joining, bool turns = false) {
+                               std::size_t insert_percent, bool turns = false) {
   List list;
   std::size_t origin = 0;
   const std::size_t nodes = 20000 / starts;
@@ -173,10 +173,10 @@ void rows_equal_the_sorted_slots(std::size_t first, std::size_t starts, std::siz
   lay_out();
 
   std::set<Key> waiting;  // inserted in this batch
-  const auto settle = [&] { rows.apply_pending(), waiting.clear(); };
+  const auto apply = [&] { rows.apply_pending(), waiting.clear(); };
   for (std::size_t i = 0, batch = 1; i < changes; ++i) {
-    if (i == changes / 2) settle(), prepared.by_price();
-    const bool comes = list.empty() || below(100) < joining;
+    if (i == changes / 2) apply(), prepared.by_price();
+    const bool comes = list.empty() || below(100) < insert_percent;
     if (comes) {
       const Slot slot = fresh();
       list[{slot.start, slot.node}] = {slot, origin};
@@ -184,7 +184,7 @@ void rows_equal_the_sorted_slots(std::size_t first, std::size_t starts, std::siz
       rows.insert(slot, origin++);
     } else {
       auto it = std::next(list.begin(), static_cast<std::ptrdiff_t>(below(list.size())));
-      if (waiting.count(it->first)) settle();
+      if (waiting.count(it->first)) apply();
       SlotWithOrigin found = it->second;
       Slot& slot = found.first;
       std::size_t at = below(prepared.slots.size() + 64);  // a wrong hint, possibly out of range
@@ -215,11 +215,11 @@ void rows_equal_the_sorted_slots(std::size_t first, std::size_t starts, std::siz
     }
     if (--batch > 0) continue;
     batch = below(3) ? 1 + below(4) : 1 + below(300);
-    settle();
+    apply();
     check_rows(prepared, rows, list);
-    if (turns && below(8) == 0) lay_out(), joining = 100 - joining;
+    if (turns && below(8) == 0) lay_out(), insert_percent = 100 - insert_percent;
   }
-  settle();
+  apply();
   check_rows(prepared, rows, list);
 }
 

@@ -44,9 +44,9 @@ struct LargePages {
     madvise(found, large, MADV_HUGEPAGE);  // advice: the system may ignore it
     return static_cast<T*>(found);
   }
-  void deallocate(T* held, std::size_t size) {
-    if (in_large_pages(size) == 0) return std::allocator<T>{}.deallocate(held, size);
-    ::operator delete(held, std::align_val_t{kPage});
+  void deallocate(T* memory, std::size_t size) {
+    if (in_large_pages(size) == 0) return std::allocator<T>{}.deallocate(memory, size);
+    ::operator delete(memory, std::align_val_t{kPage});
   }
 
  private:
@@ -59,7 +59,7 @@ struct LargePages {
   }
 #else
   T* allocate(std::size_t size) { return std::allocator<T>{}.allocate(size); }
-  void deallocate(T* held, std::size_t size) { std::allocator<T>{}.deallocate(held, size); }
+  void deallocate(T* memory, std::size_t size) { std::allocator<T>{}.deallocate(memory, size); }
 #endif
 };
 

@@ -219,9 +219,9 @@ class Batch {
   Status book_chosen(std::size_t job, bool for_good = false) {
     const WindowTable& table = out_->alternatives;
     const auto i = static_cast<std::size_t>(out_->chosen[job]);
-    std::size_t bad;
+    std::size_t failed_part;
     const Status status = free.pool.book(table.found[i].start, table.parts_of(i), table.count(i),
-                                         bad, for_good);
+                                         failed_part, for_good);
     return status == Status::ok ? Status::ok : Status::internal;
   }
 
@@ -249,8 +249,8 @@ class Batch {
             rules_->max_bytes)
           return Status::too_many;
         add_alternative(j, found, work.parts.data(), work.parts.size());
-        std::size_t bad;
-        if (left.pool.book(found.start, work.parts.data(), work.parts.size(), bad, true) !=
+        std::size_t failed_part;
+        if (left.pool.book(found.start, work.parts.data(), work.parts.size(), failed_part, true) !=
             Status::ok)
           return Status::internal;
         active_[kept++] = j;

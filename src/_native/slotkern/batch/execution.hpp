@@ -60,8 +60,8 @@ class Execution {
 
   // Books a window for the job; returns not_free if another booking overlaps it.
   Status book_window(std::size_t job, const Found& found, const Part* parts, std::size_t n) {
-    std::size_t bad;
-    if (free_.pool.book(found.start, parts, n, bad) != Status::ok) return Status::not_free;
+    std::size_t failed_part;
+    if (free_.pool.book(found.start, parts, n, failed_part) != Status::ok) return Status::not_free;
     record_window(job, found, parts, n);
     return Status::ok;
   }
@@ -200,8 +200,8 @@ class Execution {
     while (!part_ends_.empty() && part_ends_.front().time <= now) {
       const JobWindow& window = windows_[part_ends_.front().job];
       const Part& part = window.parts[part_ends_.front().part];
-      std::size_t bad;
-      if (free_.pool.release(window.found.start, &part, 1, bad) != Status::ok)
+      std::size_t failed_part;
+      if (free_.pool.release(window.found.start, &part, 1, failed_part) != Status::ok)
         return Status::internal;
       watchlist_.add(now, window.found.start + part.length, place_of(part));
       std::pop_heap(part_ends_.begin(), part_ends_.end());
@@ -224,9 +224,9 @@ class Execution {
     watchlist_.remove_reservation(job, window.parts);
     vacated_start_ = window.found.start;
     vacated_parts_.swap(window.parts);
-    std::size_t bad;
+    std::size_t failed_part;
     return free_.pool.release(vacated_start_, vacated_parts_.data(), vacated_parts_.size(),
-                              bad) == Status::ok
+                              failed_part) == Status::ok
                ? Status::ok
                : Status::internal;
   }

@@ -135,9 +135,9 @@ class CoreDynamicProgram {
       if (now_.states.empty()) return true;
       states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 +
                                           kStatesPerRound);
-      const double held = 100.0 * static_cast<double>(now_.states.size()) +
-                          16.0 * static_cast<double>(trace_.size());
-      if (held >= memory || trace_.size() >= kMaxSteps) return false;
+      const double bytes = 100.0 * static_cast<double>(now_.states.size()) +
+                           16.0 * static_cast<double>(trace_.size());
+      if (bytes >= memory || trace_.size() >= kMaxSteps) return false;
     }
     return true;
   }

@@ -286,12 +286,12 @@ class Knapsack : public KnapsackIncumbent {
     if (limit > kLongWork) enable_interrupts();
     if (has_integer_sums(pick_) && !has_integer_sums(static_cast<int>(core_.size()) + pick_))
       return false;
-    const auto take = [this](const std::vector<int>& set) { return accept(set); };
-    bool finished = dp_.run<false>(core_, tolerance_, best, limit, limits.memory, take);
+    const auto accept_set = [this](const std::vector<int>& set) { return accept(set); };
+    bool finished = dp_.run<false>(core_, tolerance_, best, limit, limits.memory, accept_set);
     work += dp_.states;
     if (finished && dp_.has_rounding_conflict) {
       finished = dp_.run<true>(core_, tolerance_, best, std::min(limit * 4, work_left()),
-                                  limits.memory, take);
+                                  limits.memory, accept_set);
       work += dp_.states;
     }
     return finished;

@@ -102,8 +102,9 @@ class MultipleChoiceKnapsack {
     }
     weight = problem_.sum_weights(best_);
     if (!(weight <= problem_.limit)) return {Status::internal, 0, 0};
-    const double lost = problem_.value_step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
-    double value_bound = problem_.sign * value - lost;  // proven: within the gap
+    const double allowed_gap =
+        problem_.value_step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
+    double value_bound = problem_.sign * value - allowed_gap;  // proven: within the gap
     if (!proven) value_bound = std::min(value_bound, open_bound_ / problem_.value_unit);
     value_bound = std::max(
         value_bound, (relaxation_.lower_bound - problem_.bound_noise) / problem_.value_unit);
@@ -244,7 +245,8 @@ class MultipleChoiceKnapsack {
 
   // Lower bound on the value of all completions of a state. Also returns in `weight_left` the part
   // of the limit, plus slack, that base rows leave, and in `total` the value with base rows.
-  double bound_of(const ParetoState& state, std::size_t q, double& weight_left, double& total) const {
+  double bound_of(const ParetoState& state, std::size_t q, double& weight_left,
+                  double& total) const {
     weight_left = problem_.capacity + problem_.slack - (state.weight + suffix_weight_[q]);
     total = state.value + suffix_value_[q];
     if (weight_left >= 0) return total - suffix_gain_[q] * (weight_left * problem_.weight_unit);

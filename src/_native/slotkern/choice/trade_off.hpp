@@ -40,7 +40,8 @@ struct TradeOff {
           candidates.back().add(classes.weight[row]);
         }
       }
-      std::sort(candidates.begin(), candidates.end(), [](const PartialChoice& a, const PartialChoice& b) {
+      std::sort(candidates.begin(), candidates.end(),
+                [](const PartialChoice& a, const PartialChoice& b) {
         poll();  // sorting millions of states takes long
         if (a.weight != b.weight) return a.weight < b.weight;
         return a.low != b.low ? a.low < b.low : a.value < b.value;

@@ -290,12 +290,12 @@ class Agent {
 
   // Makes an offer. Its load counts 1/x, since one of x promises is kept on average (Definition 2).
   template <Port P>
-  void offer(const Message& asked, MessageKind kind, const Times& times, double now, P& port) {
-    const double load = jobs_->load(asked.job) / std::max<std::uint32_t>(1, asked.contacted);
+  void offer(const Message& request, MessageKind kind, const Times& times, double now, P& port) {
+    const double load = jobs_->load(request.job) / std::max<std::uint32_t>(1, request.contacted);
     const Handle promise = shadow_queue_.add(load, now + rules_->promise_life);
-    Message message{kind, id_, asked.from, asked.job};
-    message.place = asked.place;
-    message.negotiation = asked.negotiation;
+    Message message{kind, id_, request.from, request.job};
+    message.place = request.place;
+    message.negotiation = request.negotiation;
     message.promise = promise;
     message.times[0] = times.job;
     message.times[1] = times.queue;

@@ -88,11 +88,11 @@ class Sites {
   }
 
   // Stops a node from starting jobs, or resumes it with its queue in order.
-  void set_serving(NodeId node, bool serves, const LocalQueue& queue, double now) {
+  void set_serving(NodeId node, bool is_serving, const LocalQueue& queue, double now) {
     for (std::size_t i = 0; i < queue.size(); ++i)
-      serves ? local_[node].on_arrival(queue[i].job, now)
+      is_serving ? local_[node].on_arrival(queue[i].job, now)
              : local_[node].on_departure(queue[i].job, now);
-    serving_[node] = serves;
+    serving_[node] = is_serving;
   }
 
   // Runs one pass of the node's local scheduler.

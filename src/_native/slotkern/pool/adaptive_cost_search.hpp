@@ -110,10 +110,10 @@ class CostCachePool {
     Lease& operator=(const Lease&) = delete;
 
     // As find() of window/find.hpp.
-    Answer find(const PreparedSlots& prepared, const Query& asked, int criterion,
+    Answer find(const PreparedSlots& prepared, const Query& given, int criterion,
                 ShapeKind shape) noexcept {
-      return run_search(asked, [&](Workspace& work, Found& found) {
-        const Query query = prepared.normalized_for_search(asked);
+      return run_search(given, [&](Workspace& work, Found& found) {
+        const Query query = prepared.normalized_for_search(given);
         if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
         if (const Status status = prepared.check(query); status != Status::ok) return status;
         if (!can_use_cost_cache(prepared, query, criterion, shape) || !acquire())

@@ -156,6 +156,7 @@ class CostSearch {
 
  private:
   using NodeEnumerator = MaxWorkMatrix::NodeEnumerator;
+  static constexpr std::size_t kEnd = NodeEnumerator::kEnd;
 
   // Returns a bit mask of the cells of the block that are open and bounded by at most `max_bound`.
   std::uint64_t open_cells(std::size_t block, float max_bound) const {
@@ -188,7 +189,7 @@ class CostSearch {
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const std::size_t rank = walk.next();
-      if (rank == NodeEnumerator::kEnd) {
+      if (rank == kEnd) {
         table_.raise(class_, cell, kClosed, 0);
         build_work_ += bound_work_;
         return false;
@@ -226,7 +227,7 @@ class CostSearch {
     std::size_t listed = n_;
     for (NodeEnumerator more = walk;;) {
       const std::size_t rank = more.next_starting_here();
-      if (rank == NodeEnumerator::kEnd || exceeds_ceiling(others + volume_ * cells_.rate(rank))) break;
+      if (rank == kEnd || exceeds_ceiling(others + volume_ * cells_.rate(rank))) break;
       w_.ranks[listed++] = rank;
     }
     if (!has_start && listed == n_) return true;
@@ -239,11 +240,11 @@ class CostSearch {
     const std::size_t batch = std::max(kBatch, n_ / 8);
     std::size_t following = walk.next_already_free();  // the nodes not read cost at least as much
     for (std::size_t most = batch, evaluated = 0;; listed = 0) {
-      for (; listed < most && following != NodeEnumerator::kEnd; following = walk.next_already_free())
+      for (; listed < most && following != kEnd; following = walk.next_already_free())
         w_.ranks[listed++] = following;
       if (!collect_candidates(listed)) return false;
       if (!charge(w_.times.size() * (w_.candidates.size() - evaluated) / 16)) return false;
-      const double next = following == NodeEnumerator::kEnd ? kInfinity : volume_ * cells_.rate(following);
+      const double next = following == kEnd ? kInfinity : volume_ * cells_.rate(following);
       if (!evaluate_times(evaluated, next)) break;
       if (!charge(batch)) return false;
     }

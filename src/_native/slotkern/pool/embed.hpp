@@ -130,19 +130,19 @@ inline int slotkern_find(void* pool, const double* request, std::int64_t fields,
 inline int slotkern_book(void* handle, double start, std::int64_t n, const std::int64_t* rows,
                          const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
-  std::size_t bad = 0;
+  std::size_t failed_part = 0;
   return detail::change(static_cast<const PoolHandle*>(handle), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
-                          return pool.book(start, parts.data(), parts.size(), bad);
+                          return pool.book(start, parts.data(), parts.size(), failed_part);
                         });
 }
 
 inline int slotkern_release(void* handle, double start, std::int64_t n, const std::int64_t* rows,
                             const std::int32_t* nodes, const double* lengths) noexcept {
   using namespace slotkern;
-  std::size_t bad = 0;
+  std::size_t failed_part = 0;
   return detail::change(static_cast<const PoolHandle*>(handle), n, rows, nodes, lengths,
                         [&](SlotPool& pool, const std::vector<Part>& parts) {
-                          return pool.release(start, parts.data(), parts.size(), bad);
+                          return pool.release(start, parts.data(), parts.size(), failed_part);
                         });
 }

@@ -210,16 +210,16 @@ class SlotPool {
   // As search_validated(), but uses and updates the cached start bounds. `least`: a lower bound on
   // the value of any window, for example the value found by an earlier search for the same query if
   // there were only bookings since.
-  Status find(const Query& asked, int criterion, ShapeKind shape, Workspace& work, Found& found,
+  Status find(const Query& given, int criterion, ShapeKind shape, Workspace& work, Found& found,
               double least = -kInfinity) {
     Query from;
-    if (const Status status = normalize(asked, criterion, from); status != Status::ok)
+    if (const Status status = normalize(given, criterion, from); status != Status::ok)
       return status;
     // The order of rows affects the results of the papers' first step, and the work limit of
     // searches under sum limits.
-    if (criterion_name(criterion) == First::name || asked.limits) {
+    if (criterion_name(criterion) == First::name || given.limits) {
       trim_before_now();
-      ensure_rows_for(asked.volume);  // rebuilds rows invalidated by trim_before_now(), or throws
+      ensure_rows_for(given.volume);  // rebuilds rows invalidated by trim_before_now(), or throws
     }
     StartBoundCache& start_bounds = start_bounds_[cache_index(from, shape)];
     const double requested_earliest = from.earliest, cached_start = start_bounds.bound(from);
@@ -242,10 +242,10 @@ class SlotPool {
   }
 
   // As find(), for windows that start in [first, latest]; neither uses nor updates cached bounds.
-  Status find_in_range(double first, double latest, const Query& asked, int criterion,
+  Status find_in_range(double first, double latest, const Query& given, int criterion,
                        ShapeKind shape, Workspace& work, Found& found) {
     Query from;
-    if (const Status status = normalize(asked, criterion, from); status != Status::ok)
+    if (const Status status = normalize(given, criterion, from); status != Status::ok)
       return status;
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
@@ -253,8 +253,8 @@ class SlotPool {
   }
 
   // Returns a time before which no window for the query starts.
-  double earliest_possible_start(const Query& asked, ShapeKind shape) const {
-    Query from = prepared_->normalized_for_search(asked);
+  double earliest_possible_start(const Query& given, ShapeKind shape) const {
+    Query from = prepared_->normalized_for_search(given);
     from.earliest = std::max(from.earliest, now());
     return std::max(from.earliest, start_bounds_[cache_index(from, shape)].bound(from));
   }
@@ -300,11 +300,11 @@ class SlotPool {
   }
 
   // Validates the query, brings the rows up to date for it, and returns it in normal form.
-  Status normalize(const Query& asked, int criterion, Query& from) {
-    if (!asked.is_valid() || criterion < 0 || criterion >= kBuiltins)
+  Status normalize(const Query& given, int criterion, Query& from) {
+    if (!given.is_valid() || criterion < 0 || criterion >= kBuiltins)
       return Status::request_not_valid;
-    ensure_rows_for(asked.volume);
-    from = prepared_->normalized_for_search(asked);
+    ensure_rows_for(given.volume);
+    from = prepared_->normalized_for_search(given);
     from.earliest = std::max(from.earliest, now());
     return prepared_->check(from);
   }

@@ -74,9 +74,9 @@ SLOTKERN_NARROW_CLONES static inline void lower_served_bounds(
     double* start, std::size_t size, double capacity, const Slot& slot) {
   const double from = slot.start, fast = slot.performance, price = slot.rate;
   for (std::size_t i = 0; i < size; ++i) {
-    const bool serves = (start[i] > from) & (volume[i] <= capacity) & (performance[i] <= fast) &
+    const bool applies = (start[i] > from) & (volume[i] <= capacity) & (performance[i] <= fast) &
                         (price <= n[i] * rate[i] * (1 + 4 * kMargin));
-    start[i] = serves ? from : start[i];
+    start[i] = applies ? from : start[i];
   }
 }
 

@@ -90,14 +90,14 @@ class KeyDictionary {
   // Assigns the codes; keeps the tables only if rounding does not separate all keys.
   void build_codes(std::vector<double> keys) {
     std::vector<float> codes(keys.size());
-    bool apart = true;
+    bool is_separated = true;
     for (std::size_t k = keys.size(); k-- > 0;) {
       codes[k] = round_down(keys[k]);
       if (k + 1 == keys.size() || codes[k] < codes[k + 1]) continue;
       codes[k] = next_below(codes[k + 1]);
-      apart = false;
+      is_separated = false;
     }
-    if (!apart) keys_ = std::move(keys), codes_ = std::move(codes);
+    if (!is_separated) keys_ = std::move(keys), codes_ = std::move(codes);
   }
 
   bool exact_ = false;

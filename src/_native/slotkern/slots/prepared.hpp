@@ -223,16 +223,16 @@ class PreparedSlots {
 
   // Rewrites a request for these slots: the mask is read by origin row, and max_runtime becomes a
   // minimum performance, which is equivalent because no part is shorter on a slower node.
-  Query normalized_for_search(const Query& asked) const {
-    Query query = asked;
+  Query normalized_for_search(const Query& given) const {
+    Query query = given;
     query.origins = origins.empty() ? nullptr : origins.data();
-    if (asked.max_runtime == kInfinity) return query;
+    if (given.max_runtime == kInfinity) return query;
     const auto slower =
         std::partition_point(groups.begin(), groups.end(), [&](const Group& group) {
-          return asked.length(group.performance) <= asked.max_runtime;
+          return given.length(group.performance) <= given.max_runtime;
         });
     const double least = slower == groups.begin() ? kInfinity : std::prev(slower)->performance;
-    query.min_performance = std::max(asked.min_performance, least);
+    query.min_performance = std::max(given.min_performance, least);
     query.max_runtime = kInfinity;
     return query;
   }

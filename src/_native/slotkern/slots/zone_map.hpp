@@ -323,9 +323,9 @@ class SlotZoneMap {
     for (int j = 0; j < 64; ++j) to[j] = dictionary_.code_of(keys[j]);
   }
 
-  // True if at most `few` bits are set; then testing them individually reads less memory.
-  static bool at_most(int few, std::uint64_t bits) {
-    for (; few > 0; --few) bits &= bits - 1;
+  // True if at most `limit` bits are set; then testing them individually reads less memory.
+  static bool at_most(int limit, std::uint64_t bits) {
+    for (; limit > 0; --limit) bits &= bits - 1;
     return bits == 0;
   }
 

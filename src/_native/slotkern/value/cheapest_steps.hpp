@@ -27,17 +27,18 @@ class CheapestSteps {
  public:
   explicit CheapestSteps(State& state)
       : state_(state), prepared_(state.prepared), query_(state.query), source_(state.source),
-        options_(state.options), n_(static_cast<std::size_t>(state.n)), top_(CostOrder{&prepared_}) {}
+        options_(state.options), n_(static_cast<std::size_t>(state.n)),
+        top_(CostOrder{&prepared_}) {}
 
   // Sweeps the group's slots in order of start and updates the incumbent.
   void run(const Shape& shape, const Plan& plan) {
-    if (joining_.empty()) list_joining();
+    if (admitted_.empty()) list_admitted();
     const double budget = state_.key_budget(shape);
-    top_.reset(n_, joining_.size());
+    top_.reset(n_, admitted_.size());
     is_stale_ = false, next_expiry_ = kInfinity;
     double anchored = -kInfinity;  // latest end of the anchors so far
     double before = -kInfinity;
-    for (const AdmittedSlot& one : joining_) {
+    for (const AdmittedSlot& one : admitted_) {
       if (one.performance < shape.min_performance()) continue;
       const Slot& slot = prepared_.slots[one.row];
       const double length = shape.length(slot), t = one.start;
@@ -67,11 +68,11 @@ class CheapestSteps {
   };
 
   // Lists the admitted slots with their first start and their limit.
-  void list_joining() {
+  void list_admitted() {
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       if (query_.admits(s, row))
-        joining_.push_back({query_.start_in(s), query_.limit(s), s.performance, row});
+        admitted_.push_back({query_.start_in(s), query_.limit(s), s.performance, row});
     });
   }
 
@@ -117,7 +118,7 @@ class CheapestSteps {
   const ValueOptions& options_;
   const std::size_t n_;
   TopN<CostOrder> top_;
-  std::vector<AdmittedSlot> joining_;  // all admitted slots, by time
+  std::vector<AdmittedSlot> admitted_;  // all admitted slots, by time
   bool is_stale_ = false;  // the current n cheapest have not been evaluated
   double next_expiry_ = kInfinity;  // no evaluated slot expires before
 };

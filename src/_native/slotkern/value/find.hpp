@@ -166,12 +166,12 @@ inline Status fill_column(const PreparedSlots& prepared, const Query& query, Val
 
 // Finds the best window by a valuation; with `record`, computes the best value of each step
 // instead, into recorded_steps().
-inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& asked,
+inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& given,
                                  Valuation valuation, ShapeKind shape, const ValueOptions& options,
                                  bool record) noexcept {
   ValueAnswer answer;
   answer.status = guarded([&] {
-    const Query query = prepared.normalized_for_search(asked);
+    const Query query = prepared.normalized_for_search(given);
     ValueWorkspace& work = value_workspace();
     work.chosen.clear();
     work.steps.clear();

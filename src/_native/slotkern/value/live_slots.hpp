@@ -109,9 +109,9 @@ struct StepValue {
 };
 
 struct ValueWorkspace : LiveSlots {
-  std::vector<NewLiveSlot> joining;  // slots of one start
-  std::vector<NewLiveSlot> joining_scratch;  // for sorting them
-  std::vector<double> joining_weights;  // the largest first
+  std::vector<NewLiveSlot> new_slots;  // slots of one start
+  std::vector<NewLiveSlot> new_slots_scratch;  // for sorting them
+  std::vector<double> new_weights;  // the largest first
   Workspace base;
   Knapsack knapsack;
   std::vector<StepValue> steps;  // filled by record()

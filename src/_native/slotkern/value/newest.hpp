@@ -53,8 +53,8 @@ class NewestSweep {
     double cutoff = state_.cutoff(state_.best, lambda);
     w_.clear();
     next_expiry_ = kInfinity;
-    w_.joining.clear();
-    double now = -kInfinity;  // start of the slots in w_.joining
+    w_.new_slots.clear();
+    double now = -kInfinity;  // start of the slots in w_.new_slots
     std::size_t place = plan.memo;
     state_.template for_each_usable<kListed>(shape, plan.least_others, [&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
@@ -66,17 +66,17 @@ class NewestSweep {
         return state_.fail(row);
       const double key = shape.key(s), weight = z - lambda * key;
       if (t != now) {
-        if (!w_.joining.empty() && !add_slots(shape, plan, now, cutoff)) return false;
+        if (!w_.new_slots.empty() && !add_slots(shape, plan, now, cutoff)) return false;
         now = t;
       }
       if (key > plan.budget || !(weight + heaviest + budget_charge > cutoff)) return true;
       if (++state_.effort.steps == kLong) enable_interrupts();
       poll();
-      w_.joining.push_back({weight, key, z, state_.latest_start(s, length), row,
+      w_.new_slots.push_back({weight, key, z, state_.latest_start(s, length), row,
                             state_.is_anchor(shape, row)});
       return true;
     });
-    if (!w_.joining.empty() && state_.fault.status == Status::ok && !state_.is_out_of_work())
+    if (!w_.new_slots.empty() && state_.fault.status == Status::ok && !state_.is_out_of_work())
       add_slots(shape, plan, now, cutoff);
   }
 
@@ -86,7 +86,7 @@ class NewestSweep {
     if (t > next_expiry_) next_expiry_ = w_.drop_expired(t, [&](std::size_t row) {
       return is_live(query_, shape, prepared_.slots[row], t);
     });
-    std::vector<NewLiveSlot>& added = w_.joining;
+    std::vector<NewLiveSlot>& added = w_.new_slots;
     for (const NewLiveSlot& one : added) next_expiry_ = std::min(next_expiry_, one.latest);
     std::size_t num_hopeful = added.size();
     if (num_hopeful > kMaxOneByOne) num_hopeful = partition_by_bound(plan, cutoff);
@@ -125,15 +125,15 @@ class NewestSweep {
     return top;
   }
 
-  // Inserts those of w_.joining whose sets, with the heaviest others of the live and the new slots,
+  // Inserts those of w_.new_slots whose sets, with the heaviest others of the live and new slots,
   // cannot beat the incumbent. The rest stays in front; returns its size.
   std::size_t partition_by_bound(const Plan& plan, double cutoff) {
-    std::vector<NewLiveSlot>& added = w_.joining;
+    std::vector<NewLiveSlot>& added = w_.new_slots;
     const std::size_t n = at(n_), all = added.size() + w_.row.size();
     // weight sum of the n heaviest; weight of the n-th
     double sum = plan.lambda * plan.budget, last = 0;
     if (all >= n) {
-      std::vector<double>& heaviest = w_.joining_weights;
+      std::vector<double>& heaviest = w_.new_weights;
       heaviest.clear();
       for (const NewLiveSlot& one : added) heaviest.push_back(one.weight);
       const std::size_t some = std::min(n, heaviest.size());
@@ -148,7 +148,7 @@ class NewestSweep {
     const auto can_win = [&](const NewLiveSlot& one) {
       return all >= n && sum - last + std::max(last, one.weight) > cutoff;
     };
-    std::vector<NewLiveSlot>& others = w_.joining_scratch;
+    std::vector<NewLiveSlot>& others = w_.new_slots_scratch;
     others.clear();
     std::size_t hopeful = 0;
     for (const NewLiveSlot& one : added) {
@@ -162,13 +162,13 @@ class NewestSweep {
     return hopeful;
   }
 
-  // Merges the slots [first, last) of w_.joining into the live slots, by falling weight; slots of
+  // Merges the slots [first, last) of w_.new_slots into the live slots, by falling weight; slots of
   // equal weight keep their order.
   void insert_sorted(std::size_t first, std::size_t last) {
     const std::size_t count = last - first;
-    NewLiveSlot* from = w_.joining.data() + first;
-    if (w_.joining_scratch.size() < count) w_.joining_scratch.resize(count);
-    merge_sort(from, count, w_.joining_scratch.data(),
+    NewLiveSlot* from = w_.new_slots.data() + first;
+    if (w_.new_slots_scratch.size() < count) w_.new_slots_scratch.resize(count);
+    merge_sort(from, count, w_.new_slots_scratch.data(),
                [](const NewLiveSlot& a, const NewLiveSlot& b) { return a.weight > b.weight; });
     w_.merge(from, count);
   }

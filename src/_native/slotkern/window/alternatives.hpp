@@ -279,12 +279,12 @@ class AlternativesSweep {
 // them. Sum limits are rejected: they may need other sets than the cheapest, so only repeated
 // search supports them. `out` keeps its memory, because a new allocation may cost as much as the
 // search.
-inline Status find_alternatives(const PreparedSlots& prepared, const Query& asked, ShapeKind shape,
+inline Status find_alternatives(const PreparedSlots& prepared, const Query& given, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
   return guarded([&] {
     out.clear();
-    Query query = prepared.normalized_for_search(asked);
-    query.budget = asked.max_cost();
+    Query query = prepared.normalized_for_search(given);
+    query.budget = given.max_cost();
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
     if (query.limits) return Status::request_not_valid;

@@ -30,12 +30,12 @@ template <class Shape>
 void build_window(const PreparedSlots& prepared, const Shape& shape,
                   const std::vector<Entry>& chosen, std::size_t n, double start, Found& found,
                   std::vector<Part>& parts, NodeOrder& order) {
-  const bool few = n <= kMaxInsertionSorted;
+  const bool is_small = n <= kMaxInsertionSorted;
   parts.resize(n);
-  if (!few && order.parts.size() < n) order.parts.resize(n);
-  Part* const to = few ? parts.data() : order.parts.data();
+  if (!is_small && order.parts.size() < n) order.parts.resize(n);
+  Part* const to = is_small ? parts.data() : order.parts.data();
   std::int32_t nodes[kMaxInsertionSorted];
-  for (std::size_t i = 0; few && i < n; ++i) nodes[i] = prepared.slots[chosen[i].row].node;
+  for (std::size_t i = 0; is_small && i < n; ++i) nodes[i] = prepared.slots[chosen[i].row].node;
   double time = 0;
   found.start = start;
   found.runtime = 0;
@@ -44,14 +44,14 @@ void build_window(const PreparedSlots& prepared, const Shape& shape,
     const double length = shape.length(s);
     time += length;
     found.runtime = std::max(found.runtime, length);
-    std::size_t at = few ? 0 : i;
-    for (std::size_t j = 0; few && j < n; ++j) at += nodes[j] < s.node;
+    std::size_t at = is_small ? 0 : i;
+    for (std::size_t j = 0; is_small && j < n; ++j) at += nodes[j] < s.node;
     to[at] = {prepared.origin(chosen[i].row), s.node, length, shape.total(chosen[i].key),
               static_cast<std::uint32_t>(chosen[i].row)};
   }
   found.cost = shape.total(exact_sum(n, [&](std::size_t i) { return chosen[i].key; }));
   found.processor_time = time;
-  if (few) return;
+  if (is_small) return;
   Part* next = parts.data();
   if (order.by_node.each(
           n, [to](std::size_t i) { return static_cast<std::size_t>(to[i].node); },
@@ -159,8 +159,9 @@ inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(
   std::size_t at = 0;
   while (at < work.num_price_stats && work.price_stats[at].prices.n() != n) ++at;
   if (at == work.num_price_stats) {
-    constexpr std::size_t room = 1 << 14;  // groups in all cache entries
-    const std::size_t most = std::clamp<std::size_t>(room / (prepared.groups.size() + 1), 1, 8);
+    constexpr std::size_t max_entries = 1 << 14;  // groups in all cache entries
+    const std::size_t most =
+        std::clamp<std::size_t>(max_entries / (prepared.groups.size() + 1), 1, 8);
     if (at >= most) at = (work.next_victim + 1) % most;
     if (work.price_stats.size() <= at) work.price_stats.resize(at + 1);
     work.price_stats[at].prices.reset(n, 0, false);  // last of the steps that may throw

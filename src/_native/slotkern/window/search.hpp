@@ -116,9 +116,9 @@ inline Status search_validated(const PreparedSlots& prepared, const Query& query
 }
 
 // Normalizes and checks the request, then searches; can also return volume_too_small.
-inline Status search(const PreparedSlots& prepared, const Query& asked, int criterion,
+inline Status search(const PreparedSlots& prepared, const Query& given, int criterion,
                      ShapeKind shape, Workspace& work, Found& found) {
-  const Query query = prepared.normalized_for_search(asked);
+  const Query query = prepared.normalized_for_search(given);
   if (criterion < 0 || criterion >= kBuiltins) return Status::request_not_valid;
   const Status status = prepared.check(query);
   if (status != Status::ok) return status;

@@ -52,7 +52,7 @@ struct RaggedWithOverhead {
   static constexpr bool per_part_length = true, index_order_is_key_order = false;
   const Query* query;
 
-  explicit RaggedWithOverhead(const Query& asked) : query(&asked) {}
+  explicit RaggedWithOverhead(const Query& given) : query(&given) {}
 
   static const SlotZoneMap& zone_map(const PreparedSlots& prepared) { return prepared.by_rate; }
   double length_on(double performance) const { return query->length(performance); }

@@ -143,8 +143,8 @@ class Sweep {
                                Shape::zone_map(prepared).ending(query.earliest + shortest_));
     // A safe upper bound on starts of parts, in floating point; visit_slot() applies the exact
     // tests.
-    const double room = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
-    last_start_ = std::min(query.latest, query.deadline - shortest_ + room);
+    const double margin = 4 * 0x1p-52 * (std::fabs(query.deadline) + shortest_);
+    last_start_ = std::min(query.latest, query.deadline - shortest_ + margin);
     last_position_ = prepared_.last_position();
     if (query.latest < kInfinity)  // if all slots begin later, there may be no such position
       last_position_ = std::min(last_position_, prepared_.last_row_position_at(last_start_));

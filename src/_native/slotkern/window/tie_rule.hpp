@@ -77,12 +77,12 @@ template <class Shape, class Useful, class Each>
 bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                      double t, Thresholds& thresholds, Useful useful, std::vector<Entry>& chosen,
                      Each each) {
-  const std::size_t n = static_cast<std::size_t>(query.n), room = 2 * n + 8;
+  const std::size_t n = static_cast<std::size_t>(query.n), capacity = 2 * n + 8;
   const bool keeps_sorted = n <= kMaxInsertionSorted;
   const auto before = [&prepared](const Entry& a, const Entry& b) {
     return is_cheaper(prepared, a, b);
   };
-  chosen.resize(room);
+  chosen.resize(capacity);
   std::size_t size = 0;
   NthCandidate<Shape> nth_so_far(prepared, shape, thresholds.performance);
   const auto keep_n_cheapest = [&] {
@@ -104,7 +104,7 @@ bool select_cheapest(const PreparedSlots& prepared, const Query& query, const Sh
       insert_sorted(chosen, size++, entry, before);
     else
       chosen[size++] = entry;
-    if (size == room || (keeps_sorted && size >= n)) keep_n_cheapest();
+    if (size == capacity || (keeps_sorted && size >= n)) keep_n_cheapest();
     return true;
   });
   if (size > n) keep_n_cheapest();
@@ -133,11 +133,11 @@ bool select_cheapest_at(const PreparedSlots& prepared, const Query& query, const
       std::max(thresholds.performance, round_down(least_performance * (1 - kMargin)));
   return select_cheapest(
       prepared, query, shape, t, thresholds, useful, chosen,
-      [&](const Thresholds& tightened, const NthCandidate<Shape>& nth_so_far, auto take) {
+      [&](const Thresholds& tightened, const NthCandidate<Shape>& nth_so_far, auto add) {
         Shape::zone_map(prepared).each_of(
             prepared.order, tightened, 0, last,
             [&](std::size_t entries) { return nth_so_far.blocks_to_visit(entries); },
-            [&](std::size_t row, std::size_t) { return take(row), true; });
+            [&](std::size_t row, std::size_t) { return add(row), true; });
       });
 }
 
@@ -156,13 +156,13 @@ bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const 
     Thresholds thresholds = thresholds_at(prepared, query, shape, t);
     const bool all = select_cheapest(
         prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
-        [&](Thresholds& lowered, const NthCandidate<Shape>&, auto take) {
+        [&](Thresholds& lowered, const NthCandidate<Shape>&, auto add) {
           probed = zone_map.probe_cheapest(
               prepared.order, lowered, last, quota,
               [&](std::size_t row) {
                 prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]);
               },
-              take);
+              add);
         });
     succeeded = all && max_index_key(shape.index_key_of(chosen.back().key), 0) <= thresholds.key;
     if (succeeded || !probed) break;

@@ -31,8 +31,8 @@ class TopNLive {
   void reset(std::size_t n, std::size_t spare, double cutoff = kInfinity) {
     n_ = n;
     capacity_ = n + spare;
-    const std::size_t room = 2 * capacity_;
-    if (merged_.size() < room) array_.resize(room), merged_.resize(room);
+    const std::size_t capacity = 2 * capacity_;
+    if (merged_.size() < capacity) array_.resize(capacity), merged_.resize(capacity);
     size_ = end_ = 0;
     cutoff_ = cutoff, cutoff_row_ = kNoRow;
     sum_ = {};

@@ -306,14 +306,14 @@ void check_searches(Pool& p, int& found) {
 void booked_slots_count_in_the_dictionary() {
   int found = 0;
   for (int round = 0; round < 300; ++round) {
-    const double dear = below(2) ? 1 + 0x1p-40 : std::nextafter(1, 2);
+    const double higher = below(2) ? 1 + 0x1p-40 : std::nextafter(1, 2);
     const std::size_t nodes = 20 + below(60), cheap = 1 + below(8);
     std::vector<Row> rows;
     for (std::size_t k = 0; k < nodes; ++k) {
       const bool is_cheap = k + cheap >= nodes;
       const auto id = static_cast<std::int32_t>(k);
-      rows.push_back({id, 0, 100, 1, is_cheap ? 1 : dear});
-      if (k < 3 || !below(8)) rows.push_back({id, 200, 300, 1, is_cheap || below(2) ? dear : 7});
+      rows.push_back({id, 0, 100, 1, is_cheap ? 1 : higher});
+      if (k < 3 || !below(8)) rows.push_back({id, 200, 300, 1, is_cheap || below(2) ? higher : 7});
     }
     sort_rows(rows);
     Pool p(rows);
