@@ -4,7 +4,7 @@ import numpy as np
 
 cimport numpy as cnp
 
-from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt, status_error
 from slotkern._core cimport PreparedSlots, resolve_times, as_prepared, terms_of
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, is_booking_invariant, parse_shape
@@ -270,10 +270,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     cdef Request compiled = pool.compile_request(request)
     query = compiled.query
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    status = Status.interrupted
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         self.windows.clear()
         status = pool.lock_for_search(query.volume)
         if status == Status.ok:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt, status_error
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, parse_shape
@@ -274,11 +274,9 @@ def schedule(CompiledJobs jobs not None, dict rules, str backfill):
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
-    cdef Status status = Status.interrupted
+    cdef Status status = Status.ok
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         with nogil:
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
@@ -326,16 +324,14 @@ def execute(CompiledJobs jobs not None, str shape, str backfill, WindowTable alt
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef ExecutionAnswer answer
-    cdef Status status = Status.interrupted
+    cdef Status status = Status.ok
     cdef const int64_t* rows = rows_of(planned, alternatives)
     cdef const double* share = <const double*>column_of(shares, cnp.NPY_DOUBLE, "shares")
     if not len(planned) == len(shares) == <Py_ssize_t>jobs.jobs.size():
         raise ValueError(
             f"{jobs.jobs.size()} jobs, but {len(planned)} rows and {len(shares)} shares")
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         with nogil:
             status = cpp_execute(jobs.pool.prepared, jobs.jobs, form, mode, earliest,
                                  alternatives.windows, rows, fixed, share, answer)
@@ -353,11 +349,9 @@ def bound(CompiledJobs jobs not None, dict rules):
     referenced = []
     cdef BatchRules policy = rules_of(rules, referenced)
     cdef double found = 0
-    cdef Status status = Status.interrupted
+    cdef Status status = Status.ok
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         with nogil:
             status = bound_batch(jobs.pool.prepared, jobs.jobs, policy, found)
     if status != Status.ok:

@@ -12,7 +12,7 @@ from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt, status_error, is_main_thread
 from slotkern._core cimport LARGE, MANY, PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, CWindowTable, Query, ShapeKind, find_window
 from slotkern._spans cimport prices_of, span_table
@@ -177,10 +177,7 @@ cdef class ChangingSlots(PreparedSlots):
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
         cdef InterruptScope interrupts
-        interrupts.arm(is_main_thread())
-        answer.status = Status.interrupted
-        while answer.status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, answer.status):
             answer.status = self.lock_for_search(query.volume)
             if answer.status != Status.ok:
                 break
@@ -203,13 +200,9 @@ cdef class ChangingSlots(PreparedSlots):
     # Like PreparedSlots.search_all: installs a signal handler for many queries.
     cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *:
-        cdef Status status = Status.interrupted
+        cdef Status status = Status.ok
         cdef InterruptScope interrupts
-        interrupts.arm(is_main_thread())
-        if queries.size() > MANY:
-            interrupts.install()
-        while status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, status, queries.size() > MANY):
             self.lock_for_change()
             with nogil:
                 status = schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
@@ -218,14 +211,12 @@ cdef class ChangingSlots(PreparedSlots):
 
     cdef int lock_for_change(self) except -1:
         """Lock the pool exclusively; the first call also builds the structures for changes."""
-        cdef Status status = Status.interrupted
+        cdef Status status = Status.ok
         cdef vector[double] prices
         cdef InterruptScope interrupts
-        interrupts.arm(is_main_thread())
         if not self.changed:
             prices = prices_of(self.table)
-        while status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, status):
             self.lock()
             status = Status.ok
             if not self.changed:

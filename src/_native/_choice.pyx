@@ -12,7 +12,7 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from slotkern._base cimport (
-    Fault, Status, InterruptScope, check_signals, status_error, is_main_thread, number,
+    Fault, Status, InterruptScope, attempt, status_error, number,
 )
 
 from slotkern.checks import integer, one_of
@@ -241,10 +241,7 @@ cdef object run_choose(object cost, object value, object n, object budget, objec
     cdef int first = 1 if each else most
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    fault.status = Status.interrupted
-    while fault.status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = cpp_choose(c, z, <int>count, first, most, money, slack, work, memory, how,
                                choices)
@@ -314,10 +311,7 @@ def choose_constrained(cost, value, n, budget, limits, gap, max_work):
     cdef CppChoice* found = NULL
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    fault.status = Status.interrupted
-    while fault.status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = cpp_choose_constrained(
                 <const double*>cnp.PyArray_DATA(costs), <const double*>cnp.PyArray_DATA(values),
@@ -455,13 +449,9 @@ def choose_one_each(value, weight, first, limit, bint maximize, gap, max_work):
     cdef OneEach out = OneEach.__new__(OneEach)  # before the kernel runs: see choice_from_result
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    while True:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = cpp_choose_one_each(classes, most, maximize, slack, work, answer)
-        if fault.status != Status.interrupted:
-            break
     if fault.status != Status.ok:
         raise choice_error(fault, weights, values, "weight", "not finite")
     out.value, out.weight, out.bound = answer.value, answer.weight, answer.bound
@@ -484,13 +474,9 @@ def trade_off(value, weight, first, bint maximize, max_work):
     cdef CppTradeOff answer
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    while True:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = cpp_trade_off(classes, maximize, work, answer)
-        if fault.status != Status.interrupted:
-            break
     if fault.status != Status.ok:
         raise choice_error(fault, weights, values, "weight", "not finite")
     return np.array(answer.weight, np.float64), np.array(answer.value, np.float64), answer.complete

@@ -12,7 +12,7 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt, status_error
 
 cnp.import_array()
 
@@ -346,10 +346,8 @@ def simulate(const double[::1] submit not None, const double[::1] run not None,
     cdef unique_ptr[Simulation] machinery = make_simulation(config)
     cdef Simulation* it = machinery.get()
     cdef InterruptScope interrupts
-    cdef Status status = Status.interrupted
-    interrupts.arm(is_main_thread())
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    cdef Status status = Status.ok
+    while attempt(interrupts, status):
         with nogil:
             status = it.run()
     if status != Status.ok:

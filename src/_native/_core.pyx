@@ -12,7 +12,7 @@ from libc.string cimport strcmp
 from libcpp.vector cimport vector
 
 from slotkern._base cimport (
-    Fault, Status, InterruptScope, check_signals, is_main_thread, status_error, status_name,
+    Fault, Status, InterruptScope, attempt, status_error, status_name,
 )
 from slotkern._kernels cimport (
     Answer, CPreparedSlots, CWindowTable, UseFunction, SumConstraint, Query, ShapeKind, SlotView,
@@ -104,10 +104,7 @@ def check_slots(slots):
     view_slots(slots, &view)
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    fault.status = Status.interrupted
-    while fault.status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = check(view)
     if fault.status != Status.ok:
@@ -333,10 +330,7 @@ cdef class PreparedSlots:
     cdef Answer search(self, const Query& query, int criterion, ShapeKind shape):
         cdef Answer answer
         cdef InterruptScope interrupts
-        interrupts.arm(is_main_thread())
-        answer.status = Status.interrupted
-        while answer.status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, answer.status):
             if self.prepared.nodes.size() < LARGE and query.limits == NULL:
                 answer = find_window(self.prepared, self.costs, query, criterion, shape)
             else:
@@ -346,17 +340,13 @@ cdef class PreparedSlots:
 
     cdef Status search_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                            unsigned threads, CWindowTable& out, size_t& failed_query) except *:
-        cdef Status status = Status.interrupted
+        cdef Status status = Status.ok
         cdef double least_volume = INFINITY
         cdef size_t i
         for i in range(queries.size()):
             least_volume = min(least_volume, queries[i].volume)
         cdef InterruptScope interrupts  # of this module: each module has its own polling state
-        interrupts.arm(is_main_thread())
-        if queries.size() > MANY:  # before pending signals are checked, so that none is missed
-            interrupts.install()
-        while status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, status, queries.size() > MANY):
             status = self.lock_for_search(least_volume)
             if status != Status.ok:
                 break
@@ -383,10 +373,7 @@ cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, s
     view_slots(slots, &view)
     cdef Fault fault
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    fault.status = Status.interrupted
-    while fault.status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, fault.status):
         with nogil:
             fault = prepare_slots(self.prepared, view, both, shape, n)
     if fault.status != Status.ok:

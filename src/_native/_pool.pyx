@@ -7,7 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, check_signals, status_error, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt, status_error
 from slotkern._bookings cimport Bookings
 from slotkern._changing cimport ChangingSlots, CSlotPool, check_status, copy_pool
 from slotkern._core cimport PreparedSlots, resolve_times
@@ -331,7 +331,7 @@ cdef class SlotPool(ChangingSlots):
         cdef list windows
         cdef vector[WindowParts] parts
         cdef size_t failed_window = 0, failed_part = 0
-        cdef Status status = Status.interrupted
+        cdef Status status = Status.ok
         cdef InterruptScope interrupts
         if isinstance(window, Window):
             windows = [window]
@@ -346,9 +346,7 @@ cdef class SlotPool(ChangingSlots):
         collect_parts(windows, parts)
         if owner is not None:
             check_owner(owner)
-        interrupts.arm(is_main_thread())
-        while status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, status):
             self.lock_for_change()
             if parts.size() == 1:  # releasing the GIL costs more than booking one window
                 status = book_all(self.pool, parts, failed_window, failed_part)
@@ -632,12 +630,10 @@ cdef class SlotPool(ChangingSlots):
                              size_t& failed_part) except *:
         """Return ok if all parts are booked, past or on removed nodes; else set the failed part."""
         cdef vector[WindowParts] parts
-        cdef Status status = Status.interrupted
+        cdef Status status = Status.ok
         cdef InterruptScope interrupts
         collect_parts(windows, parts)
-        interrupts.arm(is_main_thread())
-        while status == Status.interrupted:
-            check_signals(interrupts)
+        while attempt(interrupts, status):
             self.lock_for_change()
             with nogil:
                 status = all_booked(self.pool, parts, failed_window, failed_part)

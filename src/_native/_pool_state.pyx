@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._base cimport Status, InterruptScope, check_signals, is_main_thread
+from slotkern._base cimport Status, InterruptScope, attempt
 from slotkern._changing cimport PoolState, check_status, extend_pool, open_pool, state_of
 from slotkern._core cimport PreparedSlots
 from slotkern._pool cimport SlotPool
@@ -81,12 +81,10 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now,
     state.removed = arrays["gone"].tolist()
     fill_spans(arrays.get("held", NO_SPANS), state.withheld_nodes, state.withheld)
     fill_closed(closures, origin["node"], state)
-    cdef Status status = Status.interrupted
+    cdef Status status = Status.ok
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
     pool.prepared = move(fresh.prepared)
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         status = open_pool(pool.pool, pool.prepared, prices, &state)
     check_status(status)
     replace_origin(pool, origin)
@@ -103,10 +101,9 @@ cdef bint extend(SlotPool pool, size_t old_rows, object origin, PreparedSlots fr
     cdef vector[double] prices = prices_of(origin)
     cdef vector[int32_t] nodes
     cdef vector[Span] spans
-    cdef Status status = Status.interrupted
+    cdef Status status = Status.ok
     cdef bint same = False
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
     origin.flags.writeable = False
     added = np.empty(len(origin) - old_rows, SPAN)
     added["row"] = np.arange(old_rows, len(origin))
@@ -115,8 +112,7 @@ cdef bint extend(SlotPool pool, size_t old_rows, object origin, PreparedSlots fr
     fill_spans(added, nodes, spans)
     closures = pool._closures
     fill_closed(closures, origin["node"], closed_state)  # before the pool is locked
-    while status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, status):
         pool.lock_for_change()
         try:
             status = state_of(pool.pool, state)

@@ -9,8 +9,9 @@ from libcpp cimport bool as cbool
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
+
+from slotkern._base cimport InterruptScope, Status, attempt, status_error
 
 cnp.import_array()
 
@@ -92,7 +93,7 @@ cdef extern from "slotkern/replay/replay.hpp" namespace "slotkern::replay" nogil
     cdef cppclass CppReplay "slotkern::replay::Replay":
         CppReplay(const JobColumns&, const Machine&, Backfill, const QueueOrder&, Usage*,
                   const int32_t*, cbool, const Chain&) except +
-        cbool run(size_t) except +
+        Status run(size_t) noexcept
         const vector[uint32_t]& row_of()
         const vector[double]& start()
         const Placement& placement()
@@ -232,19 +233,21 @@ def replay(const double[::1] submit not None, const double[::1] run not None,
     cdef Backfill kind = <Backfill><int>BACKFILLING[backfill]
     machinery.reset(new CppReplay(jobs, machine, kind, order, usage, users, nodes,
                                   chain))
-    cdef cbool more = True
+    cdef Status status = Status.ok
+    cdef InterruptScope interrupts
     cdef size_t slices = 0
     cdef CppReplay* it = machinery.get()
-    while more:
+    while attempt(interrupts, status):
         with nogil:
-            more = it.run(EVENTS)
-        PyErr_CheckSignals()
+            status = it.run(EVENTS)
         if own.failed:
             raise ValueError(f"the priority of job {own.failed_job} (from 0, in the order of "
                              "submission) raised or is not a number")
         slices += 1
-        if progress is not None and (slices % 64 == 0 or not more):
+        if progress is not None and (slices % 64 == 0 or status == Status.ok):
             progress(it.submitted())
+    if status != Status.ok:
+        raise status_error(status, "replay the jobs")
 
     start = np.empty(jobs.size)
     cdef const Placement* placement = &it.placement()

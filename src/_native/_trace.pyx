@@ -10,6 +10,8 @@ from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from slotkern._base cimport Status, status_error
+
 cnp.import_array()
 
 cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
@@ -28,8 +30,8 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
 
     cdef cppclass Parser "slotkern::replay::TraceParser":
         Parser(const string&, char, cbool, cbool) except +
-        cbool feed(const char*, size_t) except +
-        cbool finish() except +
+        Status feed(const char*, size_t) noexcept
+        Status finish() noexcept
         size_t rows()
         const void* cells()
         uint64_t skipped()
@@ -45,7 +47,7 @@ cdef extern from "slotkern/replay/trace.hpp" namespace "slotkern::replay" nogil:
     cdef cppclass FieldValue:
         pass
 
-    void write_rows(const string&, const FieldValue*, size_t, string&) except +
+    Status write_rows(const string&, const FieldValue*, size_t, string&) noexcept
 
     const size_t kMaxLineLength "slotkern::replay::TraceParser::kMaxLineLength"
 
@@ -57,8 +59,11 @@ def format_rows(cnp.ndarray rows not None):
     cdef string text
     cdef const FieldValue* cells = <const FieldValue*>cnp.PyArray_DATA(rows)
     cdef size_t count = rows.shape[0]
+    cdef Status status
     with nogil:
-        write_rows(form, cells, count, text)
+        status = write_rows(form, cells, count, text)
+    if status != Status.ok:
+        raise status_error(status, "write the rows")
     return <bytes>text
 
 
@@ -99,23 +104,21 @@ cdef class TraceParser:
 
     def feed(self, const unsigned char[::1] chunk not None):
         """Parse the next chunk; it may end within a line."""
-        cdef cbool good
+        cdef Status status
         cdef size_t size = chunk.shape[0]
         if size == 0:
             return
         cdef const char* data = <const char*>&chunk[0]
         with nogil:
-            good = self.parser.feed(data, size)
-        if not good:
-            raise self.line_error(self.parser.bad_lines()[0])
+            status = self.parser.feed(data, size)
+        self.check(status)
 
     def finish(self):
         """Parse the last line and return all rows as a structured array."""
-        cdef cbool good
+        cdef Status status
         with nogil:
-            good = self.parser.finish()
-        if not good:
-            raise self.line_error(self.parser.bad_lines()[0])
+            status = self.parser.finish()
+        self.check(status)
         rows = np.empty(self.parser.rows(), self.dtype)
         if len(rows):  # memcpy requires valid addresses even for 0 bytes
             memcpy(cnp.PyArray_DATA(<cnp.ndarray>rows), self.parser.cells(), rows.nbytes)
@@ -176,6 +179,13 @@ cdef class TraceParser:
                     texts.append(self.parser.words(field)[k].decode("latin-1"))
                 found[names[<Py_ssize_t>field]] = tuple(texts)
         return found
+
+    cdef int check(self, Status status) except -1:
+        if status == Status.line_not_valid:
+            raise self.line_error(self.parser.bad_lines()[0])
+        if status != Status.ok:
+            raise status_error(status, "read the trace")
+        return 0
 
     cdef object line_error(self, const BadLine& bad):
         """Return the error for a line."""

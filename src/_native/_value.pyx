@@ -14,7 +14,7 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from slotkern._base cimport (
-    Fault, Status, InterruptScope, check_signals, status_error, is_main_thread,
+    Fault, Status, InterruptScope, attempt, status_error,
 )
 from slotkern._core cimport PreparedSlots
 from slotkern._kernels cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
@@ -205,10 +205,7 @@ def find(PreparedSlots pool not None, Request request not None, str source, obje
     cdef ShapeKind form = parse_shape(shape)
     cdef ValueAnswer answer
     cdef InterruptScope interrupts
-    interrupts.arm(is_main_thread())
-    answer.status = Status.interrupted
-    while answer.status == Status.interrupted:
-        check_signals(interrupts)
+    while attempt(interrupts, answer.status):
         with nogil:
             answer = find_by_value(pool.prepared, query, valuation, form, options, record)
     if answer.status == Status.none and not record:

@@ -41,6 +41,7 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         request_not_valid
         time_is_nan
         undecided
+        line_not_valid
 
     cdef struct Fault:
         Status status
@@ -51,16 +52,29 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
 cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
     # Lives on the stack of the binding, for the duration of one call.
     cdef cppclass InterruptScope:
+        cbool is_armed() const
         void arm(cbool runs_python_handlers)
         void install()
         void clear()
 
 
-# Runs pending Python signal handlers; call it before each attempt of an interruptible kernel.
-# Raises the exception of a handler, such as KeyboardInterrupt.
-cdef inline int check_signals(InterruptScope& interrupts) except -1:
+# Repeats an interrupted kernel: `while attempt(interrupts, status): status = kernel(...)`. Returns
+# True before the first attempt, whatever the status, and after each interrupted one. Before each
+# attempt it runs pending Python signal handlers; their exceptions, such as KeyboardInterrupt, end
+# the call. `long_call`: installs the signal handlers at once, before pending signals are checked,
+# so that no signal is missed.
+cdef inline bint attempt(
+    InterruptScope& interrupts, Status status, bint long_call=False
+) except -1:
+    if not interrupts.is_armed():
+        interrupts.arm(is_main_thread())
+        if long_call:
+            interrupts.install()
+    elif status != Status.interrupted:
+        return False
     interrupts.clear()
-    return PyErr_CheckSignals()
+    PyErr_CheckSignals()
+    return True
 
 
 # True for exact floats and ints, which convert without a call of Python.

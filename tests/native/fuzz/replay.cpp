@@ -202,7 +202,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (keys) order.fixed = key.data();
   ++tally.runs;
   rp::Replay replay(view, machine, kind, order, nullptr, nullptr, true);
-  while (replay.run(7)) {
+  while (replay.run(7) == slotkern::Status::interrupted) {
   }
   Model model{jobs, key, blocked, processors, kind,
               std::vector<double>(jobs.size()),

@@ -53,6 +53,8 @@ enum class Status : int {
   time_is_nan,
   // searches under sum constraints that reach their work limit
   undecided,  // no window found, and its absence is not proven
+  // traces
+  line_not_valid,
 };
 
 // The first violation in a slot array: its row, and, if performances differ or slots overlap, the

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <variant>
 
+#include "slotkern/base/status.hpp"
 #include "slotkern/replay/conservative.hpp"
 #include "slotkern/replay/priority.hpp"
 #include "slotkern/replay/processors.hpp"
@@ -57,9 +58,11 @@ class Replay {
     if (chain_.before) build_successor_lists();
   }
 
-  // Processes up to `events` time steps; returns false when all jobs have ended.
-  bool run(std::size_t events) {
-    return std::visit([&](auto& scheduler) { return run(scheduler, events); }, scheduler_);
+  // Processes up to `events` time steps. Status::interrupted: jobs remain, so call it again.
+  Status run(std::size_t events) noexcept {
+    return guarded([&] {
+      return std::visit([&](auto& scheduler) { return run(scheduler, events); }, scheduler_);
+    });
   }
 
   const std::vector<double>& start() const { return start_; }
@@ -80,9 +83,9 @@ class Replay {
   }
 
   template <Scheduler S>
-  bool run(S& scheduler, std::size_t events) {
+  Status run(S& scheduler, std::size_t events) {
     while (ended_ < jobs_.size) {
-      if (events-- == 0) return true;
+      if (events-- == 0) return Status::interrupted;
       const double next_submission = chain_.before            ? next_chain_submission()
                                      : next_job_ < jobs_.size ? jobs_.submit[next_job_]
                                                               : kNever;
@@ -103,7 +106,7 @@ class Replay {
       });
       max_waiting_ = std::max(max_waiting_, scheduler.waiting());
     }
-    return false;
+    return Status::ok;
   }
 
   template <Scheduler S>

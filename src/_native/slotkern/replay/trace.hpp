@@ -22,6 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "slotkern/base/status.hpp"
+
 namespace slotkern::replay {
 
 // The type of a field, as a character of the format string.
@@ -109,35 +111,20 @@ class TraceParser {
   TraceParser(std::string_view format, char comment, bool skip, bool extra)
       : format_(format), comment_(comment), skip_(skip), has_extra_(extra), words_(format.size()) {}
 
-  // Parses a chunk. Returns false at an invalid line, unless invalid lines are skipped.
-  bool feed(const char* data, std::size_t size) {
-    const char *p = data, *const end = data + size;
-    while (p < end) {
-      const auto* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
-      if (!stop) {
-        partial_line_.append(p, std::min<std::size_t>(end - p, kMaxLineLength + 1));
-        if (partial_line_.size() <= kMaxLineLength) return true;
-        return report_fault(LineFault::too_long, 0, {}, line_ + 1);
-      }
-      if (partial_line_.empty()) {
-        if (!parse_line(p, stop)) return false;
-      } else {
-        partial_line_.append(p, stop);
-        if (!parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size()))
-          return false;
-        partial_line_.clear();
-      }
-      p = stop + 1;
-    }
-    return true;
+  // Parses a chunk. Returns line_not_valid at an invalid line, unless invalid lines are skipped.
+  Status feed(const char* data, std::size_t size) noexcept {
+    return guarded([&] { return parse(data, size) ? Status::ok : Status::line_not_valid; });
   }
 
-  bool finish() {
-    const bool good =
-        partial_line_.empty() ||
-        parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size());
-    partial_line_.clear();
-    return good;
+  // Parses the last line.
+  Status finish() noexcept {
+    return guarded([&] {
+      const bool good =
+          partial_line_.empty() ||
+          parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size());
+      partial_line_.clear();
+      return good ? Status::ok : Status::line_not_valid;
+    });
   }
 
   std::size_t rows() const { return cells_.size() / format_.size(); }
@@ -166,6 +153,29 @@ class TraceParser {
     std::size_t field;
     std::string_view text;
   };
+
+  // Parses a chunk; returns false at an invalid line that is not skipped.
+  bool parse(const char* data, std::size_t size) {
+    const char *p = data, *const end = data + size;
+    while (p < end) {
+      const auto* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
+      if (!stop) {
+        partial_line_.append(p, std::min<std::size_t>(end - p, kMaxLineLength + 1));
+        if (partial_line_.size() <= kMaxLineLength) return true;
+        return report_fault(LineFault::too_long, 0, {}, line_ + 1);
+      }
+      if (partial_line_.empty()) {
+        if (!parse_line(p, stop)) return false;
+      } else {
+        partial_line_.append(p, stop);
+        if (!parse_line(partial_line_.data(), partial_line_.data() + partial_line_.size()))
+          return false;
+        partial_line_.clear();
+      }
+      p = stop + 1;
+    }
+    return true;
+  }
 
   // Parses one line; returns false if it is invalid and not skipped.
   bool parse_line(const char* p, const char* end) {
@@ -321,24 +331,27 @@ class TraceParser {
 
 // Appends one line for each row: numbers in the shortest form that parses to the same value,
 // integral ones without a decimal point; words as their codes.
-inline void write_rows(std::string_view format, const FieldValue* cells, std::size_t rows,
-                       std::string& out) {
-  char text[32];
-  for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t k = 0; k < format.size(); ++k, ++cells) {
-      const bool whole = static_cast<FieldType>(format[k]) != FieldType::number ||
-                         (std::abs(cells->number) < 1e15 &&
-                          cells->number == std::floor(cells->number) &&
-                          !(cells->number == 0 && std::signbit(cells->number)));
-      const std::int64_t integer = static_cast<FieldType>(format[k]) != FieldType::number
-                                       ? cells->integer
-                                   : whole ? static_cast<std::int64_t>(cells->number)
-                                           : 0;
-      const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr
-                             : std::to_chars(text, text + sizeof text, cells->number).ptr;
-      out.append(text, end);
-      out.push_back(k + 1 < format.size() ? ' ' : '\n');
-    }
+inline Status write_rows(std::string_view format, const FieldValue* cells, std::size_t rows,
+                         std::string& out) noexcept {
+  return guarded([&] {
+    char text[32];
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t k = 0; k < format.size(); ++k, ++cells) {
+        const bool whole = static_cast<FieldType>(format[k]) != FieldType::number ||
+                           (std::abs(cells->number) < 1e15 &&
+                            cells->number == std::floor(cells->number) &&
+                            !(cells->number == 0 && std::signbit(cells->number)));
+        const std::int64_t integer = static_cast<FieldType>(format[k]) != FieldType::number
+                                         ? cells->integer
+                                     : whole ? static_cast<std::int64_t>(cells->number)
+                                             : 0;
+        const auto end = whole ? std::to_chars(text, text + sizeof text, integer).ptr
+                               : std::to_chars(text, text + sizeof text, cells->number).ptr;
+        out.append(text, end);
+        out.push_back(k + 1 < format.size() ? ' ' : '\n');
+      }
+    return Status::ok;
+  });
 }
 
 }  // namespace slotkern::replay
