@@ -90,9 +90,22 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
         number = 1 + max((each.number for each in before), default=0)
         generation = Generation(number, _digest(arrays, loaded))
         mark = {_NUMBER: np.array(number), _DIGEST: np.array(generation.digest)}
-        with open_atomic(path) as file:
-            write_archive(file, mark | arrays)
-    pool._generations[key] = generation
+        pool._generations[key] = generation
+        try:
+            with open_atomic(path) as file:
+                write_archive(file, mark | arrays)
+        except BaseException:  # Ctrl-C may come after the file has been replaced
+            if _generation_at(path) != generation:
+                _forget(pool, key, loaded)
+            raise
+
+
+def _forget(pool: SlotPool, key: str, loaded: Generation | None) -> None:
+    """Restore the generation that a pool had before a save that failed."""
+    if loaded is None:
+        del pool._generations[key]
+    else:
+        pool._generations[key] = loaded
 
 
 def load_pool(path: AnyPath) -> SlotPool:

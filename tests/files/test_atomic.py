@@ -213,3 +213,40 @@ def test_concurrent_writers_of_one_file(tmp_path: Path) -> None:
             assert path.read_bytes() in contents
     assert path.read_bytes() in contents
     assert os.listdir(tmp_path) == ["file"]
+
+
+@posix
+def test_ctrl_c_between_two_statements_frees_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    path = tmp_path / "file"
+    write(path)
+
+    class Interrupting(set[str]):
+        def add(self, element: str) -> None:
+            super().add(element)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic._locked_files, "paths", Interrupting())
+        with pytest.raises(KeyboardInterrupt), atomic.lock_file(path):
+            pass
+        assert not atomic._locked_files.paths
+    with open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@posix
+def test_ctrl_c_while_a_draft_is_made_removes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> bool:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "_is_at", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "file")
+    assert os.listdir(tmp_path) == []

@@ -134,3 +134,38 @@ def test_file_lock_is_reentrant_and_exclusive(path: Path) -> None:
     assert done == ["this", "other"]
     with lock_file(path.with_name("none.npz")), lock_file(os.devnull):
         pass
+
+
+def test_save_continues_after_interrupt_past_replacement(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = sk.SlotPool.load(path)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("slotkern.files.atomic._flush_folder", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            booked(pool, "alice").save(path)
+    assert sk.SlotPool.load(path).owners == ["alice"]
+    booked(pool, "bob").save(path)
+    assert sk.SlotPool.load(path).owners == ["alice", "bob"]
+
+
+def test_failed_save_keeps_generation(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, new = sk.SlotPool.load(path), sk.SlotPool(sk.SlotPool.load(path).slots)
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("slotkern.pool_file.write_archive", fail)
+        for each in (pool, new):
+            with pytest.raises(OSError, match="full"):
+                each.save(path)
+    booked(pool, "alice").save(path)
+    new.save(path)  # it was never loaded from the file
+    assert sk.SlotPool.load(path).owners == []

@@ -17,8 +17,9 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from errno import EISDIR, ENOTDIR
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -119,8 +120,7 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
         os.close(os.open(target, os.O_WRONLY))
     mode = None if there is None else stat.S_IMODE(there.st_mode)
     drafts = _drafts(target)
-    draft, handle = _new_draft(drafts, 0o666 if mode is None else mode & 0o666)
-    file = os.fdopen(handle, "wb")
+    draft, file = _new_draft(drafts, 0o666 if mode is None else mode & 0o666)
     try:
         for other in itertools.islice(drafts, _MAX_STALE_DRAFTS):
             _remove_if_stale(other)
@@ -128,9 +128,9 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
         file.flush()
         if there is not None and mode is not None and fcntl:
             with suppress(OSError):
-                os.fchown(handle, there.st_uid, there.st_gid)
-            os.fchmod(handle, mode)
-        os.fsync(handle)
+                os.fchown(file.fileno(), there.st_uid, there.st_gid)
+            os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
         if not fcntl:
             file.close()  # Windows does not rename an open file
         os.replace(draft, target)
@@ -152,16 +152,27 @@ def _drafts(target: Path) -> Iterator[Path]:
         yield target.with_name(f".slotkern-{name}-{i}.tmp")
 
 
-def _new_draft(drafts: Iterator[Path], mode: int) -> tuple[Path, int]:
-    """Create and lock a draft under the first free name; return it and its handle."""
+def _new_draft(drafts: Iterator[Path], mode: int) -> tuple[Path, BufferedWriter]:
+    """Create and lock a draft under the first free name; return it and its file."""
+
+    def create(path: str, flags: int) -> int:
+        return os.open(path, flags | _FLAGS, mode)
+
     while True:
         draft = next(drafts)
         _remove_if_stale(draft)
-        with suppress(FileExistsError):
-            handle = os.open(draft, _FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-            if _lock(handle, fallback=True) and _is_at(draft, handle):
-                return draft, handle
-            os.close(handle)  # race: another process removed the draft before the lock
+        try:
+            file = open(draft, "xb", opener=create)  # noqa: SIM115
+        except FileExistsError:
+            continue
+        try:
+            if _lock(file.fileno(), fallback=True) and _is_at(draft, file.fileno()):
+                return draft, file
+        except BaseException:
+            file.close()  # without its lock the draft is stale
+            _remove_if_stale(draft)
+            raise
+        file.close()  # race: another process removed the draft before the lock
 
 
 def _remove_if_stale(draft: Path) -> None:
@@ -233,50 +244,52 @@ def lock_file(
     if target in _locked_files.paths:
         yield
         return
-    handle = _locked_file(Path(target), on_wait)
-    _locked_files.paths.add(target)
-    try:
-        yield
+    try:  # a signal handler may raise an error before and after each statement
+        with _locked_file(target, on_wait):
+            _locked_files.paths.add(target)
+            yield
     finally:
         _locked_files.paths.discard(target)
-        if handle is not None:
-            os.close(handle)
 
 
-def _locked_file(target: Path, on_wait: Callable[[], object] | None) -> int | None:
-    """Open and lock the file at a path; None if it cannot be opened or locked."""
+def _locked_file(
+    target: str, on_wait: Callable[[], object] | None
+) -> AbstractContextManager[object]:
+    """Open and lock the file at a path; an empty context if that is impossible.
+
+    A file object, unlike a number, is closed also if nothing refers to it any more.
+    """
     while fcntl:
         try:
             if not stat.S_ISREG(os.stat(target).st_mode):
-                return None
-            handle = _opened(target)
+                break
+            file = _opened(target)
         except OSError:  # the caller raises the error when it opens the file
-            return None
+            break
         try:
-            if not _lock(handle, fallback=True):
+            if not _lock(file.fileno(), fallback=True):
                 if on_wait is not None:
                     on_wait()
                     on_wait = None
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if _is_at(target, handle):
-                return handle
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+            if _is_at(target, file.fileno()):
+                return file
         except BaseException:
-            os.close(handle)
+            file.close()
             raise
-        os.close(handle)
-    return None
+        file.close()
+    return nullcontext()
 
 
-def _opened(target: Path) -> int:
+def _opened(target: str) -> FileIO:
     """Open a file to lock it; some file systems lock only files open for writing."""
-    flags = _FLAGS | getattr(os, "O_CLOEXEC", 0)
     try:
-        return os.open(target, flags | os.O_RDWR)
+        return FileIO(target, "r+")
     except PermissionError:
-        return os.open(target, flags | os.O_RDONLY)
+        return FileIO(target, "r")
 
 
-def _is_at(path: Path, handle: int) -> bool:
+def _is_at(path: AnyPath, handle: int) -> bool:
     """Return whether `path` still refers to the open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
