@@ -177,6 +177,7 @@ else:
         "search by value",
         "search under limits",
         "choose under limits",
+        "a published search",
     ],
 )
 def test_sigterm_handler_interrupts_long_call(name):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import aep, square, valued
 from .alternatives import SCHEMES, Scheme
-from .job import FINITE, Found, Job, run_interruptible
+from .job import FINITE, Found, Job
 
 __all__ = [
     "ALGORITHMS",
@@ -230,6 +230,4 @@ def find(
         )
         if proper is not None:
             suitable_slots &= proper
-        return run_interruptible(
-            run, slots, suitable_slots, job, criterion if by_value else seed
-        )
+        return run(slots, suitable_slots, job, criterion if by_value else seed)

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from .job import (
     Found,
-    Interrupted,
     Job,
     compiled,
     exact_total,
-    is_interrupted,
     rank_slots,
+    run_signal_handlers,
 )
 
 Numbers = NDArray[np.int64]
@@ -174,8 +173,7 @@ def aep(
     size = 0
     best_start, best_value, best = 0.0, np.inf, np.empty(0, np.int64)
     for next_slot in slots.arrival:
-        if is_interrupted():
-            raise Interrupted
+        run_signal_handlers()
         if not slots.proper[next_slot]:
             continue
         extended[size] = next_slot

@@ -1,6 +1,6 @@
 """The input of every published algorithm: a job, its part lengths and costs.
 
-Also the pieces that all of them share: compilation, exact sums and interrupts.
+Also the pieces that all of them share: compilation, exact sums and signals.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,12 @@ from slotkern.extras import extra
 
 with extra():
     import numba
+    from llvmlite import ir
     from numba import types
-    from numba.extending import overload
+    from numba.core import cgutils
+    from numba.extending import intrinsic, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Result = TypeVar("Result")
 
 
 #: The largest finite time or cost: windows beyond it overflow and fit no job.
@@ -158,45 +159,31 @@ def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float
     return float(high)
 
 
-class Interrupted(Exception):
-    """Raised by compiled code when Ctrl-C is pending; see `run_interruptible`."""
+def run_signal_handlers() -> None:
+    """Run the handlers of pending signals; an exception of one ends compiled code.
 
-
-def is_interrupted() -> bool:
-    """Return whether Ctrl-C is pending; in compiled code only.
-
-    The papers have no such step. Without compilation it returns False, because the
-    interpreter handles signals itself.
+    The papers have no such step. It does nothing without compilation, because the
+    interpreter runs the handlers itself.
     """
-    return False
 
 
-def run_interruptible(run: Callable[..., Result], *arguments: Any) -> Result:
-    """Run compiled code, and run it again if a signal handler returns normally.
+@intrinsic
+def _run_signal_handlers(_: Any) -> Any:
+    def generate(context: Any, builder: Any, *_: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        name = "PyErr_CheckSignals"
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        status = builder.call(function, [])
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):
+            context.call_conv.return_exc(builder)  # the interpreter has the exception
+        return context.get_dummy_value()
 
-    On `Interrupted` the interpreter runs the handler before the next attempt; an
-    exception that the handler raises propagates.
-    """
-    while True:
-        try:
-            return run(*arguments)
-        except Interrupted:
-            continue
-
-
-_occurred: Any = types.ExternalFunction("PyOS_InterruptOccurred", types.int32())
-_set_again: Any = types.ExternalFunction("PyErr_SetInterrupt", types.void())
+    return types.void(), generate
 
 
-@overload(is_interrupted)
-def _compile_interrupted() -> Any:
-    def occurred() -> bool:
-        if _occurred() == 0:
-            return False
-        _set_again()  # the query cleared the flag
-        return True
-
-    return occurred
+@overload(run_signal_handlers)
+def _compile_run_signal_handlers() -> Any:
+    return lambda: _run_signal_handlers()  # type: ignore[call-arg]
 
 
 def rank_slots(

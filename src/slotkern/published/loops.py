@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slotkern._request import Request
 
 from . import aep
-from .job import FINITE, Job, run_interruptible
+from .job import FINITE, Job
 
 __all__ = ["CRITERIA", "Loop", "loop_of"]
 
@@ -57,12 +57,8 @@ class Loop:
         random = np.random.default_rng(self.seed)
         job = (self.nodes, self.budget)
         if self.criterion is None:
-            return run_interruptible(
-                aep.csa, times, self.slots, self.node, *job, random
-            )
-        start, window = run_interruptible(
-            aep.repeated, times, self.slots, *job, self.criterion, random
-        )
+            return aep.csa(times, self.slots, self.node, *job, random)
+        start, window = aep.repeated(times, self.slots, *job, self.criterion, random)
         return [float(start)] if len(window) else []
 
 

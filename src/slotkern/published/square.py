@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from .job import (
     Found,
-    Interrupted,
     Job,
     compiled,
     exact_total,
-    is_interrupted,
     rank_slots,
+    run_signal_handlers,
 )
 
 Numbers = NDArray[np.int64]
@@ -84,8 +83,7 @@ def square_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
-            if is_interrupted():
-                raise Interrupted
+            run_signal_handlers()
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i; slots of slower nodes are not in this group
             start = slots.start[slot]  # iii

@@ -21,11 +21,10 @@ from . import aep
 from .job import (
     FINITE,
     Found,
-    Interrupted,
     Job,
     compiled,
     exact_total,
-    is_interrupted,
+    run_signal_handlers,
 )
 from .square import SlotsByPrice, number_slots
 
@@ -62,8 +61,7 @@ def table_choice(
     f[0] = 0.0
     taken = np.zeros((len(values), n + 1, budget + 1), np.bool_)
     for i in range(len(values)):
-        if is_interrupted():
-            break  # the caller tests is_interrupted() too
+        run_signal_handlers()
         cost, value = costs[i], values[i]
         if cost > budget:
             continue
@@ -121,8 +119,7 @@ def valued_search(
         length = lengths[k]  # 3a
         size = 0  # 3b
         for slot in slots.arrival:  # 3c
-            if is_interrupted():
-                raise Interrupted
+            run_signal_handlers()
             if not slots.proper[slot] or slots.performance[slot] < performance:
                 continue  # i
             start = slots.start[slot]  # iii
@@ -155,8 +152,6 @@ def valued_search(
                     values[i] = slot_value(kind, z[s], begin[s], end[s], start, length)
                     costs[i] = to_budget_units(length * slots.price[s], int(budget))
                 value, chosen = table_choice(values, costs, n, int(budget))
-                if is_interrupted():
-                    raise Interrupted
                 if value == -np.inf:
                     continue
                 window = window[chosen]
@@ -175,8 +170,7 @@ def ragged_search(
     extended = np.empty(len(slots.arrival), np.int64)
     size = 0
     for next_slot in slots.arrival:
-        if is_interrupted():
-            raise Interrupted
+        run_signal_handlers()
         if not slots.proper[next_slot]:
             continue
         extended[size] = next_slot
@@ -195,8 +189,6 @@ def ragged_search(
         for i, slot in enumerate(window):
             costs[i] = to_budget_units(slots.cost[slot], int(budget))
         value, chosen = table_choice(z[window], costs, n, int(budget))
-        if is_interrupted():
-            raise Interrupted
         if value > best_value:
             best_start, best_value, best = start, value, window[chosen]
     return best_start, best_value, best
