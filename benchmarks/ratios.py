@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import slotkern as sk
-from slotkern.commands.bench import stream
+from slotkern.commands.streams import stream
 from slotkern.environment import Uniform
 
 ROUNDS = 20

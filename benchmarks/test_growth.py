@@ -16,7 +16,7 @@ from typing import Any
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import slotkern as sk
-from slotkern.commands.bench import stream
+from slotkern.commands.streams import stream
 from slotkern.published.loops import loop_of
 from slotkern.studies.times import growth_exponent
 

@@ -5,7 +5,8 @@ broken; ``tests/architecture/test_layers.py`` checks both. The purpose of each l
 how to add to it are described in ``docs/develop/architecture.md``.
 
 A use is an ``#include``, an import or a cimport, at the top of a module or in a
-function. Imports under ``TYPE_CHECKING`` do not count.
+function. Imports under ``TYPE_CHECKING`` do not count, but for those of the package
+itself, which are the names that it loads lazily.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from html import escape
@@ -48,20 +48,7 @@ LAYERS = {
     "foundation": Layer(
         PYTHON,
         "checks of arguments, filters, extras, types, display of results",
-        (
-            "checks",
-            "display",
-            "display_table",
-            "errors",
-            "extras",
-            "forks",
-            "hostlists",
-            "html_table",
-            "limits",
-            "logger",
-            "typing",
-            "where",
-        ),
+        ("foundation", "display", "limits", "typing", "where"),
     ),
     "core": Layer(
         PYTHON,
@@ -83,80 +70,42 @@ LAYERS = {
         (
             "_alternatives",
             "_batch",
-            "_bookings",
             "_changing",
             "_choice",
             "_community",
-            "_pool",
-            "_pool_state",
             "_replay",
             "_spans",
             "_trace",
             "_value",
-            "embed",
         ),
     ),
     "files": Layer(PYTHON, "files and tables in and out", ("files",)),
-    "machine": Layer(
+    "machine": Layer(PYTHON, "named nodes, dates, busy time", ("machine",)),
+    "pools": Layer(
         PYTHON,
-        "named nodes, dates, busy time, owners; files of pools",
-        ("machine", "pool_file"),
+        "slots that change, their owners and files",
+        ("_bookings", "_pool", "_pool_state", "embed", "pool"),
     ),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
     "searches": Layer(
         PYTHON,
         "functions that users call, above the bindings",
-        (
-            "alternatives",
-            "budget",
-            "choice",
-            "criteria",
-            "explanation",
-            "fronts",
-            "numba",
-            "one_each",
-            "search",
-        ),
+        ("fronts", "knapsack", "numba", "search"),
     ),
     "environment": Layer(PYTHON, "random environments", ("environment",)),
     "batches": Layer(PYTHON, "schedules of many jobs at once", ("batch",)),
     "traces": Layer(
         PYTHON, "workload traces, and the free slots they leave", ("traces",)
     ),
-    "api": Layer(PYTHON, "the names of import slotkern", ("slotkern",)),
     "replays": Layer(PYTHON, "traces replayed on a cluster", ("replays",)),
     "communities": Layer(
         PYTHON, "communities of schedulers, simulated", ("communities",)
     ),
     "plotting": Layer(PYTHON, "pictures", ("plotting",)),
     "viewer": Layer(PYTHON, "schedules as pages of one file", ("viewer",)),
+    "api": Layer(PYTHON, "the names of import slotkern", ("slotkern", "forks")),
     "studies": Layer(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Layer(PYTHON, "the command line", ("commands", "__main__")),
-}
-
-#: Uses against the rule, each with its reason. A use that is not listed is an error,
-#: and so is an entry without a use.
-EXCEPTIONS = {
-    (
-        "_find",
-        "explanation",
-    ): "find_window(required=True) raises with the explanation",
-    ("_find", "search"): "find_window delegates criteria that are not built in",
-    ("display", "files.tables"): "to_pandas and to_arrow of results with a table",
-    ("display", "plotting.dispatch"): "the plot method of results with a picture",
-    ("_alternatives", "criteria"): "best and pareto by a criterion of values",
-    ("_moments", "machine.durations"): "durations of a request in less common units",
-    (
-        "_moments",
-        "machine.moments",
-    ): "dates in less common forms, and the changes of a time zone",
-    ("_core", "machine.terms"): "requests with dates, converted to numbers by a clock",
-    ("_pool", "machine.jobs"): "requests of a table of jobs",
-    ("_pool", "machine.closures"): "disabled nodes, and the bookings that they affect",
-    ("_pool", "machine.ledger"): "owners, reservations, tables of bookings",
-    ("_bookings", "machine.ledger"): "a schedule as a table with names and dates",
-    ("_pool", "alternatives"): "SlotPool.find_alternatives",
-    ("_pool", "pool_file"): "SlotPool.save and load",
 }
 
 
@@ -216,7 +165,9 @@ def _python(root: Path) -> Iterator[Use]:
     for path in top.rglob("*.py"):
         name = _name(path.relative_to(top))
         package = ["slotkern", *path.relative_to(top).parent.parts]
-        for node, late in _imports(ast.parse(path.read_text(encoding="utf-8"))):
+        lazy = name == "slotkern"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node, late in _imports(tree, False, lazy):
             if isinstance(node, ast.Import):
                 found = [u for a in node.names for u in _targets(a.name, [], names)]
             else:
@@ -227,19 +178,19 @@ def _python(root: Path) -> Iterator[Use]:
 
 
 def _imports(
-    tree: ast.AST, late: bool = False
+    tree: ast.AST, late: bool, lazy: bool
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node, late
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            for other in node.orelse:
-                yield from _imports(ast.Module([other], []), late)
+            parts = [*node.body, *node.orelse] if lazy else node.orelse
+            yield from _imports(ast.Module(parts, []), late or lazy, lazy)
         else:
             inner = isinstance(
                 node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
             )
-            yield from _imports(node, late or inner)
+            yield from _imports(node, late or inner, lazy)
 
 
 def _name(path: Path) -> str:
@@ -285,17 +236,12 @@ def faults(found: list[Use]) -> list[str]:
     bad = {use[:2] for use in found if against_the_rule(use)}
     wrong += [
         f"{user} ({layer_of(user)}) must not use {used} ({layer_of(used)})"
-        for user, used in sorted(bad - EXCEPTIONS.keys())
+        for user, used in sorted(bad)
         if layer_of(user) and layer_of(used)
-    ]
-    wrong += [
-        f"{user} no longer uses {used}: take it out of EXCEPTIONS"
-        for user, used in sorted(EXCEPTIONS.keys() - bad)
     ]
     graph: dict[str, set[str]] = {}
     for use in found:
-        if not use.late:
-            graph.setdefault(use.user, set()).add(use.used)
+        graph.setdefault(use.user, set()).add(use.used)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -305,17 +251,12 @@ def faults(found: list[Use]) -> list[str]:
 
 CELL, LEFT, TOP = 30, 430, 104
 INK, FAINT, GRID, RULE = "#222222", "#777777", "#e4e4e4", "#9a9a9a"
-DOT, EXCEPTION = "#2f6f9f", "#c0392b"
+DOT = "#2f6f9f"
 
 
 def draw(found: list[Use]) -> str:
     """Return the picture: a row for each layer, a dot under each layer that it uses."""
-    counts = Counter((layer_of(use.user), layer_of(use.used)) for use in found)
-    exceptional = Counter(
-        (layer_of(use.user), layer_of(use.used))
-        for use in found
-        if against_the_rule(use)
-    )
+    pairs = {(layer_of(use.user), layer_of(use.used)) for use in found}
     layers = list(LAYERS)
     size = CELL * len(layers)
     width, height = LEFT + size + 90, TOP + size + 60
@@ -351,24 +292,17 @@ def draw(found: list[Use]) -> str:
         text(116, TOP + middle + 5, LAYERS[name].purpose, FAINT, ' font-size="11.5"')
         x, y = LEFT + middle + 4, TOP - 8
         text(x, y, name, more=f' transform="rotate(-55 {x} {y})"')
-    for (user, used), count in sorted(counts.items(), key=str):
+    for user, used in sorted(pairs, key=str):
         if user is None or used is None or user == used:
             continue
         x = LEFT + layers.index(used) * CELL + CELL // 2
         y = TOP + layers.index(user) * CELL + CELL // 2
-        colour = EXCEPTION if exceptional[user, used] else DOT
-        out.append(f'<circle cx="{x}" cy="{y}" r="11" fill="{colour}"/>')
-        more = ' text-anchor="middle" font-size="11.5"'
-        text(x, y + 4, str(count), "white", more)
+        out.append(f'<circle cx="{x}" cy="{y}" r="8" fill="{DOT}"/>')
     text(12, TOP - 12, "layer", FAINT)
     text(LEFT - 8, TOP - 12, "uses", FAINT, ' text-anchor="end"')
     y = TOP + size + 30
-    for x, colour, words in (
-        (LEFT, DOT, "uses, by number"),
-        (LEFT + 160, EXCEPTION, "exceptions, each with its reason in ci/layers.py"),
-    ):
-        out.append(f'<circle cx="{x + 8}" cy="{y - 4}" r="8" fill="{colour}"/>')
-        text(x + 24, y, words)
+    out.append(f'<circle cx="{LEFT + 8}" cy="{y - 4}" r="8" fill="{DOT}"/>')
+    text(LEFT + 24, y, "uses")
     for x, fill, words in ((12, "#eef4f8", "C++ headers"), (140, "#f6f3ea", "Python")):
         box = f'x="{x}" y="{y - 12}" width="16" height="16"'
         out.append(f'<rect {box} fill="{fill}" stroke="{RULE}"/>')

@@ -10,7 +10,8 @@ from slotkern._kernels cimport CPreparedSlots, Query, ShapeKind
 from slotkern._request cimport Request, is_booking_invariant, parse_shape
 from slotkern._windows cimport CWindowTable, WindowTable, table_from_windows
 
-from slotkern.checks import visible
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import visible
 
 cnp.import_array()
 
@@ -167,7 +168,6 @@ cdef class Alternatives(WindowTable):
         """Return one number for each window, to be minimized."""
         if isinstance(criterion, str) and criterion in ATTRIBUTES:
             return self.table[ATTRIBUTES[criterion]]
-        from slotkern.criteria import values_of_windows
         if self.pool is None:
             self.pool = PreparedSlots(self.searched[0])
             self.pool.origin = self.searched[1]
@@ -175,7 +175,8 @@ cdef class Alternatives(WindowTable):
         rows = parts["row"]
         if self.pool.origin is not None:
             rows = find_slot_rows(self.pool.slots, parts)
-        values, more = values_of_windows(criterion, self.pool, rows, parts, self._lengths())
+        values, more = adapter("values_of_windows")(
+            criterion, self.pool, rows, parts, self._lengths())
         return -values if more else values
 
     def _lengths(self):

@@ -4,8 +4,8 @@ import os
 
 from libc.math cimport INFINITY
 
-from slotkern.checks import number as checked_number
-from slotkern.errors import kernel_error
+from slotkern.foundation.checks import number as checked_number
+from slotkern.foundation.errors import kernel_error
 
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()

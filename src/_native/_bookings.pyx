@@ -92,7 +92,7 @@ cdef class Bookings(WindowTable):
             nodes: the node names as one text. With a clock also start_time and finish_time:
             text in the clock's zone. Empty or NaN if nothing was booked.
         """
-        from slotkern.machine.ledger import window_rows
+        from slotkern.pool.ledger import window_rows
         return window_rows(list(self), self.terms, name=self.names, reason=self.reasons)
 
     def __repr__(self):

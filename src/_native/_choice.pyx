@@ -15,9 +15,9 @@ from slotkern._base cimport (
     Fault, Status, InterruptScope, attempt, status_error, number,
 )
 
-from slotkern.checks import integer, one_of
+from slotkern.foundation.checks import integer, one_of
 from slotkern.display import HasTable
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 
 cnp.import_array()
 

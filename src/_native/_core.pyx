@@ -20,8 +20,9 @@ from slotkern._kernels cimport (
 )
 from slotkern._request cimport Request, copy_request, convert_times, search_error
 
-from slotkern.checks import meant, visible
-from slotkern.errors import slot_error
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import meant, visible
+from slotkern.foundation.errors import slot_error
 from slotkern.display import HasPlot
 
 cnp.import_array()
@@ -127,8 +128,7 @@ cdef class PreparedSlots:
         self.column_cache = {}
         self.terms = terms_of(slots)
         if clock is not None or machine is not None:
-            from slotkern.machine.terms import checked_terms
-            self.terms = checked_terms(self.terms, clock, machine)
+            self.terms = adapter("checked_terms")(self.terms, clock, machine)
         slots = as_slot_array(slots)
         prepare(self, slots, True, ShapeKind.square, 0)
         self.table = np.array(slots)
@@ -171,7 +171,7 @@ cdef class PreparedSlots:
 
     def _as_table(self):
         """Return the free slots as a table for display."""
-        from slotkern.display_table import Table
+        from slotkern.display.table import Table
         return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"))
 
     def __repr__(self):
@@ -184,8 +184,7 @@ cdef class PreparedSlots:
 
     def find(self, request, criterion="finish", **options):
         """Return `find_window` of the current slots; same arguments, result and errors."""
-        from slotkern._find import find_window
-        return find_window(self, request, criterion, **options)
+        return adapter("find_window")(self, request, criterion, **options)
 
     # `table` is passed in, because another thread may replace self.table during the evaluation.
     cdef object mask_of(self, object where, object table):
@@ -446,7 +445,6 @@ cpdef Request resolve_times(object slots, Request request, object position=None)
     if request.resolved is None or request.resolved[0] is not clock:
         resolved = None if clock is None else convert_times(request, clock.scale)
         if resolved is None:  # uncommon units, or an error
-            from slotkern.machine.terms import resolve_times as numbers
-            resolved = numbers(request, clock, position)
+            resolved = adapter("resolve_times")(request, clock, position)
         request.resolved = clock, resolved
     return request.resolved[1]

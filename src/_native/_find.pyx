@@ -14,8 +14,9 @@ from slotkern._kernels cimport (
 from slotkern._request cimport Request, is_booking_invariant, search_error, parse_shape
 from slotkern._windows cimport Window, WindowTable, window_from_answer
 
-from slotkern.checks import hide_unknown, integer, unknown_keyword
-from slotkern.errors import NoWindowError, UndecidedError
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import hide_unknown, integer, unknown_keyword
+from slotkern.foundation.errors import NoWindowError, UndecidedError
 
 cnp.import_array()
 
@@ -114,8 +115,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         window.name = request.name
         window.terms = terms_of(slots)
     elif required:
-        from slotkern.explanation import explain
-        raise NoWindowError(explain(slots, original, shape=shape), method)
+        raise NoWindowError(adapter("explain")(slots, original, shape=shape), method)
     return window
 
 
@@ -139,9 +139,8 @@ cdef Window find_by_method(slots, Request request, criterion, str shape, str met
                 max_work=max_work, seed=seed))
     if (index is None or method != "exact" or placement != "slot-start" or span != "window"
             or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
-        from slotkern.search import find_otherwise
-        return find_otherwise(slots, request, criterion, shape, method, placement, span, gap,
-                              max_work, seed)
+        return adapter("find_otherwise")(slots, request, criterion, shape, method, placement,
+                                         span, gap, max_work, seed)
     window = search_builtin(slots, request, <str>criterion, index, shape)
     # The pool changed before it was locked: search a snapshot.
     if not changed and pool.changed and not is_booking_invariant(request):

@@ -16,6 +16,8 @@ from libc.math cimport rint
 from libc.stdint cimport INT64_MIN, int64_t
 from libcpp.vector cimport vector
 
+from slotkern.foundation.adapters import adapter
+
 cnp.import_array()
 cdt.import_datetime()
 
@@ -101,10 +103,8 @@ cdef TimeValue parse_time_value(object value, str name, bint is_duration):
     if found is not None:
         return found
     if is_duration:
-        from slotkern.machine.durations import duration_of as meaning
-    else:
-        from slotkern.machine.moments import moment_of as meaning
-    return meaning(value, name)
+        return adapter("duration_of")(value, name)
+    return adapter("moment_of")(value, name)
 
 
 def parse_quickly(value, bint is_duration):
@@ -352,10 +352,9 @@ cdef OffsetTable find_offset_table(object zone, int64_t year):
     key = id(zone), year
     cdef OffsetTable found = OFFSET_TABLES.get(key)
     if found is None:
-        from slotkern.machine.moments import segments
         found = OffsetTable.__new__(OffsetTable)
         found.zone = zone
-        at, offsets = (values.tolist() for values in segments(zone, year))
+        at, offsets = (values.tolist() for values in adapter("segments")(zone, year))
         for i, (begin, offset) in enumerate(zip(at, offsets)):
             found.begins.push_back(begin + offset)
             found.ends.push_back((at[i + 1] if i + 1 < len(at) else 1 << 62) + offset)

@@ -17,9 +17,10 @@ from slotkern._spans cimport Span, fill_spans
 from slotkern._windows cimport Window
 
 from slotkern._find import CRITERIA
-from slotkern._spans import SPAN
-from slotkern.checks import integer, meant, number
-from slotkern.display_table import Table
+from slotkern._spans import CLOSURE, SPAN
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import integer, meant, number
+from slotkern.display.table import Table
 
 cnp.import_array()
 
@@ -37,9 +38,6 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status close_nodes(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
                        const vector[Span]&) noexcept
 
-#: Closed time, one row for each node and reason. `disabled`: closed by `disable`, not `reserve`.
-CLOSURE = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("owner", "U1"),
-                    ("disabled", "?")], align=True)
 NO_CLOSURES = np.empty(0, CLOSURE)
 
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
@@ -158,7 +156,7 @@ cdef class SlotPool(ChangingSlots):
     @property
     def booked(self):
         """Booked parts that are not past, by (node, start): row, node, start, end, owner."""
-        from slotkern.machine.closures import booked_spans
+        from slotkern.pool.closures import booked_spans
         spans, owners = booked_spans(self)
         table = np.empty(len(spans), [*[(n, SPAN[n]) for n in SPAN.names], ("owner", owners.dtype)])
         for name in SPAN.names:
@@ -205,8 +203,8 @@ cdef class SlotPool(ChangingSlots):
         ValueError, TypeError
             For an unknown node, and for a span that does not end after it starts.
         """
-        from slotkern.machine.closures import hit
-        from slotkern.machine.ledger import window_rows
+        from slotkern.pool.closures import hit
+        from slotkern.pool.ledger import window_rows
         pairs = self._owned_windows()
         if nodes is not None or during is not None:
             pairs = hit(self, pairs, nodes, during)
@@ -230,8 +228,7 @@ cdef class SlotPool(ChangingSlots):
 
     def find_alternatives(self, request, criterion="first", **options):
         """Return `find_alternatives` of this pool, without a change; same arguments and errors."""
-        from slotkern.alternatives import find_alternatives
-        return find_alternatives(self, request, criterion, **options)
+        return adapter("find_alternatives")(self, request, criterion, **options)
 
     def handle(self):
         """Return the address for functions of `slotkern.numba`, valid while the pool exists."""
@@ -399,13 +396,13 @@ cdef class SlotPool(ChangingSlots):
         O(m) for m free slots. A part is stored as start and length; if their sum is rounded,
         the part ends about one ulp before `end`, never after it.
         """
-        from slotkern.machine.ledger import reservation
+        from slotkern.pool.ledger import reservation
         if owner is not None:
             check_owner(owner)
         windows, gaps = reservation(self, nodes, start, end, partly)
         self.book(windows, owner)
         if owner is not None and len(gaps):
-            from slotkern.machine.closures import cover
+            from slotkern.pool.closures import cover
             cover(self, gaps, owner)
         return windows
 
@@ -456,7 +453,7 @@ cdef class SlotPool(ChangingSlots):
         >>> pool.find(job).nodes
         (0,)
         """
-        from slotkern.machine.closures import disable
+        from slotkern.pool.closures import disable
         check_owner(owner)
         return disable(self, nodes, start, end, owner)
 
@@ -478,7 +475,7 @@ cdef class SlotPool(ChangingSlots):
         -----
         Time that reservations cover on these nodes stays covered.
         """
-        from slotkern.machine.closures import enable
+        from slotkern.pool.closures import enable
         enable(self, nodes)
 
     # No Python code runs between a change of the pool and the change of its records.
@@ -531,7 +528,7 @@ cdef class SlotPool(ChangingSlots):
         ValueError
             Without `end`, if a slot has an infinite end.
         """
-        from slotkern.machine.ledger import utilization
+        from slotkern.pool.ledger import utilization
         return utilization(self, start, end)
 
     def copy(self):
@@ -586,7 +583,7 @@ cdef class SlotPool(ChangingSlots):
         cdef list windows = self.windows(window) if isinstance(window, str) else [window]
         covered = isinstance(window, str) and name is None and window in self.owners
         if not windows and not covered:
-            from slotkern.machine.closures import nothing_booked
+            from slotkern.pool.closures import nothing_booked
             raise ValueError(nothing_booked(self, window))
         if name is not None:
             windows = [each for each in windows if each.name == name]
@@ -602,7 +599,7 @@ cdef class SlotPool(ChangingSlots):
             part = describe_part(windows[failed_window], failed_part)
             raise status_error(status, "release", {"part": part})
         if covered:
-            from slotkern.machine.closures import uncover
+            from slotkern.pool.closures import uncover
             uncover(self, window)
         for each in windows:
             PyErr_CheckSignals()  # windows released so far stay released
@@ -735,8 +732,7 @@ cdef class SlotPool(ChangingSlots):
         O(m log m): the structures of the pool are rebuilt. Cached bounds are preserved if the
         new slots do not affect them.
         """
-        from slotkern._pool_state import add_slots
-        add_slots(self, slots)
+        adapter("add_slots")(self, slots)
 
     def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.
@@ -874,8 +870,7 @@ cdef class SlotPool(ChangingSlots):
         or saved to. A pool that was never loaded from `path` replaces the file. Concurrent
         saves of several processes are serialized by ``flock`` (not on Windows).
         """
-        from slotkern.pool_file import save_pool  # a search does not need it
-        save_pool(self, path, overwrite)
+        adapter("save_pool")(self, path, overwrite)
 
     @staticmethod
     def load(path):
@@ -905,13 +900,11 @@ cdef class SlotPool(ChangingSlots):
         Files are not compressed, and sizes are validated before memory is allocated: loading
         takes at most a few times the length of the file, and O(m log m) time.
         """
-        from slotkern.pool_file import load_pool
-        return load_pool(path)
+        return adapter("load_pool")(path)
 
     def __reduce__(self):
-        from slotkern._pool_state import restore_pool
-        return restore_pool, (*self._full_state(), self.terms, self._owned_windows(),
-                              self._generations, self.closed)
+        return adapter("restore_pool"), (*self._full_state(), self.terms, self._owned_windows(),
+                                         self._generations, self.closed)
 
     def _owned_windows(self):
         """Return pairs of a window that is not past and its owner."""

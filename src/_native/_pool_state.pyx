@@ -16,7 +16,7 @@ from slotkern._spans cimport Span, fill_spans, prices_of
 from slotkern._core import as_slot_array, check_slots
 from slotkern._pool import NO_CLOSURES
 from slotkern._spans import SPAN
-from slotkern.errors import SlotError
+from slotkern.foundation.errors import SlotError
 from slotkern.slots import in_order, row_order
 
 

@@ -9,7 +9,7 @@ from slotkern._base cimport Status, status_error, is_plain, number
 from slotkern._kernels cimport Query, ShapeKind, kMaxSumConstraints
 from slotkern._moments cimport Scale, needs_clock, parse_time_value
 
-from slotkern.checks import integer, meant, unknown_keyword, visible
+from slotkern.foundation.checks import integer, meant, unknown_keyword, visible
 
 cnp.import_array()
 

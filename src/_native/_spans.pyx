@@ -6,6 +6,9 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
+#: Closed time, one row for each node and reason. `disabled`: closed by `disable`, not `reserve`.
+CLOSURE = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("owner", "U1"),
+                    ("disabled", "?")], align=True)
 
 
 def overlap(free, booked):

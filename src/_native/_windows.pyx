@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 from slotkern._base cimport number, resolve_index
 from slotkern._kernels cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
 from slotkern._request cimport Request, parse_shape
-from slotkern.checks import integer, one_of, visible
+from slotkern.foundation.checks import integer, one_of, visible
 
 from slotkern.display import HasPlot
 
@@ -146,7 +146,7 @@ cdef class Window:
 
     def _as_table(self):
         """Return the parts as a table for display."""
-        from slotkern.display_table import Table
+        from slotkern.display.table import Table
         facts = {
             "start": self.start_time or self.start, "finish": self.finish_time or self.finish,
             "runtime": self.duration or self.runtime, "cost": self.cost,
@@ -220,7 +220,7 @@ cdef class Window:
 
     def __repr__(self):
         if self.machine is not None:
-            from slotkern.hostlists import fold
+            from slotkern.foundation.hostlists import fold
             return visible(
                 f"Window({self.shape} {self.criterion}: start={self.start_time or self.start}, "
                 f"finish={self.finish_time or self.finish}, cost={self.cost:g}, "
@@ -561,7 +561,7 @@ cdef class WindowTable:
 
     def _as_table(self):
         """Return a table for display: one row for each window with name, totals and nodes."""
-        from slotkern.display_table import Table, join_nodes
+        from slotkern.display.table import Table, join_nodes
         columns = self.leading_columns() | {name: self.table[name] for name in TABLE.names}
         columns["nodes"] = join_nodes(self.flat_parts()["node"], self.first, self.terms)
         return Table(

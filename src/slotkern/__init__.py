@@ -8,13 +8,17 @@ from slotkern._core import SLOT
 from slotkern._find import CRITERIA, find_window, find_windows
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
-from slotkern.errors import NoWindowError, PoolFileChangedError, UndecidedError
+from slotkern.foundation.adapters import register
+from slotkern.foundation.errors import (
+    NoWindowError,
+    PoolFileChangedError,
+    UndecidedError,
+)
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
     from slotkern._bookings import Bookings
     from slotkern._pool import SlotPool
-    from slotkern.alternatives import Alternatives, find_alternatives
     from slotkern.batch import (
         BSF,
         CSS,
@@ -27,8 +31,6 @@ if TYPE_CHECKING:
         run_cycles,
         schedule_batch,
     )
-    from slotkern.budget import job_budget
-    from slotkern.choice import Choice, choose, choose_each
     from slotkern.communities.result import CommunityRun, compare_communities
     from slotkern.communities.scenarios import Centralized, Community, Independent
     from slotkern.communities.simulate import simulate_community
@@ -37,9 +39,7 @@ if TYPE_CHECKING:
         community_from_trace,
         generate_community,
     )
-    from slotkern.criteria import criterion, minimize
     from slotkern.environment import Environment, generate_environment
-    from slotkern.explanation import Explanation, explain
     from slotkern.files.slots import (
         from_arrow,
         from_pandas,
@@ -49,9 +49,10 @@ if TYPE_CHECKING:
         write_slots,
     )
     from slotkern.fronts import Front, pareto
+    from slotkern.knapsack.choice import Choice, choose, choose_each
+    from slotkern.knapsack.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.limits import Limit
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
-    from slotkern.one_each import OneEach, TradeOff, choose_one_each, trade_off
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
@@ -62,10 +63,15 @@ if TYPE_CHECKING:
     from slotkern.replays.replay import replay
     from slotkern.replays.result import Replay
     from slotkern.replays.windows import WindowPolicy
-    from slotkern.search import step_values
+    from slotkern.search.alternatives import Alternatives, find_alternatives
+    from slotkern.search.budget import job_budget
+    from slotkern.search.criteria import criterion, minimize
+    from slotkern.search.delegated import step_values
+    from slotkern.search.explanation import Explanation, explain
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
-    from slotkern.traces.read import GWF, SWF, Trace, read_trace, write_trace
+    from slotkern.traces.read import read_trace, write_trace
+    from slotkern.traces.trace import GWF, SWF, Trace
     from slotkern.viewer.pages import View, view
 
 __version__ = "0.1.0"
@@ -75,7 +81,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "_bookings": ("Bookings",),
     "_pool": ("SlotPool",),
-    "alternatives": ("Alternatives", "find_alternatives"),
+    "search.alternatives": ("Alternatives", "find_alternatives"),
     "batch": (
         "BSF",
         "CSS",
@@ -88,8 +94,8 @@ _LAZY = {
         "run_cycles",
         "schedule_batch",
     ),
-    "budget": ("job_budget",),
-    "choice": ("Choice", "choose", "choose_each"),
+    "search.budget": ("job_budget",),
+    "knapsack.choice": ("Choice", "choose", "choose_each"),
     "communities.result": ("CommunityRun", "compare_communities"),
     "communities.scenarios": ("Centralized", "Community", "Independent"),
     "communities.simulate": ("simulate_community",),
@@ -98,9 +104,9 @@ _LAZY = {
         "community_from_trace",
         "generate_community",
     ),
-    "criteria": ("criterion", "minimize"),
+    "search.criteria": ("criterion", "minimize"),
     "environment": ("Environment", "generate_environment"),
-    "explanation": ("Explanation", "explain"),
+    "search.explanation": ("Explanation", "explain"),
     "files.slots": (
         "from_arrow",
         "from_pandas",
@@ -112,7 +118,7 @@ _LAZY = {
     "fronts": ("Front", "pareto"),
     "limits": ("Limit",),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
-    "one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
+    "knapsack.one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
     "replays.cluster": ("Cluster",),
     "replays.cycles": ("CyclePolicy",),
@@ -122,13 +128,37 @@ _LAZY = {
     "replays.result": ("Replay",),
     "replays.windows": ("WindowPolicy",),
     "plotting.neighbours": ("plot_neighbours",),
-    "search": ("step_values",),
+    "search.delegated": ("step_values",),
     "plotting.steps": ("plot_steps",),
     "traces.clean": ("clean_trace",),
     "traces.free_slots": ("TraceSlots", "slots_from_trace"),
-    "traces.read": ("GWF", "SWF", "Trace", "read_trace", "write_trace"),
+    "traces.read": ("read_trace", "write_trace"),
+    "traces.trace": ("GWF", "SWF", "Trace"),
     "viewer.pages": ("View", "view"),
 }
+
+# Places of the functions that methods of lower layers call by name.
+_ADAPTERS = {
+    "add_slots": "slotkern._pool_state:add_slots",
+    "arrow_of": "slotkern.files.tables:arrow_of",
+    "checked_terms": "slotkern.machine.terms:checked_terms",
+    "draw_result": "slotkern.plotting.dispatch:draw_result",
+    "duration_of": "slotkern.machine.durations:duration_of",
+    "explain": "slotkern.search.explanation:explain",
+    "find_alternatives": "slotkern.search.alternatives:find_alternatives",
+    "find_otherwise": "slotkern.search.delegated:find_otherwise",
+    "find_window": "slotkern._find:find_window",
+    "frame_of": "slotkern.files.tables:frame_of",
+    "load_pool": "slotkern.pool.file:load_pool",
+    "moment_of": "slotkern.machine.moments:moment_of",
+    "resolve_times": "slotkern.machine.terms:resolve_times",
+    "restore_pool": "slotkern._pool_state:restore_pool",
+    "save_pool": "slotkern.pool.file:save_pool",
+    "segments": "slotkern.machine.moments:segments",
+    "values_of_windows": "slotkern.search.criteria:values_of_windows",
+}
+register(_ADAPTERS)
+
 _HOME = {name: module for module, names in _LAZY.items() for name in names}
 
 

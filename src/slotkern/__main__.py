@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from slotkern.extras import EXTRAS
+from slotkern.foundation.extras import EXTRAS
 
 
 def main() -> None:

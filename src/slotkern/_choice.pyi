@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 
 MAX_EACH: int
 MAX_LIMITS: int

@@ -21,7 +21,7 @@ cdef class SlotPool(ChangingSlots):
     cdef void invalidate_limits(self)
     cdef dict owners_by_window            # owner of each owned window; may include past windows
     cdef readonly dict _generations    # generations of loaded or saved files, by real path
-    cdef readonly object _closures     # closed time of nodes: see machine/closures.py
+    cdef readonly object _closures     # closed time of nodes: see pool/closures.py
     cdef size_t purge_threshold        # number of owned windows that triggers a purge
     cdef int drop_past_owners(self) except -1
     cdef int record_owner(self, list windows, str owner) except -1

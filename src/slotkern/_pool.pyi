@@ -8,6 +8,7 @@ from slotkern._alternatives import Alternatives
 from slotkern._bookings import Bookings
 from slotkern._changing import ChangingSlots
 from slotkern._request import Request
+from slotkern._spans import CLOSURE as CLOSURE
 from slotkern._windows import Window
 from slotkern.files.atomic import AnyPath
 from slotkern.limits import Limit
@@ -16,7 +17,6 @@ from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 _Nodes: TypeAlias = str | int | Sequence[str] | Sequence[int] | NDArray[Any]
 _During: TypeAlias = tuple[Time | None, Time | None]
 
-CLOSURE: np.dtype[np.void]
 NO_CLOSURES: NDArray[np.void]
 
 class SlotPool(ChangingSlots):

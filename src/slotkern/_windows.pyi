@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from slotkern._request import Request
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
 from slotkern.typing import Shape

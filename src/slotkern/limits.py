@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import meant, number, one_of, shown
+from slotkern.foundation.checks import meant, number, one_of, shown
 
 __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from slotkern._changing import ADDRESSES
 from slotkern._find import CRITERIA
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     import llvmlite.binding

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slotkern._core import SLOT, check_slots
-from slotkern.errors import SlotError
+from slotkern.foundation.errors import SlotError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

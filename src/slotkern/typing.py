@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import CapsuleType
 
-    from slotkern.criteria import Criterion as OwnCriterion
-    from slotkern.criteria import Minimize
+    from slotkern.search.criteria import Criterion as OwnCriterion
+    from slotkern.search.criteria import Minimize
 
 __all__ = [
     "BuiltIn",

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import meant
-from slotkern.hostlists import expand, is_hostlist
+from slotkern.foundation.checks import meant
+from slotkern.foundation.hostlists import expand, is_hostlist
 
 __all__ = ["compile_where", "evaluate"]
 

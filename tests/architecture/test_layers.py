@@ -85,16 +85,20 @@ def test_includes_are_sorted(path: Path) -> None:
         ("src/_native/slotkern/attic/a.hpp", '#include "slotkern/base/b.hpp"', 1),
         ("src/_native/_pool.pyx", "from slotkern.plotting import gantt", 2),
         ("src/_native/_pool.pyx", "cimport slotkern.plotting", 2),
-        ("src/slotkern/search.py", "def f():\n    from slotkern import studies", 2),
+        (
+            "src/slotkern/search/delegated.py",
+            "def f():\n    from slotkern import studies",
+            2,
+        ),
         ("src/slotkern/slots.py", "from .plotting import gantt", 2),
         ("src/slotkern/plotting/gantt.py", "from ..commands import main", 2),
+        ("src/slotkern/replays/cycles.py", "from slotkern import Request", 2),
         ("src/slotkern/attic.py", "import slotkern.slots", 1),
     ],
 )
 def test_a_use_against_the_rule_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, text: str, said: int
+    tmp_path: Path, path: str, text: str, said: int
 ) -> None:
-    monkeypatch.setattr(layers, "EXCEPTIONS", {})
     for name in (
         "plotting/__init__",
         "plotting/gantt",
@@ -115,21 +119,13 @@ def test_a_use_against_the_rule_is_found(
     assert all(words in fault for fault in faults)
 
 
-def test_exceptions_and_cycles_are_found() -> None:
-    use = layers.Use
-    assert layers.faults([]) == [
-        f"{user} no longer uses {used}: take it out of EXCEPTIONS"
-        for user, used in sorted(layers.EXCEPTIONS)
-    ]
-    ring = [
-        use("window/a.hpp", "window/b.hpp", False),
-        use("window/b.hpp", "window/a.hpp", False),
-    ]
-    assert any("a cycle" in fault for fault in layers.faults(ring))
-    late = [ring[0], ring[1]._replace(late=True)]
-    assert not any("a cycle" in fault for fault in layers.faults(late))
-    kept = [use(user, used, True) for user, used in layers.EXCEPTIONS]
-    assert layers.faults(kept) == []
+@pytest.mark.parametrize("late", [False, True])
+def test_a_cycle_is_found(late: bool) -> None:
+    assert layers.faults([]) == []
+    there = layers.Use("pool.file", "pool.closures", False)
+    back = layers.Use("pool.closures", "pool.file", late)
+    assert layers.faults([there]) == []
+    assert any("a cycle" in fault for fault in layers.faults([there, back]))
 
 
 def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
@@ -141,3 +137,14 @@ def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
         "if TYPE_CHECKING:\n    from slotkern import slots\n"
     )
     assert layers.uses(tmp_path) == []
+
+
+def test_names_that_the_package_loads_lazily_count(tmp_path: Path) -> None:
+    folder = tmp_path / "src" / "slotkern"
+    folder.mkdir(parents=True)
+    (folder / "slots.py").write_text("from slotkern import SLOT\n")
+    (folder / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from slotkern.slots import make_slots\n"
+    )
+    assert any("a cycle" in fault for fault in layers.faults(layers.uses(tmp_path)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import slotkern as sk
-from slotkern.extras import EXTRAS, extra
+from slotkern.foundation.extras import EXTRAS, extra
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(sk.__file__).parent

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.hostlists import MAX_NAMES, abridge, count, expand, fold
+from slotkern.foundation.hostlists import MAX_NAMES, abridge, count, expand, fold
 
 NAMES = st.text(alphabet='n0129[],"- \té٣', min_size=1).filter(str.strip)
 NUMBERED = st.from_regex(r"\A[ab]?[0-9]{1,2}[xy][0-9]{1,3}\Z")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import slotkern as sk
-from slotkern.display_table import Table
-from slotkern.html_table import ROWS, html_of
+from slotkern.display.html import ROWS, html_of
+from slotkern.display.table import Table
 
 NAMES = ["<b>a</b>", "$x$", "\"q'", "d&d"]
 

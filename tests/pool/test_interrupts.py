@@ -421,7 +421,7 @@ def test_excessive_memory_is_rejected(monkeypatch):
     with pytest.raises(ValueError, match="4,000,000 parts; give a limit"):
         sk.find_alternatives(endless, sk.Request(1, 0.8))
     assert len(sk.find_alternatives(endless, sk.Request(1, 0.8), limit=7)) == 7
-    monkeypatch.setattr("slotkern.alternatives.MAX_PARTS", 7)
+    monkeypatch.setattr("slotkern.search.alternatives.MAX_PARTS", 7)
     with pytest.raises(ValueError, match="give a limit"):
         sk.find_alternatives(endless, sk.Request(1, 0.8), "cost")
     assert len(sk.find_alternatives(endless, sk.Request(1, 0.8), "cost", limit=7)) == 7

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slotkern import checks
+from slotkern.foundation import checks
 
 
 @pytest.mark.parametrize("value", [1, np.int8(1), np.uint64(1), np.array(1)])

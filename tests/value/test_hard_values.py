@@ -17,7 +17,7 @@ import slotkern as sk
 import slotkern.typing
 from slotkern._value import NAMED_VALUES
 from slotkern.commands.windows import CRITERION_HELP
-from slotkern.criteria import criterion_names
+from slotkern.search.criteria import criterion_names
 
 pickers = st.binary(min_size=50, max_size=50).map(
     lambda digits: Picker(int.from_bytes(digits))

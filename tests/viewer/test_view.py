@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.checks import visible
+from slotkern.foundation.checks import visible
 from slotkern.viewer.adapters import collect_own_items
 from slotkern.viewer.packing import pack_columns, to_script_json
 

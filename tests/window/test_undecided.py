@@ -86,7 +86,7 @@ def test_requests_after_undecided_one_are_decided():
 
 
 def test_explain_reports_undecided(monkeypatch):
-    from slotkern import explanation
+    from slotkern.search import explanation
 
     def little(*args: Any, **options: Any) -> Any:
         return sk.find_window(*args, max_work=10, **options)

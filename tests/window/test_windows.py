@@ -331,7 +331,7 @@ def test_import_is_light():
         "import sys, numpy; before = set(sys.modules); import slotkern; "
         "heavy = {'numba', 'pyarrow', 'matplotlib', 'pandas', 'typer', 'rich',"
         " 'joblib', 'dask', 'scipy', 'threading', 'numpy.typing', 'slotkern._pool',"
-        " 'slotkern.display_table'}; "
+        " 'slotkern.display.table'}; "
         "heavy &= set(sys.modules) - before; sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", probe], check=True)

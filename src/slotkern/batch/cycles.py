@@ -19,13 +19,13 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
-from slotkern.checks import hint_keywords, integer, number, shown
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
+from slotkern.foundation.checks import hint_keywords, integer, number, shown
+from slotkern.foundation.logger import log
 from slotkern.limits import Limit
-from slotkern.logger import log
 from slotkern.machine.clock import Clock, is_number
-from slotkern.search import restate_window
+from slotkern.search.delegated import restate_window
 from slotkern.typing import Slots
 
 __all__ = ["Cycles", "run_cycles"]

@@ -12,10 +12,10 @@ from slotkern import _batch
 from slotkern._batch import REASONS
 from slotkern._windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
-from slotkern.checks import number, one_of
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
-from slotkern.logger import log
+from slotkern.display.table import Table
+from slotkern.foundation.checks import number, one_of
+from slotkern.foundation.logger import log
 
 if TYPE_CHECKING:
     from slotkern.batch.schedule import Schedule

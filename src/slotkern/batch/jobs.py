@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from slotkern._core import resolve_times
 from slotkern._find import CRITERIA
 from slotkern._request import Request
-from slotkern.checks import meant, row_label
 from slotkern.files.atomic import AnyPath
+from slotkern.foundation.checks import meant, row_label
 from slotkern.machine.frames import source_name
 from slotkern.machine.jobs import (
     is_table,

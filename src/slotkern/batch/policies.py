@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._find import CRITERIA
-from slotkern.checks import integer, one_of
+from slotkern.foundation.checks import integer, one_of
 
 __all__ = ["BSF", "CSS", "Backfilling", "BatchSlicer", "Policy", "policy_of"]
 

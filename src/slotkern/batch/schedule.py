@@ -19,10 +19,10 @@ from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import Policy
-from slotkern.checks import visible
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
-from slotkern.one_each import TradeOff, trade_off
+from slotkern.display.table import Table
+from slotkern.foundation.checks import visible
+from slotkern.knapsack.one_each import TradeOff, trade_off
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Shape

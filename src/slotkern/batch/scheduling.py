@@ -16,8 +16,8 @@ from slotkern._request import Request
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
-from slotkern.checks import hint_keywords, integer, number, one_of, shown
-from slotkern.logger import log
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of, shown
+from slotkern.foundation.logger import log
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape

@@ -11,7 +11,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern._base import kernel_target
-from slotkern.extras import EXTRAS
+from slotkern.foundation.extras import EXTRAS
 
 __all__ = ["info_lines", "version_line"]
 

@@ -33,7 +33,7 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, progress, show
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     import typer

@@ -1,26 +1,18 @@
-"""``slotkern bench``, and streams of different jobs for benchmarks.
-
-A benchmark must not repeat one job: a pool caches bounds, so that a repeated search is
-faster than a new one. `stream` therefore varies volume and budget.
-"""
+"""``slotkern bench``: search times on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-
-import slotkern as sk
 from slotkern.commands.flags import Application
 from slotkern.commands.terminal import show, stdout_console
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     import typer
 
-__all__ = ["register", "stream"]
+__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,39 +25,6 @@ def register(app: typer.Typer) -> None:
 
 def _group() -> None:
     """Keep `scaling` a subcommand: typer would otherwise merge the only one."""
-
-
-def stream(
-    count: int,
-    seed: int | Sequence[int],
-    *,
-    nodes: int = 5,
-    volume: float = 310.0,
-    budget: float = 1500.0,
-) -> list[sk.Request]:
-    """Return requests whose volumes and budgets differ by up to 20% from a base job.
-
-    Parameters
-    ----------
-    count : int
-        Number of requests.
-    seed : int or sequence of int
-        Seed of the random factors; equal seeds give equal requests.
-    nodes, volume, budget
-        The base job; by default the job of the study ``aep``.
-
-    Examples
-    --------
-    >>> import slotkern.commands.bench
-    >>> [job.nodes for job in slotkern.commands.bench.stream(3, seed=1)]
-    [5, 5, 5]
-    """
-    rng = np.random.default_rng(seed)
-    factors = rng.uniform(0.8, 1.2, (count, 2))
-    return [
-        sk.Request(nodes, volume * size, budget=budget * size * wealth)
-        for size, wealth in factors.tolist()
-    ]
 
 
 def scaling(

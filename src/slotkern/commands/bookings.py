@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 from .completion import format_count
 from .pools import Force, lock_for_update, number_or_text, parse_nodes, parse_span

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from slotkern.checks import integer
 from slotkern.commands.completion import complete_from, format_count
 from slotkern.commands.results import PICTURES, check_folder
 from slotkern.commands.tables import format_column, metrics_table
@@ -33,8 +32,9 @@ from slotkern.communities.workload import (
     community_from_trace,
     generate_community,
 )
-from slotkern.extras import extra
 from slotkern.files.atomic import make_folder
+from slotkern.foundation.checks import integer
+from slotkern.foundation.extras import extra
 from slotkern.traces.read import read_trace
 
 with extra():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import slotkern as sk
-from slotkern.checks import one_of
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.results import Output, date_columns, write_table
@@ -17,9 +16,10 @@ from slotkern.commands.windows import (
     check_results,
     with_request,
 )
-from slotkern.criteria import criterion_names
-from slotkern.extras import extra
-from slotkern.search import METHODS
+from slotkern.foundation.checks import one_of
+from slotkern.foundation.extras import extra
+from slotkern.search.criteria import criterion_names
+from slotkern.search.delegated import METHODS
 
 with extra():
     import typer

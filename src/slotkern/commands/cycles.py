@@ -19,7 +19,6 @@ from slotkern.batch import Cycles, run_cycles
 from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
-from slotkern.checks import row_label
 from slotkern.commands.batch import POLICY_WORDS
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
@@ -39,7 +38,8 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, show, write
-from slotkern.extras import extra
+from slotkern.foundation.checks import row_label
+from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.machine.files import read_columns
 

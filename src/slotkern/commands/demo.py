@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.commands.tables import comparison_table
 from slotkern.commands.terminal import show
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.typing import Shape
 
 with extra():

@@ -10,8 +10,8 @@ from slotkern.commands.completion import complete_from
 from slotkern.commands.results import check_not_input
 from slotkern.commands.terminal import show
 from slotkern.environment import PRESETS
-from slotkern.extras import extra
 from slotkern.files.slots import format_of
+from slotkern.foundation.extras import extra
 
 with extra():
     import typer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     import typer

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from slotkern.checks import one_of
 from slotkern.commands.completion import complete_from, format_count
 from slotkern.commands.results import (
     ENDINGS,
@@ -25,14 +24,16 @@ from slotkern.commands.results import (
 )
 from slotkern.commands.tables import format_column, metrics_table
 from slotkern.commands.terminal import progress_bars, show
-from slotkern.extras import extra
 from slotkern.files.atomic import make_folder, open_atomic
+from slotkern.foundation.checks import one_of
+from slotkern.foundation.extras import extra
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as run_replay
 from slotkern.replays.result import Replay
 from slotkern.traces.clean import REPAIRS
-from slotkern.traces.read import MAX_BYTES, Trace, read_trace
+from slotkern.traces.read import MAX_BYTES, read_trace
 from slotkern.traces.summary import trace_summary
+from slotkern.traces.trace import Trace
 
 with extra():
     import typer

@@ -17,7 +17,7 @@ from time import thread_time
 from typing import Any
 
 import slotkern as sk
-from slotkern.commands.bench import stream
+from slotkern.commands.streams import stream
 from slotkern.plotting.style import FAINT, WINDOW_COLOURS, new_figure, save_figure
 from slotkern.studies.sheets import Sheet
 from slotkern.studies.times import growth_exponent
@@ -89,7 +89,7 @@ def measure_growth(axes: Sequence[Axis], jobs: int, seed: int) -> list[Growth]:
     ----------
     axes : sequence of Axis
     jobs : int
-        Number of jobs per size; see `slotkern.commands.bench.stream`.
+        Number of jobs per size; see `slotkern.commands.streams.stream`.
     seed : int
         Seed of the environments and of the jobs.
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import slotkern as sk
-from slotkern.extras import extra
-from slotkern.logger import log
+from slotkern.foundation.extras import extra
+from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
-from slotkern.checks import visible
 from slotkern.commands import (
     batch,
     bench,
@@ -34,7 +33,8 @@ from slotkern.commands import (
 from slotkern.commands.about import version_line
 from slotkern.commands.flags import Application, Group
 from slotkern.commands.terminal import discard_output, find_failed_stream, show, write
-from slotkern.extras import EXTRAS, extra
+from slotkern.foundation.checks import visible
+from slotkern.foundation.extras import EXTRAS, extra
 
 with extra():
     import typer

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import slotkern as sk
-from slotkern.checks import visible
-from slotkern.extras import extra
 from slotkern.files.atomic import lock_file
+from slotkern.foundation.checks import visible
+from slotkern.foundation.extras import extra
 from slotkern.machine.durations import NO_LIMIT
 
 with extra():

@@ -18,9 +18,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
 from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
+from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock
 from slotkern.viewer.pages import SUFFIXES, view
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from slotkern.checks import visible
 from slotkern.commands.completion import complete_from
 from slotkern.commands.terminal import stdout_console
-from slotkern.extras import extra
+from slotkern.foundation.checks import visible
+from slotkern.foundation.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.load import as_formats, load_study

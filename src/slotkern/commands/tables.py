@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.commands.terminal import escaped_text
-from slotkern.extras import extra
-from slotkern.hostlists import abridge, expand
+from slotkern.foundation.extras import extra
+from slotkern.foundation.hostlists import abridge, expand
 
 with extra():
     from rich.box import SIMPLE_HEAD

@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from slotkern.checks import visible
-from slotkern.extras import extra
-from slotkern.logger import log
+from slotkern.foundation.checks import visible
+from slotkern.foundation.extras import extra
+from slotkern.foundation.logger import log
 
 with extra():
     from rich.console import Console, ConsoleOptions, RenderableType

@@ -42,11 +42,11 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.terminal import show, write
-from slotkern.criteria import criterion_names
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.machine.durations import duration_of
 from slotkern.machine.moments import moment_of
-from slotkern.search import METHODS
+from slotkern.search.criteria import criterion_names
+from slotkern.search.delegated import METHODS
 
 with extra():
     import typer

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._community import FATES
-from slotkern.checks import visible
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
+from slotkern.foundation.checks import visible
 
 __all__ = ["COMMUNITY_RESULT", "CommunityRun", "compare_communities"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._community import PLACEMENTS
-from slotkern.checks import integer, number, one_of
-from slotkern.extras import extra
+from slotkern.foundation.checks import integer, number, one_of
+from slotkern.foundation.extras import extra
 
 __all__ = ["SCENARIOS", "Centralized", "Community", "Independent", "resolve_scenario"]
 

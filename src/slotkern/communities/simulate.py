@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern import _community
-from slotkern.checks import hint_keywords, integer, number, one_of
 from slotkern.communities.result import COMMUNITY_RESULT, CommunityRun
 from slotkern.communities.scenarios import (
     Centralized,
@@ -18,6 +17,7 @@ from slotkern.communities.scenarios import (
     resolve_scenario,
 )
 from slotkern.communities.workload import validate_jobs, validate_nodes
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of
 
 __all__ = ["simulate_community"]
 

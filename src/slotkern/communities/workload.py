@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import hint_keywords, integer, number, one_of, shown
-from slotkern.logger import log
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of, shown
+from slotkern.foundation.logger import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
-from slotkern.traces.read import Trace
+from slotkern.traces.trace import Trace
 
 __all__ = [
     "COMMUNITY_JOB",

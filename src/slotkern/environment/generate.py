@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import hint_keywords, integer, one_of
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 from slotkern.environment.laws import Load, Price, Uniform, law_of
+from slotkern.foundation.checks import hint_keywords, integer, one_of
 from slotkern.slots import SLOT
 
 __all__ = ["NODE", "PRESETS", "TASK", "Environment", "generate_environment"]

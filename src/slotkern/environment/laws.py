@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, number, one_of
+from slotkern.foundation.checks import integer, number, one_of
 
 __all__ = ["Load", "Price", "Uniform", "law_of"]
 

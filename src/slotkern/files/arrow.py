@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 from .columns import (
     Columns,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, meant
+from slotkern.foundation.checks import integer, meant
 from slotkern.slots import SLOT
 
 FIELDS = tuple(SLOT.names or ())

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import hint_keywords
-from slotkern.extras import extra
+from slotkern.foundation.checks import hint_keywords
+from slotkern.foundation.extras import extra
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 from . import FORMATS, Format

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from slotkern.display_table import Table
-from slotkern.extras import extra
+from slotkern.display.table import Table
+from slotkern.foundation.extras import extra
 
 from .arrow import pyarrow, to_table
 from .columns import plain_columns

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from slotkern._core import PreparedSlots, prepare_snapshot, resolve_times
 from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
-from slotkern.checks import hint_keywords, integer, number, one_of, visible
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of, visible
 from slotkern.fronts.goals import Goal, make_goal
 from slotkern.fronts.search import FrontSearch, Points
-from slotkern.search import restate_window
+from slotkern.search.delegated import restate_window
 
 if TYPE_CHECKING:
     from slotkern.typing import FrontCriterion, Shape, Slots

@@ -15,8 +15,8 @@ from slotkern._find import CRITERIA
 from slotkern._request import Request
 from slotkern._value import NAMED_VALUES, evaluate_parts
 from slotkern._windows import Window
-from slotkern.criteria import Criterion, Minimize, criterion_names, valuation_of
 from slotkern.limits import LENGTH, Limit
+from slotkern.search.criteria import Criterion, Minimize, criterion_names, valuation_of
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape

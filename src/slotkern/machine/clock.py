@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._moments import Duration, Moment, Scale
-from slotkern.checks import number, one_of, row_label, shown
-from slotkern.display_table import Table
-from slotkern.html_table import html_of
+from slotkern.display.html import html_of
+from slotkern.display.table import Table
+from slotkern.foundation.checks import number, one_of, row_label, shown
 
 from .durations import duration_of
 from .moments import (

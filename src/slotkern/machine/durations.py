@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from slotkern._moments import Duration, parse_quickly
-from slotkern.checks import shown
+from slotkern.foundation.checks import shown
 
 __all__ = ["NO_LIMIT", "Duration", "duration_of"]
 

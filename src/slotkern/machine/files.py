@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from slotkern.checks import Source
 from slotkern.files.arrow import arrow_file, pyarrow
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.files.columns import InputError
@@ -19,6 +18,7 @@ from slotkern.files.csv import (
     read_table,
     with_commas,
 )
+from slotkern.foundation.checks import Source
 
 from .frames import FileColumns, check_width, columns_of
 

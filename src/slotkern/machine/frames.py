@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import shown
-from slotkern.extras import extra
+from slotkern.foundation.checks import shown
+from slotkern.foundation.extras import extra
 
 from .moments import Moments
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._request import REQUEST_FIELDS, Request
-from slotkern.checks import meant, row_label, shown
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
+from slotkern.foundation.checks import meant, row_label, shown
 
 from .clock import is_number
 from .durations import NO_LIMIT

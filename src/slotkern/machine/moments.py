@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._moments import Moment, parse_quickly
-from slotkern.checks import row_label, shown
+from slotkern.foundation.checks import row_label, shown
 
 __all__ = [
     "Moment",

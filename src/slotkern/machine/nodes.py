@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import (
+from slotkern.display import HasTable
+from slotkern.display.table import Table
+from slotkern.files.atomic import AnyPath
+from slotkern.foundation.checks import (
     Source,
     column_label,
     hint_keywords,
@@ -20,11 +23,8 @@ from slotkern.checks import (
     shown,
     visible,
 )
-from slotkern.display import HasTable
-from slotkern.display_table import Table
-from slotkern.files.atomic import AnyPath
-from slotkern.hostlists import count, expand, is_hostlist, quoted
-from slotkern.logger import log
+from slotkern.foundation.hostlists import count, expand, is_hostlist, quoted
+from slotkern.foundation.logger import log
 
 from .clock import is_number
 from .frames import columns_of, source_name

@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import column_label, hint_keywords, meant, number, row_label, shown
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
-from slotkern.logger import log
+from slotkern.display.table import Table
+from slotkern.foundation.checks import (
+    column_label,
+    hint_keywords,
+    meant,
+    number,
+    row_label,
+    shown,
+)
+from slotkern.foundation.logger import log
 from slotkern.slots import make_slots, row_order
 
 from .clock import Clock, is_number

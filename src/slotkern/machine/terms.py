@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slotkern._request import Request
-from slotkern.checks import shown
+from slotkern.foundation.checks import shown
 
 from .clock import Clock
 from .nodes import Machine

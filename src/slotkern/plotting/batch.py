@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.plotting.gantt import plot_gantt
 from slotkern.plotting.layout import (
     AXES_TALL,

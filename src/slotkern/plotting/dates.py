@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock
 
 with extra():

@@ -28,7 +28,7 @@ from slotkern.plotting.layout import unique_names
 from slotkern.replays.result import Replay
 from slotkern.slots import SLOT
 from slotkern.traces.free_slots import TraceSlots
-from slotkern.traces.read import Trace
+from slotkern.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.plotting.style import (
     BUSY,
     INK,
@@ -24,8 +24,8 @@ from slotkern.plotting.style import (
 )
 from slotkern.plotting.times import TimeAxis, parse_time, time_bounds
 from slotkern.replays.result import Replay
-from slotkern.traces.read import Trace
 from slotkern.traces.summary import load_over_time
+from slotkern.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

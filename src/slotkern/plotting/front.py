@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 from slotkern.fronts import Front
 from slotkern.plotting.style import (
     FREE,

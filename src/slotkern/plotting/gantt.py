@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import hint_keywords, one_of
-from slotkern.extras import extra
+from slotkern.foundation.checks import hint_keywords, one_of
+from slotkern.foundation.extras import extra
 from slotkern.plotting.layout import (
     GUIDED,
     LABELLED_PARTS,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import hint_keywords
-from slotkern.extras import extra
+from slotkern.foundation.checks import hint_keywords
+from slotkern.foundation.extras import extra
 from slotkern.plotting.layout import (
     WindowLike,
     Windows,

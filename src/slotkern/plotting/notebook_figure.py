@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ import numpy as np
 from slotkern._core import prepare_snapshot
 from slotkern._find import find_window
 from slotkern._request import Request
-from slotkern.checks import hint_keywords
+from slotkern.foundation.checks import hint_keywords
 from slotkern.plotting.style import (
     check_picture_path,
     escape_label,
@@ -18,7 +18,7 @@ from slotkern.plotting.style import (
     save_figure,
 )
 from slotkern.plotting.times import TimeAxis, first_terms, time_bounds
-from slotkern.search import step_values
+from slotkern.search.delegated import step_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

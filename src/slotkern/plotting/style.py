@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
 from slotkern.files.atomic import open_atomic
+from slotkern.foundation.extras import extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import shown
-from slotkern.extras import extra
+from slotkern.foundation.checks import shown
+from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.plotting.style import FONT, INK
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .algorithms import find
 from .job import Job
 
 Window = tuple[float, NDArray[np.int64], NDArray[np.float64]]
@@ -86,8 +87,6 @@ def all_windows(
         In order of discovery: the start, the rows of `slots`, cheapest first, and the
         end of each part.
     """
-    from slotkern.published import find
-
     job |= {"nodes": nodes, "volume": volume, "setup": setup, "step": step}
     run = Job(nodes, volume, np.inf, -np.inf, np.inf, setup, step)
     windows: list[Window] = []

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     import numba

@@ -11,8 +11,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import integer, shown
-from slotkern.logger import log
+from slotkern.foundation.checks import integer, shown
+from slotkern.foundation.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
 from slotkern.traces.clean import partial_records, width_of
@@ -21,7 +21,7 @@ from slotkern.traces.free_slots import (
     most_at_once,
     seconds_since_origin,
 )
-from slotkern.traces.read import Trace
+from slotkern.traces.trace import Trace
 
 __all__ = ["BLOCKED", "Cluster", "as_cluster"]
 

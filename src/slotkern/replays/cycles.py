@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import Request, Window
+from slotkern._request import Request
+from slotkern._windows import Window
 from slotkern.batch.policies import BSF, Backfilling, BatchSlicer
 from slotkern.batch.scheduling import schedule_batch
-from slotkern.checks import integer, number, one_of
+from slotkern.foundation.checks import integer, number, one_of
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import FlowJobs
 from slotkern.replays.placements import Placements

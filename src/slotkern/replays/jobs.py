@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import hint_keywords, integer, number, one_of
-from slotkern.logger import log
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of
+from slotkern.foundation.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.jobs import is_table
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.clean import partial_records, width_of
-from slotkern.traces.read import SWF, Trace
+from slotkern.traces.trace import SWF, Trace
 
 __all__ = ["ArrivalQueue", "FlowJobs", "as_trace", "prepare_jobs", "resample_weeks"]
 

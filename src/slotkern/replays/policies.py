@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
-from slotkern.checks import number, one_of
-from slotkern.extras import extra
+from slotkern.foundation.checks import number, one_of
+from slotkern.foundation.extras import extra
 from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.windows import WindowPolicy
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from slotkern import _replay
-from slotkern.checks import hint_keywords
-from slotkern.logger import log
+from slotkern.foundation.checks import hint_keywords
+from slotkern.foundation.logger import log
 from slotkern.replays.cluster import Cluster, as_cluster
 from slotkern.replays.cycles import CyclePolicy, place_cycles
 from slotkern.replays.jobs import FlowJobs, as_trace, prepare_jobs

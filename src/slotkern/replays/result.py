@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import visible
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 from slotkern.files.atomic import AnyPath, open_atomic
+from slotkern.foundation.checks import visible
 from slotkern.replays.cluster import Cluster
-from slotkern.traces.read import SWF, Trace, trace_text, write_trace
+from slotkern.traces.read import trace_text, write_trace
+from slotkern.traces.trace import SWF, Trace
 
 __all__ = ["RESULT", "Replay"]
 

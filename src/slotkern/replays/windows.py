@@ -14,13 +14,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import Request, SlotPool, Window, _replay, make_slots
+from slotkern import _replay
 from slotkern._find import find_once
-from slotkern.checks import number, one_of
+from slotkern._pool import SlotPool
+from slotkern._request import Request
+from slotkern._windows import Window
+from slotkern.foundation.checks import number, one_of
 from slotkern.machine.spans import gaps
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import ArrivalQueue, FlowJobs
 from slotkern.replays.placements import Placements
+from slotkern.slots import make_slots
 from slotkern.traces.free_slots import ranges
 
 #: Maximum number of processors under window and cycle policies (500 bytes each).

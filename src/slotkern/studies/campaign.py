@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import extra
 from slotkern.files.atomic import make_folder, open_atomic
+from slotkern.foundation.extras import extra
 from slotkern.studies.experiment import compute, experiment_of
 from slotkern.studies.fields import as_count
 from slotkern.studies.study import Algorithm, Setting, Study

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.extras import EXTRAS
+from slotkern.foundation.extras import EXTRAS
 from slotkern.studies.study import Setting, Study
 
 __all__ = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slotkern import checks
+from slotkern.foundation import checks
 
 __all__ = [
     "as_count",
@@ -114,7 +114,7 @@ def as_count(
 
 
 def as_number(where: str, value: Any, **limits: Any) -> float:
-    """Return a number within limits; see `slotkern.checks.number`."""
+    """Return a number within limits; see `slotkern.foundation.checks.number`."""
     try:
         return checks.number(where, value, **limits)
     except TypeError as error:  # a wrong type in a file is a wrong value

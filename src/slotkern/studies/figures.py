@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slotkern.extras import extra
 from slotkern.files.atomic import make_folder
+from slotkern.foundation.extras import extra
 from slotkern.plotting.layout import LETTER
 from slotkern.plotting.style import (
     FAINT,

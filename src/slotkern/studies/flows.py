@@ -28,7 +28,7 @@ from slotkern.studies.experiment import (
 from slotkern.studies.fields import as_number, as_text, one_of, only_keys
 from slotkern.studies.study import Algorithm, Setting
 from slotkern.studies.trace_source import named_trace, trace_in
-from slotkern.traces.read import Trace
+from slotkern.traces.trace import Trace
 
 __all__ = ["FLOW", "flow_of_cycle", "sections"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slotkern.extras import extra
 from slotkern.files.atomic import open_atomic
+from slotkern.foundation.extras import extra
 from slotkern.studies.claims import verdicts
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.sheets import Sheet

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slotkern.extras import extra
+from slotkern.foundation.extras import extra
 
 with extra():
     from rich.box import SIMPLE_HEAD

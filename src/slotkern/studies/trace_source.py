@@ -15,7 +15,8 @@ import numpy as np
 from slotkern.environment.generate import NODE, TASK, Environment
 from slotkern.studies.fields import as_count, as_number, as_text, only_keys
 from slotkern.traces.free_slots import PlacedTrace, node_laws, place_trace
-from slotkern.traces.read import Trace, read_trace
+from slotkern.traces.read import read_trace
+from slotkern.traces.trace import Trace
 
 __all__ = ["environment_of_trace", "named_trace", "trace_in", "trace_law"]
 

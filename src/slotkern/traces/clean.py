@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import one_of
-from slotkern.logger import log
-from slotkern.traces.read import Trace
+from slotkern.foundation.checks import one_of
+from slotkern.foundation.logger import log
+from slotkern.traces.trace import Trace
 
 __all__ = ["REPAIRS", "clean_trace", "partial_records", "width_of"]
 

@@ -16,18 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._replay import replay
-from slotkern.checks import hint_keywords, integer
 from slotkern.display import HasPlot
-from slotkern.display_table import Table
+from slotkern.display.table import Table
 from slotkern.environment import Price, Uniform
 from slotkern.files.atomic import AnyPath, as_path
-from slotkern.logger import log
+from slotkern.foundation.checks import hint_keywords, integer
+from slotkern.foundation.logger import log
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
 from slotkern.machine.spans import gaps
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
-from slotkern.traces.read import MAX_BYTES, Trace, read_trace
+from slotkern.traces.read import MAX_BYTES, read_trace
+from slotkern.traces.trace import Trace
 
 if TYPE_CHECKING:
     from slotkern.typing import Duration, Time

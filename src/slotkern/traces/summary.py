@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slotkern.traces.clean import REPAIRS, clean_trace, partial_records, width_of
 from slotkern.traces.free_slots import most_at_once
-from slotkern.traces.read import Trace
+from slotkern.traces.trace import Trace
 
 __all__ = ["load_over_time", "trace_summary"]
 

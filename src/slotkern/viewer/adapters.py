@@ -14,8 +14,8 @@ from slotkern._windows import Window, WindowTable
 from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
-from slotkern.checks import shown
 from slotkern.environment.generate import Environment
+from slotkern.foundation.checks import shown
 from slotkern.machine.spans import FreeSlots, why_busy
 from slotkern.plotting.layout import (
     disabled_spans,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.checks import visible
+from slotkern.foundation.checks import visible
 from slotkern.machine.clock import Clock
 from slotkern.machine.moments import segments
 from slotkern.plotting.layout import time_range

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from slotkern.checks import hint_keywords, integer, visible
 from slotkern.files.atomic import AnyPath, as_path, open_atomic
+from slotkern.foundation.checks import hint_keywords, integer, visible
 from slotkern.plotting.times import parse_time
 from slotkern.viewer.adapters import collect_items, collect_own_items, make_background
 from slotkern.viewer.packing import describe_scene, pack_columns, to_script_json

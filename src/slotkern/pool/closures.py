@@ -7,16 +7,18 @@ of them for each node. Closed time is not free, whether or not it is booked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._pool import CLOSURE, SlotPool
-from slotkern._windows import Window
-from slotkern.checks import shown
+from slotkern._spans import CLOSURE
+from slotkern.foundation.checks import shown
+from slotkern.pool.ledger import ids_of, owners_of, time_of
 
-from .ledger import ids_of, owners_of, time_of
+if TYPE_CHECKING:
+    from slotkern._pool import SlotPool
+    from slotkern._windows import Window
 
 __all__ = [
     "booked_spans",

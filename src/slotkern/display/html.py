@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.display_table import Table
-from slotkern.hostlists import abridge
+from slotkern.display.table import Table
+from slotkern.foundation.hostlists import abridge
 
 __all__ = ["html_of"]
 

@@ -19,11 +19,11 @@ from slotkern._core import PreparedSlots, filter_rows, prepare_snapshot, resolve
 from slotkern._find import find_window
 from slotkern._request import Request
 from slotkern._windows import Window
-from slotkern.checks import hint_keywords, visible
 from slotkern.display import HasTable
-from slotkern.display_table import Table
-from slotkern.errors import UndecidedError
-from slotkern.hostlists import abridge
+from slotkern.display.table import Table
+from slotkern.foundation.checks import hint_keywords, visible
+from slotkern.foundation.errors import UndecidedError
+from slotkern.foundation.hostlists import abridge
 from slotkern.limits import Limit, uses_of
 from slotkern.where import columns
 

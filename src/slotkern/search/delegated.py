@@ -22,7 +22,7 @@ from slotkern._core import (
 from slotkern._find import CRITERIA, find_builtin
 from slotkern._request import Request
 from slotkern._windows import Window, window_from_rows
-from slotkern.checks import hint_keywords, integer, number, one_of
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of
 
 if TYPE_CHECKING:
     from slotkern.typing import (
@@ -167,7 +167,11 @@ def _search_by_value(
     record: bool = False,
 ) -> Any:
     from slotkern import _value
-    from slotkern.criteria import PLACEMENT_CRITERIA, criterion_names, valuation_of
+    from slotkern.search.criteria import (
+        PLACEMENT_CRITERIA,
+        criterion_names,
+        valuation_of,
+    )
 
     pool = prepare_snapshot(slots)
     worth, data, sign, name, fixed = valuation_of(criterion, pool, criterion_names())
@@ -256,7 +260,7 @@ def _find_published(
     options: SearchOptions,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.criteria import criterion_names, valuation_of
+    from slotkern.search.criteria import criterion_names, valuation_of
 
     if options.placement == "any":
         raise ValueError("the published algorithms start windows at slots' starts only")

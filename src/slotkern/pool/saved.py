@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from slotkern._windows import PART, Window
 from slotkern.files.columns import InputError
-
-from .clock import Clock
-from .nodes import Machine, quoted_names
+from slotkern.machine.clock import Clock
+from slotkern.machine.nodes import Machine, quoted_names
 
 if TYPE_CHECKING:
     from slotkern._pool import SlotPool
-
-    from .terms import Terms
+    from slotkern.machine.terms import Terms
 
 __all__ = ["from_arrays", "to_arrays"]
 

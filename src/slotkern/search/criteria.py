@@ -26,8 +26,8 @@ from slotkern._value import (
     capsule_signature,
     evaluate_parts,
 )
-from slotkern.checks import meant, shown, visible
-from slotkern.extras import extra
+from slotkern.foundation.checks import meant, shown, visible
+from slotkern.foundation.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from slotkern import _choice
 from slotkern._choice import Choice
-from slotkern.checks import hint_keywords
+from slotkern.foundation.checks import hint_keywords
 
 __all__ = ["Choice", "choose", "choose_each"]
 

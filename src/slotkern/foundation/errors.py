@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slotkern.explanation import Explanation
+    from slotkern.search.explanation import Explanation
 
 __all__ = [
     "NoWindowError",

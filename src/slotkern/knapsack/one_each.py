@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern import _choice
 from slotkern._choice import OneEach
-from slotkern.checks import hint_keywords
 from slotkern.display import HasTable
-from slotkern.display_table import Table
+from slotkern.display.table import Table
+from slotkern.foundation.checks import hint_keywords
 
 __all__ = ["OneEach", "TradeOff", "choose_one_each", "trade_off"]
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._pool import SlotPool
 from slotkern._windows import Window, WindowTable
-from slotkern.checks import number, shown
-from slotkern.hostlists import quoted
+from slotkern.foundation.checks import number, shown
+from slotkern.foundation.hostlists import quoted
+from slotkern.machine.clock import Clock, is_number
 
-from .clock import Clock, is_number
-from .terms import Terms
+if TYPE_CHECKING:
+    from slotkern._pool import SlotPool
+    from slotkern.machine.terms import Terms
 
 __all__ = [
     "ids_of",

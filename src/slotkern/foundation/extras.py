@@ -30,7 +30,7 @@ class extra:
 
     Examples
     --------
-    >>> from slotkern.extras import extra
+    >>> from slotkern.foundation.extras import extra
     >>> with extra():
     ...     import matplotlib
     """

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slotkern.foundation.adapters import adapter
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from slotkern.display_table import Table
+    from slotkern.display.table import Table
 
 __all__ = ["HasPlot", "HasTable"]
 
@@ -33,15 +35,12 @@ class HasTable:
         it (``start_time`` for ``start``) in the zone of the clock; with a machine,
         ``node_name`` is beside ``node``.
         """
-        from slotkern.files.tables import frame_of
-
-        return frame_of(self._as_table())
+        frame: pd.DataFrame = adapter("frame_of")(self._as_table())
+        return frame
 
     def to_arrow(self) -> Any:
         """Return the table as a pyarrow.Table, with the columns of `to_pandas`."""
-        from slotkern.files.tables import arrow_of
-
-        return arrow_of(self._as_table())
+        return adapter("arrow_of")(self._as_table())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return the table as an Arrow stream, for polars, duckdb or pandas."""
@@ -49,7 +48,7 @@ class HasTable:
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, which notebooks display."""
-        from slotkern.html_table import html_of
+        from slotkern.display.html import html_of
 
         return html_of(self._as_table())
 
@@ -65,6 +64,5 @@ class HasPlot(HasTable):
         Arguments and options are those of the function of `slotkern` that draws it; the
         page on notebooks lists them.
         """
-        from slotkern.plotting.dispatch import draw_result
-
-        return draw_result(self, *arguments, **options)
+        figure: Figure = adapter("draw_result")(self, *arguments, **options)
+        return figure

@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._pool import NO_CLOSURES, SlotPool
-from ._pool_state import restore_pool
-from ._spans import SPAN, overlap
-from .errors import PoolFileChangedError
-from .files import FORMATS
-from .files.archive import read_archive, write_archive
-from .files.atomic import AnyPath, as_path, lock_file, open_atomic
-from .files.columns import InputError, MemoryLimit
-from .logger import log
-from .machine.closures import validate_closures
-from .machine.saved import from_arrays, to_arrays
-from .slots import in_order, validate_slots
+from slotkern._pool import NO_CLOSURES, SlotPool
+from slotkern._pool_state import restore_pool
+from slotkern._spans import SPAN, overlap
+from slotkern.files import FORMATS
+from slotkern.files.archive import read_archive, write_archive
+from slotkern.files.atomic import AnyPath, as_path, lock_file, open_atomic
+from slotkern.files.columns import InputError, MemoryLimit
+from slotkern.foundation.errors import PoolFileChangedError
+from slotkern.foundation.logger import log
+from slotkern.pool.closures import validate_closures
+from slotkern.pool.saved import from_arrays, to_arrays
+from slotkern.slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "load_pool", "save_pool"]
 

@@ -27,9 +27,9 @@ from slotkern._find import find_window
 from slotkern._pool import SlotPool
 from slotkern._request import Request
 from slotkern._windows import Window
-from slotkern.checks import integer
-from slotkern.criteria import Minimize, minimize
-from slotkern.errors import UndecidedError
+from slotkern.foundation.checks import integer
+from slotkern.foundation.errors import UndecidedError
+from slotkern.search.criteria import Minimize, minimize
 
 if TYPE_CHECKING:
     from slotkern.typing import Criterion, Method, Shape, Slots

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 
-from slotkern.checks import shown
+from slotkern.foundation.checks import shown
 
 __all__ = ["MAX_NAMES", "abridge", "count", "expand", "fold", "is_hostlist", "quoted"]
 
@@ -70,7 +70,7 @@ def expand(text: str, most: int = MAX_NAMES) -> list[str]:
 
     Examples
     --------
-    >>> from slotkern.hostlists import expand
+    >>> from slotkern.foundation.hostlists import expand
     >>> expand("rack[1-2]n[09-10],gpu7")
     ['rack1n09', 'rack1n10', 'rack2n09', 'rack2n10', 'gpu7']
     >>> expand('"gpu[a]"')
@@ -103,7 +103,7 @@ def count(text: str, most: int = MAX_NAMES) -> int:
 
     Examples
     --------
-    >>> from slotkern.hostlists import count
+    >>> from slotkern.foundation.hostlists import count
     >>> count("n[0000-9999]")
     10000
     """
@@ -115,7 +115,7 @@ def quoted(name: str) -> str:
 
     Examples
     --------
-    >>> from slotkern.hostlists import quoted
+    >>> from slotkern.foundation.hostlists import quoted
     >>> quoted("n1"), quoted("gpu[a]")
     ('n1', '"gpu[a]"')
     """
@@ -134,7 +134,7 @@ def fold(names: Iterable[str], between: str = ",") -> str:
 
     Examples
     --------
-    >>> from slotkern.hostlists import fold
+    >>> from slotkern.foundation.hostlists import fold
     >>> fold(["n001", "n002", "n003", "n007", "login"])
     'n[001-003,007],login'
     >>> fold(f"rack{r}n{k:02}" for r in (1, 2) for k in range(1, 17))
@@ -161,7 +161,7 @@ def abridge(names: Sequence[str], most: int = 60, between: str = ",") -> str:
 
     Examples
     --------
-    >>> from slotkern.hostlists import abridge
+    >>> from slotkern.foundation.hostlists import abridge
     >>> abridge([f"n{k}" for k in range(9)])
     'n[0-8]'
     >>> abridge(["anna", "bert", "carl", "dora"], most=12)

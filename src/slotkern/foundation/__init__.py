@@ -1,0 +1,1 @@
+"""Checks of arguments, errors, optional dependencies, host lists: no domain."""

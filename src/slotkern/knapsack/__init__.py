@@ -1,0 +1,1 @@
+"""Knapsacks that users call, without time."""

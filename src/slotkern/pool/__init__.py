@@ -1,0 +1,1 @@
+"""Owners of booked windows, closures of nodes, and files of pools."""

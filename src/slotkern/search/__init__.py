@@ -1,0 +1,1 @@
+"""Searches of windows beyond one sweep of a built-in criterion, and their results."""
