@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.machine.spans import gaps
+from slotkern.machine.gaps import gaps
 
 FRAMES = {
     "dict": dict,

@@ -20,7 +20,7 @@ from slotkern._pool import SlotPool
 from slotkern._request import Request
 from slotkern._windows import Window
 from slotkern.foundation.checks import number, one_of
-from slotkern.machine.spans import gaps
+from slotkern.machine.gaps import gaps
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import ArrivalQueue, FlowJobs
 from slotkern.replays.placements import Placements

@@ -24,7 +24,7 @@ from slotkern.foundation.checks import hint_keywords, integer
 from slotkern.foundation.logger import log
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
-from slotkern.machine.spans import gaps
+from slotkern.machine.gaps import gaps
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of
 from slotkern.traces.read import MAX_BYTES, read_trace
