@@ -208,6 +208,8 @@ class Commands(Directive):
         into.document = self.state.document
         text = StringList(lines, source="the command line")
         self.state.nested_parse(text, 0, into, match_titles=True)
+        for section in into.children:  # quotes and hyphens stay as they are typed
+            section["support_smartquotes"] = False
         return into.children
 
 
@@ -242,11 +244,19 @@ def _command(name: str, command: Any, context: Any) -> list[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [_escaped(line.strip()) for line in text.replace("\b", "").splitlines()]
+    lines = [line.strip() for line in text.replace("\b", "").splitlines()]
+    return _escaped("\n".join(lines)).split("\n")
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\*`_|])", r"\\\1", text)
+    """Return a help text as reStructuredText: options and text in backticks as code."""
+    pieces = re.split(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)", text)
+    plain = [re.sub(r"([\\*`_|])", r"\\\1", each) for each in pieces[::3]]
+    code = [one or other for one, other in zip(pieces[1::3], pieces[2::3], strict=True)]
+    literal = [rf"\ ``{each}``\ " for each in code]
+    return "".join(
+        each for pair in zip(plain, [*literal, ""], strict=True) for each in pair
+    )
 
 
 def notebooks(app: Sphinx) -> None:

@@ -190,6 +190,14 @@ def test_page_meets_wcag(browser: Any, name: str, scheme: str) -> None:
 
 
 @built
+def test_help_texts_show_options_as_they_are_typed() -> None:
+    page = (SITE / "reference" / "commands.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]*>", "", page[page.index("<article") :])
+    assert "book it with --book" in text
+    assert not re.findall("\u2013[a-z]|`|[\u2018\u2019\u201c\u201d]", text)
+
+
+@built
 def test_pages_fit_a_phone_screen(browser: Any) -> None:
     shown, _ = opened(browser)
     shown.set_viewport_size({"width": 360, "height": 740})

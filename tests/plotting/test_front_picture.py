@@ -22,7 +22,7 @@ def test_points_gaps_and_labels(environment: sk.Environment, tmp_path: Path) -> 
     figure = front.plot(title="$5", path=tmp_path / "front.svg")
     (ax,) = figure.axes
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("cost", "finish")
-    assert ax.get_title() == r"\$5"
+    assert ax.get_title(loc="left") == r"\$5"
     dots = ax.lines[1].get_xydata()
     assert dots.tolist() == front.values.tolist()
     assert len(ax.collections[0].get_paths()) == 3

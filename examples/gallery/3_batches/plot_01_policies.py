@@ -36,9 +36,10 @@ for seed in range(10):
 
 figure = Figure(figsize=(8, 3.8), layout="constrained")
 ax = figure.add_subplot()
-for name, points in figures.items():
+colours = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
+for (name, points), colour in zip(figures.items(), colours, strict=True):
     start, used = np.mean(points, axis=0)
-    ax.scatter(start, used, s=60)
+    ax.scatter(start, used, s=60, color=colour)
     above = -12 if "conservative" in name else 4  # the two labels would overlap
     ax.annotate(name, (start, used), xytext=(8, above), textcoords="offset points")
 ax.set(xlabel="mean start (time)", ylabel="processor time per job (time)")

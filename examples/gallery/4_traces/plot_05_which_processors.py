@@ -21,7 +21,9 @@ jobs["user"] = rng.integers(0, 5, 400)
 trace = sk.Trace(jobs, header={"MaxProcs": "32"})
 done = sk.replay(trace, policy="easy")
 figure = plot_replay_gantt(done, 8 * 3600, 14 * 3600)
-figure.axes[0].set_title(
-    "Six hours of 32 processors: one colour for each user", loc="left"
-)
+ax = figure.axes[0]
+ax.set_title("Six hours of 32 processors: one colour for each user", loc="left")
+hours = range(8, 15)
+ax.set_xticks([hour * 3600 for hour in hours], [f"{hour}:00" for hour in hours])
+ax.set_xlabel("time since the start of the trace (h)")
 figure

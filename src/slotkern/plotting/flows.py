@@ -212,7 +212,7 @@ def plot_replay_gantt(
     ax.set_ylim(0, height)
     _label(ax, "seconds", "processor")
     if clock is not None:
-        TimeAxis(clock, start, end).apply_to(ax)
+        _apply_dates(ax, TimeAxis(clock, start, end))
     return save_figure(figure, target)
 
 
@@ -226,8 +226,14 @@ def _set_time_axis(
     if clock is None:
         ax.set_xlabel("days", color=INK)
         return DAY
-    TimeAxis(clock, *time_bounds(times)).apply_to(ax)
+    _apply_dates(ax, TimeAxis(clock, *time_bounds(times)))
     return 1.0
+
+
+def _apply_dates(ax: Axes, times: TimeAxis) -> None:
+    """Show dates, with a label of the same size as that of the other axis."""
+    times.apply_to(ax)
+    ax.xaxis.label.set_fontsize(ax.yaxis.label.get_fontsize())
 
 
 def _label(ax: Axes, across: str, up: str) -> None:

@@ -20,7 +20,7 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import TimeAxis, time_bounds
+from slotkern.plotting.times import TICKS, TimeAxis, time_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def plot_front(
         label = "not proven"
     _format_axes(ax, front)
     if title is not None:
-        ax.set_title(escape_label(title), color=INK)
+        ax.set_title(escape_label(title), loc="left", color=INK)
     if len(front):
         ax.legend(frameon=False)
     figure: Any = ax.figure.figure
@@ -104,6 +104,8 @@ def _format_axes(ax: Axes, front: Front) -> None:
     """Label the axes; with a clock, add dates and units."""
     with extra():
         from matplotlib.ticker import FuncFormatter
+
+        from slotkern.plotting.dates import DateScale, DateTicks
 
     clock, labels = front.clock, []
     for name in front.by:
@@ -121,8 +123,9 @@ def _format_axes(ax: Axes, front: Front) -> None:
         label = times.label.replace("time", name, 1)
         if k == 0:
             times.apply_to(ax)
-            ax.set_xlabel(label, color=INK)
+            ax.set_xlabel(label, fontsize=ax.yaxis.label.get_fontsize(), color=INK)
         else:
+            ax.yaxis.set_major_locator(DateTicks(DateScale(clock), TICKS))
             ax.yaxis.set_major_formatter(
                 FuncFormatter(lambda y, _, t=times: t.format(y))
             )
