@@ -47,6 +47,7 @@ class Pattern(NamedTuple):
 
 ALL = frozenset({"comment", "docstring", "page", "help"})
 CODE = frozenset({"comment"})
+PROSE = frozenset({"comment", "docstring"})
 
 
 def _ban(
@@ -114,6 +115,19 @@ BANNED = (
         "prefetch",
         r"\b(is|are|be) on (its|their) way\b",
         "prefetched, or named exactly",
+    ),
+    _ban(
+        "is no noun",
+        r"(?<!there )\b(is|are|was|were) no "
+        r"(?!longer|more|less|worse|other|different|\w+er\b)",
+        "'is not a number' instead of 'is no number'",
+        PROSE,
+    ),
+    _ban(
+        "beside, begin",
+        r"\bbeside\b(?! :)|\bthe begin of\b",
+        "besides, with, next to; the start of",
+        PROSE,
     ),
     _ban(
         "archaic words",

@@ -291,7 +291,7 @@ class Run(NamedTuple):
 
 
 def run(command: list[str], k: int, seconds: float, reached: Path) -> Run:
-    """Run the command with mutant `k`; 0 is no mutant and records the reached ones."""
+    """Run the command with mutant `k`; 0 applies none and records the reached ones."""
     # Hypothesis does not shrink a failing example: that it fails is enough.
     chosen = {"MUTANT": str(k), "HYPOTHESIS_PROFILE": "unshrunk"}
     if k == 0:

@@ -56,7 +56,7 @@ cdef class Alternatives(WindowTable):
 
     @classmethod
     def of(cls, windows, **options):
-        """Raise TypeError: the free time beside other windows is unknown."""
+        """Raise TypeError: the free time next to other windows is unknown."""
         raise TypeError("Alternatives are made by find_alternatives; see WindowTable.of")
 
     cdef str item_noun(self):
@@ -81,7 +81,7 @@ cdef class Alternatives(WindowTable):
             A criterion of `find_window`: a built-in name, a numeric field of the slots or an
             array with one value for each row (the sum over the parts is maximized),
             ``minimize(...)``, or a function made by ``@criterion``. Placement criteria use the
-            tasks beside the searched free slots and ignore the other alternatives.
+            tasks next to the searched free slots and ignore the other alternatives.
 
         Raises
         ------

@@ -358,7 +358,7 @@ def _compare(left: ast.expr, op: ast.cmpop, right: ast.expr, columns: _Columns) 
 
 
 def _is_bare_text(side: ast.expr, other: ast.expr, columns: _Columns) -> bool:
-    """Return whether a name lacks quotes: it is no column, the other side is text."""
+    """Return whether a name lacks quotes: no column, and the other side is text."""
     if not isinstance(side, ast.Name) or columns.has(side.id):
         return False
     return (
@@ -411,7 +411,7 @@ def _plain_truth(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> s
 
 
 def _first_text(node: ast.expr, values: Any, other: ast.expr, beside: Any) -> str:
-    """Quote the first cell that is no number, if some cells of the column are."""
+    """Quote the first cell that is not a number, if some cells of the column are."""
     if not isinstance(node, ast.Name) or (_kind(values), _kind(beside)) != (
         "string",
         "number",

@@ -86,6 +86,14 @@ EXAMPLES = {
         "Half of the branches are mispredicted.",
     ),
     "prefetch": ("The row is on its way.", "The row is prefetched."),
+    "is no noun": (
+        "A cell that is no number.",
+        "There is no cell that is not a number, and none is no later than its end.",
+    ),
+    "beside, begin": (
+        "The rows that fit beside the begin of a job.",
+        "The rows besides those that fit at the start of a job.",
+    ),
     "archaic words": ("It was read in vain.", "The read had no effect."),
 }
 

@@ -1,6 +1,6 @@
 """Schedules of batches against the slow model: windows, reasons, limits, choices.
 
-Odd instances: ties, prices of 0, equal windows, 1e150 beside 1e-150, performances an
+Odd instances: ties, prices of 0, equal windows, 1e150 next to 1e-150, performances an
 ulp apart, late times, jobs that cannot fit, limits met exactly and an ulp off.
 """
 

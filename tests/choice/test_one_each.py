@@ -93,7 +93,7 @@ def cases(draw):
     return value, weight, first, limit
 
 
-# Weights that vanish beside a larger one, but decide if that one cancels.
+# Weights that vanish when added to a larger one, but decide if that one cancels.
 CANCELLED = (
     [0.0, -4.0, 3.0, 1.0],
     [-5e-324, 1e-300, 1e-310, 5e-324],
@@ -299,7 +299,7 @@ def test_a_batch_of_integers_reaches_its_bound():
 
 @pytest.mark.parametrize("power", range(7, 16))
 def test_integer_values_are_compared_exactly(power):
-    # Sums a few steps apart beside large numbers, exact while they are below 2**53.
+    # Sums a few steps apart among large numbers, exact while they are below 2**53.
     rng = np.random.default_rng(power)
     classes, rows = 3, 3
     first = np.arange(classes + 1) * rows

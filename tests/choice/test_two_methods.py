@@ -1,4 +1,4 @@
-"""The default of `choose` beside its two methods: same optimum, bounded extra work."""
+"""The default of `choose` and its two methods: same optimum, bounded extra work."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_every_microsecond_of_40_years_is_exact_or_refused(us, unit):
             "min",
             "h",
             "d",
-        )  # a microsecond is no exact float64 in these units
+        )  # a microsecond is not exact in float64 in these units
         assert "cannot be held exactly" in error
         return
     scale = {"ms": Fraction(1, 1000), "us": Fraction(1, 10**6), **UNITS}[unit]

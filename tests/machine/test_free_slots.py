@@ -1,4 +1,4 @@
-"""Tests of machines from tables, and of the free slots beside busy spans."""
+"""Tests of machines from tables, and of the free slots around busy spans."""
 
 from __future__ import annotations
 

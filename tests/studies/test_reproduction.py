@@ -55,7 +55,7 @@ PLACEMENT = [
     ("coord", "farthest", 52, 50.5, 0.4),
     ("coord_lite", "nearest", 31, 34.1, 0.8),
     ("coord_lite", "farthest", 148, 154.6, 0.9),
-    # The other interpretation (group span), beside the strict one.
+    # The other interpretation (group span), compared with the strict one.
     ("dep_group", "nearest", 369, 367.4, 1.1),
     ("dep_group", "farthest", 480, 481.1, 1.0),
     ("dep_lite_group", "nearest", 275, 269.6, 0.9),

@@ -1,4 +1,4 @@
-"""Summaries of campaigns, the papers' algorithms beside them, reports and figures."""
+"""Summaries of campaigns, the papers' algorithms next to them, reports and figures."""
 
 import io
 import itertools

@@ -97,7 +97,7 @@ def module(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("module")
 def test_options_of_a_user_experiment():
-    """They are given beside the label, or in a table ``options``; not both."""
+    """They are given next to the label, or in a table ``options``; not both."""
     both = {"a": {"options": {"shift": 2.0}}, "b": {"shift": 2.0}}
     (setting,) = _study(own(algorithms=both)).settings
     assert [dict(a.options) for a in setting.algorithms] == [{"shift": 2.0}] * 2

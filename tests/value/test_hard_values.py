@@ -126,7 +126,7 @@ def test_windows_beyond_any_money_but_finite_are_found(shape, criterion, budget,
 
 
 def test_distances_far_from_the_origin_are_not_bounded_by_rounded_times():
-    # Beside times of 1.7e9 seconds an end less a length is rounded by 1e-7. Windows of
+    # At times of 1.7e9 seconds an end minus a length is rounded by 1e-7. Windows of
     # two lengths, 0.1 and 0.3, differ by less in what they are worth.
     for seed in range(300):
         rng = np.random.default_rng(seed)

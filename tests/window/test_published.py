@@ -160,7 +160,7 @@ def test_first_fit_prefers_the_fastest_group_at_the_first_start():
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)
 def test_overflowing_windows_are_excluded(shape, criterion):
-    """An infinite part in an infinite slot, and an infinite cost, are no window."""
+    """Windows with an infinite part or an infinite cost are excluded."""
     search = {"nodes": 2, "volume": 1e10, "shape": shape, "criterion": criterion}
     if criterion in ("value", "dependable", "coordinated"):
         search |= {"budget": 9.0} if shape == "ragged" else {"lite": True}

@@ -8,7 +8,7 @@ export interface Tick {
 }
 
 export interface Scale {
-  label: string; // beside the axis
+  label: string; // next to the axis
   ticks(first: number, last: number, most: number): Tick[];
   /** Return what the ticks leave out, such as the day, at the times from which it holds. */
   context(first: number, last: number, most: number): Tick[];

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "read_batch", "read_flow"]
 
-#: Further columns of a table of jobs, beside those of `slotkern.machine.jobs`.
+#: Further columns of a table of jobs besides those of `slotkern.machine.jobs`.
 BATCH_COLUMNS = ("criterion", "order")
 #: The further columns of a table of jobs that arrive one after another.
 FLOW_COLUMNS = ("arrival", "share")

@@ -95,6 +95,9 @@ def schedule_batch(
     ------
     ValueError, TypeError
         Naming the job, the argument or the row and the value.
+    KeyboardInterrupt
+        Within a fraction of a second after Ctrl-C. The call books nothing in `slots`,
+        complete or not: ``SlotPool.book`` books a schedule.
 
     Notes
     -----

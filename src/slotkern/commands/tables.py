@@ -287,7 +287,7 @@ def format_node_hours(length: float, clock: Any) -> str:
 def front_table(front: Any) -> Table:
     """Return a table with one row per window of a front.
 
-    The columns are the criteria that are no totals, then those of `alternatives_table`.
+    The columns are the criteria other than totals, then those of `alternatives_table`.
 
     Parameters
     ----------

@@ -31,9 +31,9 @@ class HasTable:
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas.DataFrame.
 
-        Times are numbers. With a clock, each time column has a column of dates beside
+        Times are numbers. With a clock, each time column has a column of dates next to
         it (``start_time`` for ``start``) in the zone of the clock; with a machine,
-        ``node_name`` is beside ``node``.
+        ``node_name`` is next to ``node``.
         """
         frame: pd.DataFrame = adapter("frame_of")(self._as_table())
         return frame

@@ -99,7 +99,7 @@ def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str]
 
 
 def _words(value: Any) -> str:
-    """Format and escape a cell; numbers that are no integers have six digits."""
+    """Format and escape a cell; non-integers have six digits."""
     if value is None or value != value:
         return ""
     if isinstance(value, float) and math.isfinite(value):

@@ -171,7 +171,7 @@ def generate_environment(
     -----
     The papers do not specify the placement of tasks. Here, with free time F and k
     tasks, k integers are drawn uniformly from 0..F with repetition; sorted, they are
-    the free time before each task. Gaps of length zero are no slots.
+    the free time before each task. Gaps of length zero are skipped.
     O(nodes * tasks per node).
 
     Examples
@@ -302,7 +302,7 @@ def _place(
     cuts.sort(axis=1)
     end = cuts + done
     start = end - lengths
-    gap = np.zeros_like(end)  # the begin of the gap before each task
+    gap = np.zeros_like(end)  # the start of the gap before each task
     gap[:, 1:] = end[:, :-1]
     is_slot = start > gap
     rows = np.arange(len(lengths))

@@ -44,7 +44,7 @@ def read_archive(
     Raises
     ------
     InputError
-        If the file is no valid .npz archive, or exceeds the limit.
+        If the file is not a valid .npz archive, or exceeds the limit.
     """
     try:
         if not zipfile.is_zipfile(file):

@@ -141,7 +141,7 @@ def _numbers(name: str, cells: Any) -> NDArray[np.float64]:
     try:
         return to_numpy(pc.cast(cells, pa.float64()))
     except pa.ArrowInvalid:
-        good, bad = 0, len(cells)  # bisect for the first cell that is no number
+        good, bad = 0, len(cells)  # bisect for the first cell that is not a number
         while bad - good > 1:
             middle = (good + bad) // 2
             try:

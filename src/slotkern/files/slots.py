@@ -164,7 +164,7 @@ def from_arrow(table: Any) -> NDArray[Any]:
         For invalid slots; the message contains the row (from 0), the column and the
         value.
     TypeError
-        If the value is no Arrow table.
+        If the value is not an Arrow table.
 
     Notes
     -----
@@ -235,7 +235,7 @@ def from_pandas(frame: pd.DataFrame) -> NDArray[Any]:
         For invalid slots; the message contains the row (from 0), the column and the
         value.
     TypeError
-        If the value is no frame.
+        If the value is not a frame.
 
     Notes
     -----

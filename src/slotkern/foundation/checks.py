@@ -298,7 +298,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _is_bool(value: Any) -> bool:
-    # The bool of numpy is no bool of Python, but float() accepts it.
+    # numpy.bool is not a subclass of bool, but float() accepts it.
     return (
         isinstance(value, bool)
         or getattr(getattr(value, "dtype", None), "kind", "") == "b"

@@ -250,8 +250,8 @@ class Front(HasPlot):
         """Return everything as plain Python numbers and text, ready for JSON.
 
         ``points`` holds for each window its two ``values`` and whether it is
-        ``proven``, beside what `Window.to_dict` returns; ``between`` holds a pair for
-        each gap, None if it is proven empty.
+        ``proven``, besides the keys of `Window.to_dict`; ``between`` holds a
+        pair for each gap, None if it is proven empty.
         """
         rows = zip(self.values.tolist(), self, strict=True)
         between = [None if a != a else [a, b] for a, b in self.between.tolist()]

@@ -1,4 +1,4 @@
-"""Machines of named nodes, clocks for dates, and the free slots beside busy spans."""
+"""Machines of named nodes, clocks for dates, and the free slots around busy spans."""
 
 from .clock import Clock
 from .nodes import Machine

@@ -99,7 +99,7 @@ class Clock:
     years; with nanoseconds, choose an origin within 26 days. A returned date is rounded
     to the nearest tick, because the end of a part, ``start + volume / performance``,
     may lie between two. Sums of whole seconds are exact if the unit is ``"s"``, but not
-    in hours, because 20 minutes are no float64 there.
+    in hours, because 20 minutes are not a float64 there.
 
     *Local times.* A local time that does not exist or occurs twice is refused, unless a
     datetime selects one of the two by ``fold``. The datetime64 of numpy has no zone, so
@@ -222,9 +222,9 @@ class Clock:
         Raises
         ------
         ValueError, TypeError
-            For a value that is no date, a date without a zone, a local time that does
-            not exist or is ambiguous, and a date that float64 cannot hold exactly; the
-            message contains the name and the value.
+            For a value that is not a date, a date without a zone, a local time that
+            does not exist or is ambiguous, and a date that float64 cannot hold exactly;
+            the message contains the name and the value.
         """
         if is_number(value):
             return number(name, value, finite=False)
@@ -307,7 +307,7 @@ class Clock:
     def _counted(
         self, utc: NDArray[np.datetime64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Convert times to ticks; also return which are no tick or out of range."""
+        """Convert times to ticks; also return which are not a tick or out of range."""
         counts = utc.view(np.int64)
         have, want = _UNITS[np.datetime_data(utc.dtype)[0]], _UNITS[self.tick]
         if have < want:

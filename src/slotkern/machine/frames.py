@@ -57,7 +57,7 @@ def columns_of(table: Any, name: str) -> dict[str, Any]:
     Raises
     ------
     TypeError, ValueError
-        If the value is no table, or its columns have different lengths.
+        If the value is not a table, or its columns have different lengths.
     """
     if isinstance(table, np.ndarray) and table.dtype.names is not None:
         columns = {field: table[field] for field in table.dtype.names}

@@ -63,7 +63,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
         Any table that `columns_of` accepts. Its columns are ``nodes``, ``volume`` or
         ``walltime``, and the other fields of `Request`; a column may be one value.
     more : sequence of str
-        Further allowed columns beside those of `Request`.
+        Further allowed columns besides those of `Request`.
     name : str
         The name of the table in errors, unless it is of a file.
 

@@ -203,7 +203,7 @@ def _is_day(given: Any) -> bool:
 
 
 def _late(ns: int, zone: dt.tzinfo) -> int:
-    """Return the nanoseconds from the begin of the skipped hour to a time within it."""
+    """Return the nanoseconds from the start of the skipped hour to a time within it."""
     wall = np.array([ns // 10**9])
     year = int(wall.astype("M8[s]").astype("M8[Y]").astype(np.int64)[0]) + 1970
     at, offsets = segments(zone, min(max(year, 0), 9999))

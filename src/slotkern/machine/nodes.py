@@ -260,7 +260,7 @@ class Machine(HasTable):
         Raises
         ------
         ValueError, TypeError
-            If the machine lacks a node, or a text is no valid hostlist; the message
+            If the machine lacks a node, or a text is not a valid hostlist; the message
             contains the first such row and node.
         """
         return self._ids_and_rows(nodes, what)[0]
@@ -427,7 +427,7 @@ def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float6
             raise TypeError(
                 f"{column_label(table, name)} must be numbers, got dtype {column.dtype}"
             )
-        # In a csv file, one cell that is no number makes all cells text.
+        # In a csv file, one cell that is not a number makes all cells text.
         wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
         row = next(wrong, -1)
         reason = "is not a number" if row >= 0 else "is text, not a number"

@@ -159,7 +159,7 @@ def _known_ends(values: Any, dated: bool) -> Any:
 
 
 def _one_kind(start: Any, end: Any, what: str) -> None:
-    """Refuse starts with a zone beside ends without one, and vice versa."""
+    """Refuse starts with a zone if ends have none, and vice versa."""
     kinds = []
     for values in (start, end):
         if not isinstance(values, Moments) and values.dtype.kind in "iuf":

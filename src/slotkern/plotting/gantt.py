@@ -137,7 +137,7 @@ def plot_gantt(
         the first start, or the machine has no such node.
     TypeError
         If slots or tasks lack a field node, start or end, or an element of windows is
-        no window.
+        not a window.
     ModuleNotFoundError
         If matplotlib is not installed.
 
@@ -400,7 +400,7 @@ def _format_axes(ax: Axes, plan: Layout) -> None:
 
 
 def _draw_title(ax: Axes, plan: Layout, title: str) -> float:
-    """Draw the title beside the legend if it fits, else wrapped above it.
+    """Draw the title next to the legend if it fits, else wrapped above it.
 
     Returns the additional height in inches.
     """

@@ -61,7 +61,7 @@ TEXT_FONT, TEXT_LEAST, TEXT_LINE = FONT - 2, 4.5, 1.2
 
 
 class Caption(NamedTuple):
-    """A window's name and times above the rows, and their position beside its line.
+    """A window's name and times above the rows, and their position next to its line.
 
     `x` is a time, `shift` an offset in points, `level` the level of the line.
     """

@@ -262,7 +262,7 @@ def _bars(
         # Put the number above the bar, or above a diamond that would cover it.
         covered = tip - 0.03 * tallest <= mark <= tip + 0.1 * tallest
         panel.annotate(
-            # A value that is tiny beside the other bars may be a rounding error.
+            # A value that is tiny compared with the other bars may be a rounding error.
             f"{estimate.mean:.4g}" if abs(estimate.mean) >= 1e-3 * tallest else "0",
             (x, mark if covered else tip),
             (0, 5),

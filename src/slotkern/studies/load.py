@@ -271,7 +271,7 @@ def _setting(
 def _flat(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of an algorithm of a user's experiment.
 
-    They are given beside `label`, or in a table ``options``.
+    They are given next to `label`, or in a table ``options``.
     """
     where = f"algorithms.{name}.options"
     inner = as_table(where, options.pop("options", {}))

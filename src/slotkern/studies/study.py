@@ -31,7 +31,7 @@ class Algorithm:
         The other keys of its table, which the experiment interprets.
     beside : str
         The name of an algorithm that this one interprets differently: the report
-        shows it beside that algorithm and its published numbers.
+        shows it next to that algorithm and its published numbers.
     published : bool
         Whether this is a paper's own algorithm, which is slow and runs on the first
         cycles only.

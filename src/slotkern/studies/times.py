@@ -1,4 +1,4 @@
-"""Measurement of a study's searches on this machine, beside the published times.
+"""Measurement of a study's searches on this machine, next to the published times.
 
 Times differ from run to run, so they are not part of the campaign's data. They are
 measured for a report, or by ``slotkern bench scaling``, in one process, with the

@@ -120,8 +120,8 @@ def slots_from_trace(
     path : path
         A trace, as `read_trace` reads it.
     at : float, date or str
-        The begin of the horizon in seconds of the trace, or a date if the header
-        contains the begin of the trace.
+        The start of the horizon in seconds of the trace, or a date if the header
+        contains the start of the trace.
     horizon : float, timedelta or str
         The length of the horizon in seconds, or as in ``"12h"``.
     processors : int, optional
@@ -346,11 +346,11 @@ def _span(trace: Trace, at: Any, horizon: Any) -> tuple[float, float]:
 
 
 def seconds_since_origin(trace: Trace, date: Any, name: str) -> float:
-    """Convert a date to seconds since the begin of a trace."""
+    """Convert a date to seconds since the start of a trace."""
     if trace.clock is None:
         raise ValueError(
             f"{name}: {date!r} is not a finite number, and the header of "
-            f"{trace.source or 'the trace'} does not contain the begin of the trace "
+            f"{trace.source or 'the trace'} does not contain the start of the trace "
             "(UnixStartTime)"
         )
     return trace.clock.time(date, name)

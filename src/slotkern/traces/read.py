@@ -67,7 +67,7 @@ def read_trace(
     ValueError
         For a line of fewer than 18 (29) numbers or of a different number of fields than
         the first, a number beyond 2**53, a fraction in an integer field, a job
-        submitted before the begin of the trace; for a file that is empty, invalid gzip
+        submitted before the start of the trace; for a file that is empty, invalid gzip
         or larger than `max_bytes`, or in which ``errors="skip"`` leaves no job. The
         message contains the file, the line and the field.
     OSError
@@ -168,7 +168,7 @@ def write_trace(
     ValueError
         For another suffix, and for values that the format cannot represent.
     TypeError
-        If the jobs are no structured array.
+        If the jobs are not a structured array.
     OSError
         If the file cannot be written; an existing file is unchanged.
 
@@ -284,7 +284,7 @@ def _with_further(
 def _without_early(
     jobs: NDArray[Any], parser: TraceParser, skip: bool
 ) -> tuple[NDArray[Any], int]:
-    """Refuse, or leave out, jobs submitted before the begin of the trace.
+    """Refuse, or leave out, jobs submitted before the start of the trace.
 
     A submission of -1 is unknown and kept. Returns the jobs and the number left out.
     """

@@ -78,7 +78,7 @@ class Trace(HasPlot):
     ----------
     jobs : structured array of dtype `SWF` or `GWF`
         The jobs in the order of the file, unless cleaned. Times are in seconds since
-        the begin of the trace, memory is in kilobytes; -1 means unknown.
+        the start of the trace, memory is in kilobytes; -1 means unknown.
     header : mapping of str to str
         The lines ``; Name: text`` of the header; the texts of a name that
         occurs more than once are joined by line breaks.

@@ -35,7 +35,7 @@ void start_bounds_hold_for_harder_requests() {
   fast.min_performance = 2;
   late.earliest = 7;
   CHECK(cache.bound(fast) == 50 && cache.bound(late) == 50);
-  // A part may cost all that the budget leaves beside n - 1 parts that are free of charge.
+  // A part may cost the whole budget if the n - 1 others are free of charge.
   Slot slot{0, 100, 1, 3, 3, 0, 0};
   cache.lower_for_freed(slot);
   CHECK(cache.bound(base) == 0);

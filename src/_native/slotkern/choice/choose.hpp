@@ -53,7 +53,7 @@ struct Chooser {
     std::sort(choice.rows.begin(), choice.rows.end());
   }
 
-  // Returns the items that fit beside the n - 1 cheapest others. Afterwards `cheapest` holds the n
+  // Returns the items that fit with the n - 1 cheapest others. Afterwards `cheapest` holds the n
   // cheapest of them.
   Items keep_affordable(int n, double budget) {
     LagrangianBound::select_heaviest(all_items, n, 0, 1, cheapest);

@@ -64,7 +64,7 @@ struct ClassItems {
     return std::isfinite(least) ? Fault{} : Fault{Status::sum_overflows, 0, 0};
   }
 
-  // Fills `items`: per class, the rows that fit beside the lightest rows of the other classes and
+  // Fills `items`: per class, the rows that fit with the lightest rows of the other classes and
   // that no row of the class dominates, by rising weight and falling value. Among equal rows the
   // first stays.
   void collect_undominated() {
@@ -94,7 +94,7 @@ struct ClassItems {
 
   // Scales values so that the largest is about 1; a power of two keeps products and quotients in
   // the range of doubles without rounding. Weights are not scaled, because small weights may decide
-  // beside large ones that cancel. Returns false if a sum of the remaining rows could overflow.
+  // if large ones cancel. Returns false if a sum of the remaining rows could overflow.
   bool scale() {
     const double n = static_cast<double>(classes->count);
     double largest[2] = {0, 0}, sum[2] = {0, 0}, spread[2] = {0, 0};

@@ -31,7 +31,7 @@ struct Tolerance {
 
   // Pruning cutoff: a set can improve on `best` only if its bound is larger than this. The next
   // double below best + step means "equal or more"; subtracting a fraction of the step would vanish
-  // beside a large sum.
+  // in a large sum.
   double cutoff(double best) const {
     if (best == -kInfinity) return best;  // -inf + eps * inf is NaN, and NaN prunes everything
     const double more = step > 0 ? std::nextafter(best + step, -kInfinity) : best;

@@ -4,7 +4,7 @@
 //
 // for any finite real values and weights; eqs. 6 to 9 are this problem with particular columns.
 //
-// Method: infeasible rows (too heavy beside the lightest rows of the other classes) and rows that
+// Method: infeasible rows (too heavy with the lightest rows of the other classes) and rows that
 // their class dominates are removed. Greedy steps along the lower convex hulls of the classes, by
 // falling slope, solve the linear relaxation (choice/relaxation.hpp). It gives the multiplier
 // lambda, a base row for each class (the row reached by the steps), and the lower bound. The loss
@@ -115,7 +115,7 @@ class MultipleChoiceKnapsack {
   // Sets the incumbent's value and the cutoff: a bound >= cutoff_ is pruned. Integer sums differ by
   // at least value_step, so a choice whose bound is above incumbent - value_step cannot improve.
   // That difference is exact; the cutoff is the next double above it. Adding a fraction of a step
-  // instead could be lost to rounding beside large sums.
+  // instead could be lost to rounding in large sums.
   void set_incumbent(double incumbent_value) {
     incumbent_value_ = incumbent_value;
     if (problem_.value_step > 0) {

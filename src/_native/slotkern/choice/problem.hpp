@@ -1,4 +1,4 @@
-// Inputs of a knapsack beside its items: the items forced into every set, the limits on work and
+// Inputs of a knapsack besides its items: the items forced into every set, the limits on work and
 // memory, and the scale of the values, from which rounding errors are bounded.
 #pragma once
 

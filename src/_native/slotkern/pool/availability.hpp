@@ -4,7 +4,7 @@
 // Each node has a sorted list of disjoint free spans. A span carries the row of the origin array
 // that it is a part of, and released time merges only with spans of the same row: slots that touch
 // (perhaps at other prices) stay separate, and book() followed by release() restores the lists bit
-// for bit. Booked spans are stored beside them (pool/booking_index.hpp), so that no time can be
+// for bit. Booked spans are stored apart from them (pool/booking_index.hpp), so that no time can be
 // released twice. `Observer` is notified of every change of free time (pool/usable_slots.hpp).
 //
 // Closed time of a node (for example while it is out of order) is never free, booked or not. Closed

@@ -8,7 +8,7 @@
 // Bounds remain valid while free time is only removed. A release raises the class of a node in some
 // cells; there the bounds of the classes above the old one, up to the new one, are reset to 0.
 //
-// Memory, beside the matrix: at most 64 bytes for each slot, and 3 kB for each n. Cost of a
+// Memory besides the matrix: at most 64 bytes for each slot, and 3 kB for each n. Cost of a
 // release: for each cell whose class changes, the rows of bounds between the two classes.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // A cell is first bounded for this volume from the bytes of the matrix: the n nodes of lowest rate
 // that can do the work. If the bound is within the incumbent, the free spans of these nodes are
-// read, and of more nodes in the order of rates until the next one is too expensive beside n - 1 of
+// read, and of more nodes in the order of rates until the next one is too expensive with n - 1 of
 // them; each start of a span in the cell is then evaluated. The cells of the lowest bounds are
 // searched first, for a low incumbent. Then all cells that remain are bounded in the order of time,
 // and searched in the order of these bounds, because reading spans costs ten times as much as
@@ -212,7 +212,7 @@ class CostSearch {
 
   // Searches the cell by free spans. Returns false if the budget is exceeded. A window of the cell
   // has a part on a span that starts there, or starts at the query's earliest start. So first all
-  // nodes with such a span are read that are not too expensive beside the n - 1 cheapest, and then
+  // nodes with such a span are read that are not too expensive with the n - 1 cheapest, and then
   // the others by rising rate. `sum`: lower bound on the cost of the n cheapest.
   bool search_cell(std::size_t cell, double sum) {
     poll();
@@ -259,7 +259,7 @@ class CostSearch {
     return total * (1 - kMargin) > goal_.ceiling() + kUnderflow;
   }
 
-  // Collects candidates from the nodes in w_.ranks: spans free at the begin of the cell, or that
+  // Collects candidates from the nodes in w_.ranks: spans free at the start of the cell, or that
   // start within it. Returns false if the budget is exceeded, as in cells with thousands of starts.
   bool collect_candidates(std::size_t count) {
     // Most nodes have about the same share of their spans before the cell as there are cells before

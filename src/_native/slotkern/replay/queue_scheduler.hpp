@@ -12,7 +12,7 @@
 // Why the short tests are exact. If no blocked span lies ahead, the number of free processors only
 // grows. So a job fits if it fits now, and the shadow time is the first change at which enough
 // processors are free, after all changes of that time. A job does not delay the head if it ends by
-// the shadow time or is no wider than the processors left beside the head then (`extra`). A refused
+// the shadow time or is no wider than the processors left by the head then (`extra`). A refused
 // job stays refused until capacity grows, so otherwise only new jobs are tested. With blocked spans
 // ahead, the capacity changes are walked instead.
 // Cost of a pass: O(q) vectorized, plus O(running jobs) when the shadow time changes.

@@ -8,7 +8,7 @@
 //
 // A scheduler has no clock of its own: the loop notifies it of submissions and ends, and it returns
 // the jobs to start (concept `Scheduler`), so that other loops can drive it, too.
-// Cost: O(log n) for each event, beside the scheduler's; memory O(n + spans of processors).
+// Cost: O(log n) for each event, besides the scheduler's; memory O(n + spans of processors).
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // one bit in that order: the n cheapest are the first n set bits of live nodes. The keys of the
 // first n - 1 are kept in a small sorted array, with the ranks in their last bits (far below the
 // margin); a new key is inserted by min and max. A window is possible only if the new key costs no
-// more than the budget leaves beside them. Members expire without notice: an expired one costs no
+// more than the budget minus their costs. Members expire without notice: an expired one costs no
 // more than its replacement, so no window is missed, and only a sum that would win is checked
 // again. One step finds at most one window: before it, the n cheapest were too expensive, and their
 // remnants are no cheaper.
