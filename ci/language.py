@@ -119,7 +119,7 @@ BANNED = (
     _ban(
         "is no noun",
         r"(?<!there )\b(is|are|was|were) no "
-        r"(?!longer|more|less|worse|other|different|\w+er\b)",
+        r"(?!longer|more|less|worse|other|different|(?!number)\w+er\b)",
         "'is not a number' instead of 'is no number'",
         PROSE,
     ),
