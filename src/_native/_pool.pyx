@@ -765,9 +765,9 @@ cdef class SlotPool(ChangingSlots):
         KeyboardInterrupt
             Within a fraction of a second after Ctrl-C. Windows booked so far stay booked and
             are in the exception's attribute `bookings`: one entry for each processed request,
-            in order. The same holds for a MemoryError.
-            If the call stops while it reads the requests, nothing is booked and the exception
-            has no such attribute.
+            in order, and none if the call stopped while it read the requests.
+
+        Every exception that stops the call has this attribute.
 
         Notes
         -----
@@ -785,49 +785,21 @@ cdef class SlotPool(ChangingSlots):
         >>> done.reasons
         ['booked', 'booked', 'time']
         """
-        cdef ShapeKind form = parse_shape(shape)
-        if type(criterion) is not str or criterion not in INDEX:
-            raise ValueError(
-                f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
-                f"{meant(criterion, CRITERIA)}")
-        cdef vector[Query] queries
-        cdef Request each
-        masked = []
-        cdef list names = []
-        if not isinstance(requests, (list, tuple)):
-            from slotkern.machine.jobs import requests_of
-            requests = requests_of(requests)
-        if owner is not None:
-            check_owner(owner)
-        for i, request in enumerate(requests):
-            if not isinstance(request, Request):
-                raise TypeError(
-                    f"requests[{i}] must be a Request, got {type(request).__name__}")
-            each = resolve_times(self, request, i)
-            names.append(each.name)
-            if not is_booking_invariant(each):
-                raise ValueError(
-                    f"requests[{i}]: a filter must be an expression without start and end, which "
-                    "change with every booking, and so must limits; find and book it separately"
-                )
-            each = self.compile_listed_request(each, i)
-            masked.append(each)  # owns the mask
-            queries.push_back(each.query)
         cdef Bookings out = Bookings.__new__(Bookings)
-        out.criterion, out.shape = criterion, shape
-        out.names, out.terms = names, self.terms
+        out.names, out.terms = [], self.terms
         stopped = None
         try:
-            check_status(self.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
+            schedule_into(self, out, requests, criterion, shape, owner)
         except BaseException as error:
             stopped = error
-        while owner is not None:  # record the owner of booked windows despite further signals
+        while owner is not None and len(out):  # record the owner despite further signals
             try:
                 self.record_owner([window for window in out if window is not None], owner)
                 break
             except KeyboardInterrupt as error:
                 stopped = error
         if stopped is not None:
+            del out.names[len(out):]  # the requests that were not processed
             stopped.bookings = out
             raise stopped
         return out
@@ -940,3 +912,38 @@ cdef str describe_part(Window window, size_t failed_part):
     if window.clock is not None:
         start, end = window.clock.datetime(start), window.clock.datetime(end)
     return f"node {node} from {start} to {end}"
+
+
+cdef int schedule_into(SlotPool self, Bookings out, requests, criterion, str shape,
+                       owner) except -1:
+    """Compile and schedule the requests; on an error `out` holds what was booked before."""
+    cdef ShapeKind form = parse_shape(shape)
+    if type(criterion) is not str or criterion not in INDEX:
+        raise ValueError(
+            f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
+            f"{meant(criterion, CRITERIA)}")
+    out.criterion, out.shape = criterion, shape
+    cdef vector[Query] queries
+    cdef Request each
+    masked = []
+    if not isinstance(requests, (list, tuple)):
+        from slotkern.machine.jobs import requests_of
+        requests = requests_of(requests)
+    if owner is not None:
+        check_owner(owner)
+    for i, request in enumerate(requests):
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"requests[{i}] must be a Request, got {type(request).__name__}")
+        each = resolve_times(self, request, i)
+        out.names.append(each.name)
+        if not is_booking_invariant(each):
+            raise ValueError(
+                f"requests[{i}]: a filter must be an expression without start and end, which "
+                "change with every booking, and so must limits; find and book it separately"
+            )
+        each = self.compile_listed_request(each, i)
+        masked.append(each)  # owns the mask
+        queries.push_back(each.query)
+    return check_status(
+        self.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))

@@ -75,3 +75,43 @@ def test_reasons_of_jobs_without_window():
     for index in (6, -7, 2**70):
         with pytest.raises(IndexError, match="out of range"):
             done[index]
+
+
+def stopped_by(error):
+    """Yield a request, then raise the error."""
+    yield sk.Request(2, 4, name="first")
+    raise error
+
+
+@pytest.mark.parametrize("owner", [None, "ann"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), ValueError("x")])
+def test_error_while_requests_are_read_lists_no_bookings(error, owner):
+    pool = sk.SlotPool(
+        sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+    )
+    with pytest.raises(type(error)) as stop:
+        pool.schedule(stopped_by(error), owner=owner)
+    assert stop.value is error
+    assert list(stop.value.bookings) == stop.value.bookings.names == []
+    assert len(stop.value.bookings.listing()) == 0
+    assert (len(pool.booked), pool.owners) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([sk.Request(2, 4), 3],), r"^requests\[1\] must be a Request, got int$"),
+        (([], "fast"), "^criterion must be one of"),
+        (([], 3), "^criterion must be one of"),
+    ],
+)
+def test_refused_arguments_list_no_bookings(arguments, message):
+    pool = sk.SlotPool(
+        sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+    )
+    with pytest.raises((ValueError, TypeError), match=message) as stop:
+        pool.schedule(*arguments)
+    assert len(stop.value.bookings) == 0
+    with pytest.raises((ValueError, TypeError)) as stop:
+        pool.schedule([], owner=5)
+    assert len(stop.value.bookings) == 0
