@@ -2,7 +2,8 @@
 // can be released twice.
 //
 // Most bookings are never released. A new booking is therefore appended to an unsorted buffer,
-// O(1), and moved to the sorted list of its node, O(spans of the node), before the next release.
+// O(1), and merged into the sorted list of its node before the next release: O(b log b) for b
+// buffered bookings, plus the spans of their nodes.
 #pragma once
 
 #include <algorithm>
@@ -59,15 +60,20 @@ class BookingIndex {
   // Moves the buffered bookings into the lists of their nodes and drops those that end by `now`. On
   // bad_alloc the rest stays in the buffer; find() and extract() search both.
   void flush(double now) noexcept {
+    std::sort(pending_.begin(), pending_.end(), is_before);
     try {
-      for (; !pending_.empty(); pending_.pop_back()) {
-        const auto& [place, span] = pending_.back();
-        if (span.end <= now) continue;
+      while (!pending_.empty()) {
+        const std::size_t place = pending_.back().place;
+        const auto first = std::partition_point(
+            pending_.begin(), pending_.end(), [=](const Booking& b) { return b.place < place; });
         std::vector<Span>& list = lists_[place];
-        std::erase_if(list, [now](const Span& other) { return other.end <= now; });
-        const std::size_t before = last_starting_by(list, span.start);
-        const std::size_t at = before == list.size() ? 0 : before + 1;
-        list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), span);
+        std::erase_if(list, [now](const Span& span) { return span.end <= now; });
+        reserve_extra(static_cast<std::size_t>(pending_.end() - first), list);
+        const auto middle = static_cast<std::ptrdiff_t>(list.size());
+        for (auto booking = first; booking != pending_.end(); ++booking)
+          if (booking->span.end > now) list.push_back(booking->span);
+        std::inplace_merge(list.begin(), list.begin() + middle, list.end(), starts_before);
+        pending_.erase(first, pending_.end());
       }
     } catch (const std::bad_alloc&) {
     }
@@ -106,9 +112,7 @@ class BookingIndex {
   // Returns a copy of the buffer, sorted by node index, then start.
   std::vector<Booking> sorted_pending() const {
     std::vector<Booking> sorted = pending_;
-    std::sort(sorted.begin(), sorted.end(), [](const Booking& a, const Booking& b) {
-      return a.place != b.place ? a.place < b.place : a.span.start < b.span.start;
-    });
+    std::sort(sorted.begin(), sorted.end(), is_before);
     return sorted;
   }
   // Appends the bookings of the node that end after `now`, by start; `pending`: sorted_pending().
@@ -121,8 +125,7 @@ class BookingIndex {
     auto next = std::lower_bound(pending.begin(), pending.end(), place, before);
     for (; next != pending.end() && next->place == place; ++next)
       if (next->span.end > now) out.push_back(next->span);
-    std::sort(out.begin() + first, out.end(),
-              [](const Span& a, const Span& b) { return a.start < b.start; });
+    std::sort(out.begin() + first, out.end(), starts_before);
   }
 
   // Calls visit(place, span) for each booking, in no particular order.
@@ -134,6 +137,11 @@ class BookingIndex {
   }
 
  private:
+  static bool starts_before(const Span& a, const Span& b) { return a.start < b.start; }
+  static bool is_before(const Booking& a, const Booking& b) {
+    return a.place != b.place ? a.place < b.place : starts_before(a.span, b.span);
+  }
+
   SpanLists lists_;               // sorted by start
   std::vector<Booking> pending_;  // buffer: not yet in lists_
 };
