@@ -174,7 +174,16 @@ cdef class SlotPool(ChangingSlots):
     @property
     def closed(self):
         """Closed time that is not past: node, start, end, owner, disabled."""
-        return self._closures[self._closures["end"] > self.pool.now()]
+        closures = self._closures  # another thread may replace them
+        return closures[closures["end"] > self.pool.now()]
+
+    def _full_state_and_closures(self):
+        """Return (origin, state, now, closures), consistent with each other; see `_state`."""
+        while True:
+            closures = self._closures
+            state = self._full_state()
+            if self._closures is closures:
+                return *state, closures
 
     def windows(self, owner=None):
         """Return the windows of an owner (None: all owners) that are not past, in booking order."""
@@ -536,10 +545,11 @@ cdef class SlotPool(ChangingSlots):
         cdef SlotPool other = SlotPool(self.table[:0])
         cdef Status status
         self.lock()
-        status = copy_pool(other.pool, other.prepared, self.pool, self.prepared)
         closures = self._closures
         other.table, other.changed = self.table, self.changed
-        self.mutex.unlock()
+        with nogil:
+            status = copy_pool(other.pool, other.prepared, self.pool, self.prepared)
+            self.mutex.unlock()
         check_status(status)
         other.terms, other.owners_by_window = self.terms, dict(self._owned_windows())
         other._generations = dict(self._generations)
@@ -620,7 +630,7 @@ cdef class SlotPool(ChangingSlots):
                 if nodes.isdisjoint(other.nodes):
                     continue
                 if self.check_booked([other], failed_window, failed_part) == Status.not_booked:
-                    del self.owners_by_window[other]
+                    self.owners_by_window.pop(other, None)  # another thread may have
         return 0
 
     cdef Status check_booked(self, list windows, size_t& failed_window,
@@ -875,8 +885,9 @@ cdef class SlotPool(ChangingSlots):
         return adapter("load_pool")(path)
 
     def __reduce__(self):
-        return adapter("restore_pool"), (*self._full_state(), self.terms, self._owned_windows(),
-                                         self._generations, self.closed)
+        origin, state, now, closures = self._full_state_and_closures()
+        return adapter("restore_pool"), (origin, state, now, self.terms, self._owned_windows(),
+                                         self._generations, closures[closures["end"] > now])
 
     def _owned_windows(self):
         """Return pairs of a window that is not past and its owner."""

@@ -46,6 +46,9 @@ class SlotPool(ChangingSlots):
     def closed(self) -> NDArray[np.void]: ...
     @property
     def _closures(self) -> NDArray[np.void]: ...
+    def _full_state_and_closures(
+        self,
+    ) -> tuple[NDArray[np.void], dict[str, NDArray[Any]], float, NDArray[np.void]]: ...
     def _replace_closures(
         self,
         expected: NDArray[np.void],

@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -178,3 +179,35 @@ def test_fork_hooks_may_use_pools(when):
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=1500
     )
     assert (run.stdout, run.returncode) == ("7\n", 0), run.stderr
+
+
+def test_closures_can_be_read_while_others_change_them():
+    pool = sk.SlotPool(
+        sk.make_slots(node=range(200), start=0, end=9, performance=1, price=1)
+    )
+    stop = False
+
+    def change(node):
+        while not stop:
+            for other in range(node, 200, 2):
+                pool.disable(other)
+            for other in range(node, 200, 2):
+                pool.enable(other)
+
+    threads = [threading.Thread(target=change, args=(node,)) for node in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(1000):
+            assert set(pool.closed["owner"]) <= {"down"}
+            table = pool.booked
+            assert (table["owner"] == "down").all()
+            _, (_, state, *_, closures) = pool.__reduce__()
+            assert np.isin(state["held"]["node"], closures["node"]).all()
+    finally:
+        stop = True
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)

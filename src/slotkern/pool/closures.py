@@ -98,13 +98,13 @@ def hit(
 
 def booked_spans(pool: SlotPool) -> tuple[NDArray[np.void], NDArray[np.str_]]:
     """Return booked and held spans of a pool, sorted by (node, start), and owners."""
-    state = pool._state()
+    _, state, _, closures = pool._full_state_and_closures()
     booked, held = state["booked"], state["held"]
     owners = owners_of(dict(pool._owned_windows()), booked)
     if not len(held):
         return booked, owners
     spans = np.concatenate([booked, held])
-    owners = np.concatenate([owners, _closed_by(pool._closures, held)])
+    owners = np.concatenate([owners, _closed_by(closures, held)])
     order = np.lexsort((spans["start"], spans["node"]))
     return spans[order], owners[order]
 

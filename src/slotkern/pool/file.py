@@ -73,8 +73,8 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
         raise TypeError(
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
         )
-    origin, state, now = pool._full_state()
-    closed = pool.closed
+    origin, state, now, closures = pool._full_state_and_closures()
+    closed = closures[closures["end"] > now]
     heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
     more = to_arrays(pool)  # raises for objects, before the file is changed
     arrays = heading | state | more
