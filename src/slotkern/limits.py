@@ -112,10 +112,10 @@ class Limit:
         amount = self.amount
         if unit == 0 or not abs(amount) * _RESOLUTION < _MAX_EXACT:
             return amount
-        count, slack = round(amount / unit), abs(amount) * _DECIMAL_ROUNDING
+        count = round(amount / unit)
         if self.side == ">=":
-            return (count + (count * unit < amount - slack)) * unit
-        return (count - (count * unit > amount + slack)) * unit
+            return (count + (count * unit < _last_admitted_sum(self))) * unit
+        return (count - (count * unit > _last_admitted_sum(self))) * unit
 
     def __repr__(self) -> str:
         return f"Limit({shown(self.of)}, {self.side!r}, {self.amount!r})"
@@ -303,12 +303,18 @@ def _check_contradictions(limits: list[Limit]) -> None:
             if (
                 low.side == ">="
                 and high.side == "<="
-                and low.amount > high.amount
+                and _last_admitted_sum(low) > _last_admitted_sum(high)
                 and _same_sum(low.of, high.of)
             ):
                 raise ValueError(
                     f"limits contradict each other: {_words(low)} and {_words(high)}"
                 )
+
+
+def _last_admitted_sum(limit: Limit) -> float:
+    """Return the amount with its tolerance for rounded decimals."""
+    slack = abs(limit.amount) * _DECIMAL_ROUNDING
+    return limit.amount - slack if limit.side == ">=" else limit.amount + slack
 
 
 def _same_sum(one: Any, other: Any) -> bool:

@@ -97,6 +97,9 @@ def test_invalid_limit_expressions_are_rejected(limits, kind, message):
         "sum(0 * storage) <= 0",
         "sum(-1 * length) <= -1",
         "sum(power * power * length) <= 0",
+        # 0.1 + 0.2 is 0.30000000000000004, which meets 0.3.
+        f"{0.1 + 0.2!r} <= sum(power) <= 0.3",
+        f"{-0.3!r} <= sum(power) <= {-0.1 - 0.2!r}",
         # Rounded products of three may differ: 0.1 * 3 * 7 and 7 * 3 * 0.1.
         ["sum(a * b * c) >= 6", "sum(c * b * a) <= 5"],
         ["sum(a * length) >= 6", "sum(a) <= 5"],
