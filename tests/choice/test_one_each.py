@@ -236,6 +236,26 @@ def test_a_work_limit_leaves_a_valid_bound():
     assert early.bound <= best.value <= early.value
 
 
+@pytest.mark.parametrize("scale", [1.0, -1.0])
+def test_no_choice_is_better_than_the_bound_of_a_proven_one(scale):
+    rng = np.random.default_rng(7)
+    first = np.arange(0, 21, 4)
+    rows = np.array(list(itertools.product(*(range(a, a + 4) for a in first[:-1]))))
+    for _ in range(60):
+        # Sums differ by less than the rounding that a proof tolerates.
+        value = rng.choice([1.0, 1.0, 2.0], 20) + 3e-15 * rng.integers(0, 100, 20)
+        weight = rng.random(20)
+        sums = weight[rows].sum(axis=1)
+        limit = sums[rng.integers(len(rows))]
+        feasible = sums <= limit * (1 - 1e-12)
+        if not feasible.any():
+            continue
+        found = sk.choose_one_each(value, weight, first, limit, maximize=scale < 0)
+        best = (scale * value[rows].sum(axis=1))[feasible].min()
+        assert found.proven
+        assert scale * found.bound <= best + 4e-15
+
+
 def test_infeasible_rows_do_not_affect_rounding():
     found = sk.choose_one_each(
         [1.0, 2.0, 5.0, -1e308], [1.0, 1.0, 0.0, 1e308], [0, 2, 4], 10

@@ -102,9 +102,10 @@ class MultipleChoiceKnapsack {
     }
     weight = problem_.sum_weights(best_);
     if (!(weight <= problem_.limit)) return {Status::internal, 0, 0};
+    // Proven: no choice is better by more than this; see set_incumbent().
     const double allowed_gap =
-        problem_.value_step > 0 || gap_ > kRounding ? gap_ * std::fabs(value) : 0;
-    double value_bound = problem_.sign * value - allowed_gap;  // proven: within the gap
+        (problem_.value_step > 0 ? gap_ : std::max(gap_, kRounding)) * std::fabs(value);
+    double value_bound = problem_.sign * value - allowed_gap;
     if (!proven) value_bound = std::min(value_bound, open_bound_ / problem_.value_unit);
     value_bound = std::max(
         value_bound, (relaxation_.lower_bound - problem_.bound_noise) / problem_.value_unit);
