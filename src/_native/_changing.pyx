@@ -22,7 +22,7 @@ from slotkern.slots import in_order
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Answer find_in "slotkern::find_window"(CSlotPool&, const Query&, int, ShapeKind) noexcept
-    Status ensure_rows_for(CSlotPool&, double) noexcept
+    Status trim_rows_for(CSlotPool&, double) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
 
@@ -140,21 +140,27 @@ cdef class ChangingSlots(PreparedSlots):
     # held (try_lock), waits without either, and unlocks before it acquires the GIL. So no deadlock.
 
     cdef Status lock_for_search(self, double least_volume) except *:
-        cdef Status status
+        cdef Status status = Status.ok
+        self.lock_current()
+        if self.changed:  # `prepared` may be read as it is: without time before now
+            status = trim_rows_for(self.pool, least_volume)
+            if status != Status.ok:
+                self.mutex.unlock()
+        return status
+
+    # Shared before the first change, exclusive after it. Then only `pool` may be read, because
+    # `prepared` may contain time before now.
+    cdef int lock_current(self) except -1:
         while not self.changed:
             if self.mutex.try_lock_shared():
                 if not self.changed:
-                    return Status.ok
+                    return 0
                 self.mutex.unlock_shared()
             else:
                 with nogil:
                     self.mutex.lock_shared()
                     self.mutex.unlock_shared()
-        self.lock()
-        status = ensure_rows_for(self.pool, least_volume)
-        if status != Status.ok:
-            self.mutex.unlock()
-        return status
+        return self.lock()
 
     cdef void unlock_after_search(self) noexcept nogil:
         if self.changed:
@@ -178,9 +184,7 @@ cdef class ChangingSlots(PreparedSlots):
         cdef Answer answer
         cdef InterruptScope interrupts
         while attempt(interrupts, answer.status):
-            answer.status = self.lock_for_search(query.volume)
-            if answer.status != Status.ok:
-                break
+            self.lock_current()
             if self.changed and query.limits == NULL:
                 answer = find_in(self.pool, query, criterion, shape)
                 self.unlock_after_search()

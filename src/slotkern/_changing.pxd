@@ -46,6 +46,7 @@ cdef class ChangingSlots(PreparedSlots):
     cdef object free_table          # cached (version, free slots, their origin rows), or None
     cdef PreparedSlots current    # prepared from `free_table`, or None
     cdef int lock(self) except -1
+    cdef int lock_current(self) except -1
     cdef int lock_for_change(self) except -1
     cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *

@@ -37,6 +37,37 @@ def assert_rows_are_of_the_origin(pool, window):
         assert slot["start"] <= part["start"] < part["end"] <= slot["end"]
 
 
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize("booked", [False, True])
+def test_no_search_finds_time_before_now(shape, booked):
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=[1, 2], price=1)
+    job = sk.Request(1, 4)
+    limited = job.replace(limits="sum(price) <= 5")
+
+    def advanced():
+        pool = sk.SlotPool(slots)
+        if booked:
+            pool.book(pool.find(job, "cost"))
+        pool.advance(2.5)
+        return pool
+
+    for request in (job, limited):
+        for criterion in ("first", "start", "finish", "runtime", "cost"):
+            options = {"criterion": criterion, "shape": shape}
+            free = advanced().slots
+            assert (
+                sk.find_windows(advanced(), [request], **options)[0].start
+                == sk.find_windows(free, [request], **options)[0].start
+                == 2.5
+            )
+            found = advanced().find_alternatives(request, **options)
+            assert found.start.tolist() == (
+                sk.find_alternatives(free, request, **options).start.tolist()
+            )
+            assert min(found.start) == 2.5
+            assert advanced().find(request, **options).start == 2.5
+
+
 def test_all_searches_run_in_changed_pool():
     slots = random_slots(8, nodes=20, slots=8)
     pool = sk.SlotPool(slots)

@@ -106,8 +106,14 @@ inline Status free_between(const SlotPool& pool, double begin, double end,
   return guarded([&] { return state = pool.free_between(begin, end), Status::ok; });
 }
 
-inline Status ensure_rows_for(SlotPool& pool, double volume) noexcept {
-  return guarded([&] { return pool.ensure_rows_for(volume), Status::ok; });
+// Makes the prepared slots equal to the free slots from now() on, for readers other than
+// SlotPool::find() that search for this volume or more.
+inline Status trim_rows_for(SlotPool& pool, double volume) noexcept {
+  return guarded([&] {
+    pool.trim_before_now();
+    pool.ensure_rows_for(volume);  // rebuilds rows invalidated by trim_before_now()
+    return Status::ok;
+  });
 }
 
 inline Status book(SlotPool& pool, double start, const Part* parts, std::size_t n,
