@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotkern import _replay
 from slotkern.foundation.checks import hint_keywords
@@ -18,6 +19,7 @@ from slotkern.replays.placements import Placements
 from slotkern.replays.policies import QueuePolicy, resolve_policy
 from slotkern.replays.result import RESULT, Replay, slowdowns
 from slotkern.replays.windows import WindowPolicy, merge_sites, place_windows
+from slotkern.traces.trace import Trace
 
 __all__ = ["replay"]
 
@@ -127,13 +129,16 @@ def replay(
     >>> sk.replay(flow, 4, "easy").jobs["start"].tolist()
     [0.0, 10.0, 2.0]
     """
+    # tables
     trace = as_trace(jobs)
     machine = as_cluster(cluster, trace, blocked).with_more_processors(more_processors)
     name, chosen = resolve_policy(policy)
     windows = isinstance(chosen, (WindowPolicy, CyclePolicy))
+    served = merge_sites(machine) if windows else machine
+    # numbers
     flow = prepare_jobs(
         trace,
-        merge_sites(machine) if windows else machine,
+        served,
         width=width,
         overrun=overrun,
         estimates=estimates,
@@ -143,23 +148,46 @@ def replay(
     following = 0 if flow.predecessor is None else int((flow.predecessor >= 0).sum())
     if following:
         log.info("%d jobs wait for the end of their preceding job", following)
+    # kernel
     place: Any = _replay_sites
     if windows:
         place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
     placed = place(flow, machine, chosen, len(trace), nodes, progress)
+    # result
     if following:
         submit = flow.submission_times(placed.start, placed.run)
         order = np.argsort(submit, kind="stable")
         flow = replace(flow, submit=submit).subset(order)
         placed = placed.subset(order)
-    if windows:
-        machine = merge_sites(machine)
-        none = np.isnan(placed.start)
-        if none.any():
-            flow.dropped["no window"] = int(none.sum())
-            kept = np.flatnonzero(~none)
-            flow, placed = flow.subset(kept), placed.subset(kept)
+    if (none := np.isnan(placed.start)).any():
+        flow.dropped["no window"] = int(none.sum())
+        kept = np.flatnonzero(~none)
+        flow, placed = flow.subset(kept), placed.subset(kept)
+    if flow.dropped:
+        reasons = ", ".join(
+            f"{reason} {count:,}" for reason, count in flow.dropped.items()
+        )
+        log.warning("replay under %s: jobs left out: %s", name, reasons)
+    return Replay(
+        _records(trace, served, flow, placed),
+        served,
+        name,
+        trace,
+        flow.dropped,
+        placed.most_waiting,
+        placed.spans,
+        placed.first,
+        placed.count,
+        nodes,
+        flow.killed,
+        following,
+    )
 
+
+def _records(
+    trace: Trace, cluster: Cluster, flow: FlowJobs, placed: Placements
+) -> NDArray[np.void]:
+    """Return one row for each job, of dtype `RESULT`."""
     wait = placed.start - flow.submit
     columns = {
         "row": flow.row,
@@ -172,32 +200,14 @@ def replay(
         "estimate": flow.estimate,
         "processors": flow.width,
         "user": flow.user,
-        "site": machine.site[flow.site],
+        "site": cluster.site[flow.site],
         "cost": placed.cost,
         **slowdowns(wait, placed.run),
     }
-    if flow.dropped:
-        reasons = ", ".join(
-            f"{reason} {count:,}" for reason, count in flow.dropped.items()
-        )
-        log.warning("replay under %s: jobs left out: %s", name, reasons)
-    result = np.empty(len(flow.row), RESULT)
+    rows = np.empty(len(flow.row), RESULT)
     for field, column in columns.items():
-        result[field] = column
-    return Replay(
-        result,
-        machine,
-        name,
-        trace,
-        flow.dropped,
-        placed.most_waiting,
-        placed.spans,
-        placed.first,
-        placed.count,
-        nodes,
-        flow.killed,
-        following,
-    )
+        rows[field] = column
+    return rows
 
 
 def _replay_sites(
