@@ -196,19 +196,13 @@ def run_cycles(
     times = _arrivals(arrivals, len(batch), pool.clock)
     step = number("length", _duration("length", length, pool.clock), above=0)
     begin = _start_time(start, pool)
-    if cycles is None:
-        last = float(times.max(initial=begin))
-        cycles = max(0, math.ceil((last - begin) / step)) + 1
-        log.info("%d cycles: until all jobs have had a turn", cycles)
-    count = integer("cycles", cycles, least=0)
+    count = _number_of_cycles(cycles, times, begin, step)
     ahead = math.inf
     if horizon is not None:
         ahead = number("horizon", _duration("horizon", horizon, pool.clock), above=0)
     _check_arrays(pool, batch)
     rows_given = len(pool.origin)
-    shares = None
-    if lengths is not None:
-        shares = true_shares(lengths, len(batch), 0, 1.0)
+    shares = None if lengths is None else true_shares(lengths, len(batch), 0, 1.0)
 
     running: list[_Running] = []
     waiting = list(np.argsort(times, kind="stable"))
@@ -228,20 +222,9 @@ def run_cycles(
         if prices is not None:
             free["price"] = prices(c, free)
         left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
-        limited = []
-        for j in ready.tolist():
-            request = _restrict_arrays(
-                batch.requests[j], batch.names[j], rows, rows_given
-            )
-            until = max(now + ahead, request.earliest)
-            limited.append(request.replace(deadline=min(request.deadline, until)))
         schedule = schedule_batch(
             left,
-            Batch(
-                limited,
-                [batch.names[j] for j in ready.tolist()],
-                [batch.criteria[j] for j in ready.tolist()],
-            ),
+            _current_batch(batch, ready.tolist(), rows, rows_given, now + ahead),
             policy(c) if callable(policy) else policy,
             **(options(c) if options is not None else {}),
         )
@@ -277,6 +260,38 @@ def run_cycles(
         failures=np.array(failures, np.int64),
         finish=ends,
         pool=pool,
+    )
+
+
+def _number_of_cycles(
+    given: int | None, times: NDArray[np.float64], begin: float, step: float
+) -> int:
+    """Return the given number, or that until all jobs have arrived."""
+    if given is not None:
+        return integer("cycles", given, least=0)
+    last = float(times.max(initial=begin))
+    count = max(0, math.ceil((last - begin) / step)) + 1
+    log.info("%d cycles: until all jobs have had a turn", count)
+    return count
+
+
+def _current_batch(
+    batch: Batch,
+    ready: list[int],
+    rows: NDArray[np.int64] | None,
+    given: int,
+    until: float,
+) -> Batch:
+    """Return the jobs of one cycle, with deadlines within its horizon."""
+    limited = []
+    for j in ready:
+        request = _restrict_arrays(batch.requests[j], batch.names[j], rows, given)
+        last = min(request.deadline, max(until, request.earliest))
+        limited.append(request.replace(deadline=last))
+    return Batch(
+        limited,
+        [batch.names[j] for j in ready],
+        [batch.criteria[j] for j in ready],
     )
 
 

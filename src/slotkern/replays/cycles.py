@@ -97,13 +97,7 @@ def place_cycles(
     count = len(flow.row)
     if count == 0:
         return Placements.empty(0)
-    span = float(flow.submit[-1] - flow.submit[0])
-    many = f"cycles of {policy.length} s are too short: more than {_MAX_CYCLES:,} of"
-    if not span / policy.length <= _MAX_CYCLES:
-        raise ValueError(f"{many} them in the {span:g} s of the flow")
-    if not policy.length * count <= 2.0**53:
-        reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
-        raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
+    _check_length(policy, flow)
     ledger = WindowLedger(flow, cluster, policy.shape, policy.length)
     budgets = budget_per_job(policy.budget, flow.row, total)
     arrivals, width = ledger.arrivals, flow.width.tolist()
@@ -124,21 +118,9 @@ def place_cycles(
             )
             for job in jobs
         ]
-        found: Iterable[Window | None]
-        if in_turn:
-            found = ledger.pool.schedule(requests, "start", shape=policy.shape)
-        else:
-            found = schedule_batch(
-                ledger.pool,
-                requests,
-                policy.policy,
-                shape=policy.shape,
-                most=policy.most,
-                **policy.options,
-            )
-            ledger.pool.book(found)
         left = []
-        for job, window in zip(jobs, found, strict=True):
+        windows = _book(requests, policy, ledger, in_turn)
+        for job, window in zip(jobs, windows, strict=True):
             if window is None:
                 left.append(job)
                 continue
@@ -171,12 +153,45 @@ def place_cycles(
             queue = schedule(now, queue)
             cycle, used = cycle + 1, used + 1
             if used > _MAX_CYCLES:
-                raise ValueError(f"{many} them, and {len(queue):,} jobs still wait")
+                waiting_still = f"{len(queue):,} jobs still wait"
+                raise ValueError(f"{_too_short(policy)} them, and {waiting_still}")
             if is_idle and len(queue) == tried:  # the rest can never be placed
                 break
         if progress is not None and submitted % 256 == 0:
             progress(submitted)
     return ledger.finish(nodes)
+
+
+def _too_short(policy: CyclePolicy) -> str:
+    return f"cycles of {policy.length} s are too short: more than {_MAX_CYCLES:,} of"
+
+
+def _check_length(policy: CyclePolicy, flow: FlowJobs) -> None:
+    """Refuse cycles of a length that is too short or too long for the flow."""
+    span, count = float(flow.submit[-1] - flow.submit[0]), len(flow.row)
+    if not span / policy.length <= _MAX_CYCLES:
+        raise ValueError(f"{_too_short(policy)} them in the {span:g} s of the flow")
+    if not policy.length * count <= 2.0**53:
+        reason = f"{count:,} of them, one a job, add up to more than 2**53 seconds"
+        raise ValueError(f"cycles of {policy.length} s are too long: {reason}")
+
+
+def _book(
+    requests: list[Request], policy: CyclePolicy, ledger: WindowLedger, in_turn: bool
+) -> Iterable[Window | None]:
+    """Find and book a window, or None, for each request."""
+    if in_turn:
+        return ledger.pool.schedule(requests, "start", shape=policy.shape)
+    found = schedule_batch(
+        ledger.pool,
+        requests,
+        policy.policy,
+        shape=policy.shape,
+        most=policy.most,
+        **policy.options,
+    )
+    ledger.pool.book(found)
+    return found
 
 
 def _takes_earliest_in_turn(policy: CyclePolicy, ledger: WindowLedger) -> bool:

@@ -415,6 +415,82 @@ def _text_values(
     return found
 
 
+class _Searches:
+    """Searches for one request with some of its limits changed.
+
+    `undecided` counts those that reached their limit of work. They find nothing: only
+    changes that are proven to help are proposed.
+    """
+
+    def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
+        self.pool, self.request, self.shape = pool, request, shape
+        self.undecided = 0
+
+    def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
+        request = self.request.replace(**changes)
+        try:
+            return find_window(self.pool, request, criterion, shape=self.shape)
+        except UndecidedError:
+            self.undecided += 1
+            return None
+
+    def most_nodes(self, most: int, **changes: Any) -> int:
+        """Return the largest number of nodes that fits, by bisection."""
+        low, high = 0, most
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.find("first", nodes=middle, **changes) is None:
+                high = middle - 1
+            else:
+                low = middle
+        return low
+
+    def most_and_nearest_nodes(self, most: int) -> tuple[int, int]:
+        """Return the largest number of nodes that fits, and the nearest to the request.
+
+        With limits on sums, fewer nodes may meet a limit worse: all numbers are tried.
+        """
+        wanted, largest = self.request.nodes, self.most_nodes(most, limits=())
+        if not self.request.limits:
+            return largest, min(wanted, largest)
+
+        @cache
+        def fits(nodes: int) -> bool:
+            return self.find("first", nodes=nodes) is not None
+
+        numbers = range(1, largest + 1)
+        by_distance = sorted(numbers, key=lambda n: abs(n - wanted))
+        nearest = next(filter(fits, by_distance), 0)
+        return next(filter(fits, reversed(numbers)), 0), nearest
+
+    def of_limits(self, amount: Callable[[int], float | None]) -> dict[int, float]:
+        """Return the amount for each limit on a sum that has one."""
+        numbers = range(len(self.request.limits))
+        return {k: x for k in numbers if (x := amount(k)) is not None}
+
+    def feasible_amount(self, k: int) -> float | None:
+        """Return the nearest amount of limit k at which the request fits."""
+        others = self.request.limits[:k] + self.request.limits[k + 1 :]
+        return _nearest_amount(
+            self.request.limits[k],
+            lambda limits: self.find("first", limits=others + limits),
+            self.pool,
+            self.request,
+        )
+
+    def reachable_amount(self, k: int) -> float | None:
+        """Return the nearest amount that limit k alone can reach; None if it can."""
+
+        def alone(limits: tuple[Limit, ...]) -> Window | None:
+            return self.find("first", limits=limits, budget=np.inf)
+
+        limit, before = self.request.limits[k], self.undecided
+        if alone((limit,)) is not None:
+            return None
+        amount = _nearest_amount(limit, alone, self.pool, self.request)
+        return amount if self.undecided == before else None
+
+
 @hint_keywords
 def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
     """Explain why no window fits a request, or which limits bind the one that does.
@@ -469,56 +545,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     with np.errstate(over="ignore"):  # a length may be infinite
         long = good & (starts + request.length(table["performance"]) <= ends)
 
-    undecided = 0  # number of searches that reached their work limit
-
-    def find(criterion: BuiltIn, **changes: Any) -> Window | None:
-        nonlocal undecided
-        try:
-            return find_window(pool, request.replace(**changes), criterion, shape=shape)
-        except UndecidedError:  # propose only changes that are proven to help
-            undecided += 1
-            return None
-
-    def nearest_feasible(k: int) -> float | None:
-        others = request.limits[:k] + request.limits[k + 1 :]
-        return _nearest_amount(
-            request.limits[k],
-            lambda limits: find("first", limits=others + limits),
-            pool,
-            request,
-        )
-
-    def nearest_reachable(k: int) -> float | None:
-        def alone(limits: tuple[Limit, ...]) -> Window | None:
-            return find("first", limits=limits, budget=np.inf)
-
-        limit, before = request.limits[k], undecided
-        if alone((limit,)) is not None:
-            return None
-        amount = _nearest_amount(limit, alone, pool, request)
-        return amount if undecided == before else None
-
-    def for_each_limit(amount: Callable[[int], float | None]) -> dict[int, float]:
-        asked = range(len(request.limits) if window is None else 0)
-        return {k: x for k in asked if (x := amount(k)) is not None}
-
-    def max_nodes(**changes: Any) -> int:
-        """Return the largest number of nodes that fits, by bisection."""
-        low, high = 0, len(np.unique(table["node"][good]))
-        while low < high:
-            middle = (low + high + 1) // 2
-            if find("first", nodes=middle, **changes) is None:
-                high = middle - 1
-            else:
-                low = middle
-        return low
-
-    @cache
-    def fits(nodes: int) -> bool:
-        return find("first", nodes=nodes) is not None
-
+    searches = _Searches(pool, request, shape)
+    find = searches.find
     window = find("first")
-    is_undecided = undecided > 0
+    is_undecided = searches.undecided > 0
     cheapest = find("cost", budget=np.inf)
     in_time = find("finish", deadline=np.inf)
     soonest = shortest = None
@@ -526,21 +556,16 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         soonest = find("start", latest=np.inf)
     if request.max_runtime < np.inf:
         shortest = find("runtime", max_runtime=np.inf)
-    together = max_nodes(budget=np.inf, limits=())
-    most_nodes = max_nodes(limits=())
-    nearest = min(request.nodes, most_nodes)
-    if request.limits:  # not monotone: fewer nodes may meet a limit worse
-        numbers = range(1, most_nodes + 1)
-        by_distance = sorted(numbers, key=lambda n: abs(n - request.nodes))
-        nearest = next(filter(fits, by_distance), 0)
-        most_nodes = next(filter(fits, reversed(numbers)), 0)
+    nodes_proper = len(np.unique(table["node"][good]))
+    together = searches.most_nodes(nodes_proper, budget=np.inf, limits=())
+    most_nodes, nearest = searches.most_and_nearest_nodes(nodes_proper)
     free = Request(request.nodes, request.volume)
     lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
     found = Explanation(
         fits=window is not None,
         nodes_total=len(np.unique(table["node"])),
         nodes_fast=len(np.unique(table["node"][fast])),
-        nodes_proper=len(np.unique(table["node"][good])),
+        nodes_proper=nodes_proper,
         slots_total=len(table),
         slots_long=int(np.count_nonzero(long)),
         together=together,
@@ -555,8 +580,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
             for name, value in lifted.items()
             if window is None and find("first", **{name: value}) is not None
         ],
-        sums=for_each_limit(nearest_feasible),
-        beyond=for_each_limit(nearest_reachable),
+        sums={} if window else searches.of_limits(searches.feasible_amount),
+        beyond={} if window else searches.of_limits(searches.reachable_amount),
         words=(
             _text_values(request.where, table, getattr(slots, "machine", None))
             if isinstance(request.where, str) and len(table) and not np.any(proper)
@@ -568,4 +593,4 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         asked=asked,
         undecided=is_undecided,
     )
-    return found if undecided == 0 else replace(found, complete=False)
+    return found if searches.undecided == 0 else replace(found, complete=False)
