@@ -15,7 +15,7 @@ BRIEF_RUNS   ?= 20000
 BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
-TARGETS := search constrained alternatives pool pool-small choose values replay withdraw
+TARGETS := search constrained alternatives pool choose values replay withdraw
 BINDINGS := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
@@ -170,16 +170,14 @@ define fuzzer
 	$(CLANG) -std=c++20 -O2 -g1 -Wall -Wextra -Werror -ffp-contract=off \
 	    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
 	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
-	    $(1) -Isrc/_native $< -o $@
+	    -Isrc/_native $< -o $@
 endef
 KERNELS := $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
 $(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
-	$(call fuzzer,-DSLOTKERN_FEW_ROWS=0 -DSLOTKERN_KEY_INDEX_THRESHOLD=0 -DSLOTKERN_MIN_BITSET_PARTS=3)
-$(FUZZ)/%-small: tests/native/fuzz/%.cpp $(KERNELS)
-	$(call fuzzer,)
+	$(fuzzer)
 
 # Each run is a target of its own, so make -j runs several at a time.
-BRIEFLY := $(patsubst %,briefly-%,$(filter-out %-small,$(TARGETS)))
+BRIEFLY := $(TARGETS:%=briefly-%)
 .PHONY: $(BRIEFLY)
 fuzz-briefly: $(BRIEFLY)
 $(BRIEFLY): briefly-%: $(FUZZ)/%

@@ -33,12 +33,6 @@ NATIVE = ROOT / "tests" / "native"
 WEAVE = ROOT / "ci" / "mutate.hpp"
 COMPILER = os.environ.get("CXX") or shutil.which("clang++") or "c++"
 FLAGS = ["-std=c++20", "-O0", "-w", "-ffp-contract=off", "-pthread"]
-# Small inputs then take the code paths of large pools and wide windows.
-FLAGS += [
-    "-DSLOTKERN_FEW_ROWS=0",
-    "-DSLOTKERN_KEY_INDEX_THRESHOLD=0",
-    "-DSLOTKERN_MIN_BITSET_PARTS=3",
-]
 FLAGS += ["-include", str(WEAVE)]
 if "clang" in COMPILER:
     FLAGS += ["-Wno-c++11-narrowing", "-Wno-invalid-constexpr", "-ferror-limit=0"]

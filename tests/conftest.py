@@ -7,11 +7,15 @@
 - unshrunk: brief without shrinking, for runs in which only a failure counts
 
 A test that needs more or fewer cases uses a fraction of the profile's number.
+
+If SLOTKERN_SANITIZED is set, pools of a few slots use all search structures.
 """
 
 import os
 
 from hypothesis import HealthCheck, Phase, settings
+
+from slotkern._core import index_options
 
 settings.register_profile(
     "default",
@@ -29,4 +33,6 @@ settings.register_profile("brief", settings.get_profile("default"), max_examples
 settings.register_profile(
     "unshrunk", settings.get_profile("brief"), phases=[Phase.explicit, Phase.generate]
 )
+if "SLOTKERN_SANITIZED" in os.environ:
+    index_options(small=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

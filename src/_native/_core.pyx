@@ -15,8 +15,8 @@ from slotkern._base cimport (
     Fault, Status, InterruptScope, attempt, status_error, status_name,
 )
 from slotkern._kernels cimport (
-    Answer, CPreparedSlots, CWindowTable, UseFunction, SumConstraint, Query, ShapeKind, SlotView,
-    check, find_window, find_windows, prepare_slots,
+    Answer, CPreparedSlots, CWindowTable, IndexOptions, UseFunction, SumConstraint, Query, ShapeKind,
+    SlotView, check, find_window, find_windows, prepare_slots, small_pool_options,
 )
 from slotkern._request cimport Request, copy_request, convert_times, search_error
 
@@ -367,9 +367,28 @@ def unpickle_slots(slots, terms):
     return self
 
 
+cdef IndexOptions current_options  # of the slots that are prepared from now on
+
+
+def index_options(*, bint small=False, **changes):
+    """Set the options of the search structures for slots prepared from now on; return them.
+
+    For tests and benchmarks. Starts from the defaults, or from the options for small pools.
+    """
+    global current_options
+    cdef IndexOptions defaults
+    options = small_pool_options() if small else defaults
+    unknown = changes.keys() - options
+    if unknown:
+        raise TypeError(f"no options: {', '.join(sorted(unknown))}")
+    current_options = {**options, **changes}
+    return current_options
+
+
 cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, size_t n) except -1:
     cdef SlotView view
     view_slots(slots, &view)
+    self.prepared.options = current_options
     cdef Fault fault
     cdef InterruptScope interrupts
     while attempt(interrupts, fault.status):

@@ -72,7 +72,7 @@ std::uint64_t digest_of(ValueKind kind, ShapeKind shape) {
   for (int round = 0; round < 12; ++round) {
     const auto records = environment(random, 8 + 2 * round, round % 2 == 0);
     const SlotView view = view_of(records);
-    PreparedSlots prepared;
+    PreparedSlots prepared(IndexOptions::for_small_pools());
     if (prepare_slots(prepared, view, true, ShapeKind::square, 0).status != Status::ok) return 0;
     std::vector<double> column;
     for (std::size_t i = 0; i < records.size(); ++i)
@@ -178,7 +178,7 @@ int main() {
   for (int round = 0; round < 60; ++round) {
     const auto records = environment(random, 20 + 3 * round, round % 2 == 0);
     const SlotView view = view_of(records);
-    PreparedSlots prepared;
+    PreparedSlots prepared(IndexOptions::for_small_pools());
     if (prepare_slots(prepared, view, true, ShapeKind::square, 0).status != Status::ok) return 1;
     for (int job = 0; job < 20; ++job) {
       Query query;

@@ -15,8 +15,8 @@ FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
 UNITS = sorted(
     path.stem for path in (ROOT / "tests" / "native" / "units").glob("*.cpp")
 )
-# Units that are also built without the code paths of large pools.
-SMALL = ("adaptive_cost_search", "cost_ties", "pool")
+# Units that also run with the default options of the search structures.
+BOTH = ("adaptive_cost_search", "cost_ties", "pool")
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +65,17 @@ def test_digests_are_equal_for_other_compilers_and_platforms(
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "arguments"),
     [
-        *(f"{layer}-large" for layer in UNITS),
-        *(f"{layer}-small" for layer in SMALL),
-        "threads-thread",  # under ThreadSanitizer
-        "ranked-undefined",  # under UndefinedBehaviorSanitizer
+        *((layer, []) for layer in UNITS),
+        *((layer, ["defaults"]) for layer in BOTH),
+        ("threads-thread", []),  # under ThreadSanitizer
+        ("ranked-undefined", []),  # under UndefinedBehaviorSanitizer
     ],
 )
-def test_native_units_pass(name: str) -> None:
-    run = subprocess.run([program(f"units-{name}")], capture_output=True, text=True)
+def test_native_units_pass(name: str, arguments: list[str]) -> None:
+    command = [program(f"units-{name}"), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout.split()[0]) > 0
 

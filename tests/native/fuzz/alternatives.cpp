@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (within) make_limits(bytes, rows, request.query, limited);
   const int criterion = within ? static_cast<int>(bytes.below(kBuiltins)) : 0;
   ++tally.runs;
-  PreparedSlots prepared;
+  PreparedSlots prepared(IndexOptions::for_small_pools());
   if (prepare_slots(prepared, view_of(rows), true, shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = request.query;

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool all = bytes.below(2);
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   ++tally.runs;
-  PreparedSlots prepared;
+  PreparedSlots prepared(IndexOptions::for_small_pools());
   if (prepare_slots(prepared, view_of(rows), all, shape, static_cast<std::size_t>(request.query.n))
           .status != Status::ok)
     fail("valid slots are refused", rows);

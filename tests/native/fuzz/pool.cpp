@@ -147,7 +147,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     prices.push_back(rows[i].price);
     model.free.push_back({rows[i].node, rows[i].start, rows[i].end, i});
   }
-  PreparedSlots prepared;
+  const IndexOptions options =
+      bytes.one_in(4) ? IndexOptions{} : IndexOptions::for_small_pools();
+  PreparedSlots prepared(options);
   SlotPool pool;
   if (prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status != Status::ok ||
       open_pool(pool, prepared, prices, nullptr) != Status::ok)
@@ -237,7 +239,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         Limited of_now;
         limits_of_pieces(limited[which], now, pieces, of_now);
         if (within) plain.query.limits = &of_now.limits;
-        PreparedSlots fresh;
+        PreparedSlots fresh(options);
         if (prepare_slots(fresh, view_of(now), true, shape, 0).status != Status::ok)
           fail("the list is no slots", rows, now);
         Query again = plain.query;

@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ShapeKind shape = bytes.below(2) ? ShapeKind::ragged : ShapeKind::square;
   ++tally.runs;
   const Oracle oracle(rows, request, shape);
-  PreparedSlots prepared;
+  PreparedSlots prepared(IndexOptions::for_small_pools());
   CostCachePool memory;
   const Fault fault = prepare_slots(prepared, view_of(rows), all, shape,
                                  static_cast<std::size_t>(request.query.n));

@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Limited limited;
   if (bytes.below(2)) make_limits(bytes, rows, request.query, limited);
   ++tally.runs;
-  PreparedSlots prepared;
+  PreparedSlots prepared(IndexOptions::for_small_pools());
   if (prepare_slots(prepared, view_of(rows), true, c.shape, 0).status != Status::ok)
     fail("valid slots are refused", rows);
   Query query = request.query;

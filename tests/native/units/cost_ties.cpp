@@ -284,7 +284,7 @@ void check_searches(Pool& p, int& found) {
   if (below(2)) query.budget = double(query.n) * query.volume;
   for (int criterion = 0; criterion < kBuiltins; ++criterion)
     for (const ShapeKind shape : {ShapeKind::square, ShapeKind::ragged}) {
-      PreparedSlots fresh;
+      PreparedSlots fresh(options);
       CHECK(prepare_slots(fresh, view_of(left), true, shape, 0).status == Status::ok);
       const Answer wanted = find_window(fresh, query, criterion, shape);
       const Found value = wanted.found;
@@ -332,7 +332,8 @@ void booked_slots_count_in_the_dictionary() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  use_default_options(argc);
   dictionary_codes_are_ordered_and_tight();
   windows_of_keys_with_equal_float();
   booked_slots_count_in_the_dictionary();

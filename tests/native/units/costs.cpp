@@ -124,7 +124,7 @@ void windows_equal_those_of_fresh_slots(const char* name) {
         origins.push_back(state.free[i].origin_row);
       }
       query.earliest = std::max(query.earliest, state.now);
-      PreparedSlots fresh;
+      PreparedSlots fresh(options);
       CHECK(prepare_slots(fresh, view_of(now), true, ShapeKind::ragged, 0).status == Status::ok);
       const Answer other = find_window(fresh, query, criterion, ShapeKind::ragged);
       CHECK(same(mine, parts, other, origins, n));

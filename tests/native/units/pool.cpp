@@ -19,7 +19,9 @@ Query ask(std::int64_t n, double volume, double budget) {
 }
 
 // The start bound cached for a window at `start`: none if the pool is too small for caching.
-double cached_start(double start) { return kFewRows == 0 ? start : -kInfinity; }
+double cached_start(double start) {
+  return options.max_rows_without_start_bounds == 0 ? start : -kInfinity;
+}
 
 void start_bounds_hold_for_harder_requests() {
   StartBoundCache cache;
@@ -92,7 +94,7 @@ void extreme_numbers_are_not_cached() {
 // merged span.
 void release_lowers_bounds_to_the_merged_start() {
   const std::vector<Row> rows{{0, 0, 100, 1, 1}, {0, 200, 300, 1, 1}};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, {1, 1}, nullptr);
@@ -114,7 +116,7 @@ void release_lowers_bounds_to_the_merged_start() {
 void added_slots_keep_other_bounds() {
   std::vector<Row> rows{{0, 100, 200, 1, 1}, {1, 0, 5, 1, 1}};
   std::swap(rows[0], rows[1]);
-  PreparedSlots before, after;
+  PreparedSlots before(options), after(options);
   CHECK(prepare_slots(before, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(before, {1, 1}, nullptr);
@@ -152,7 +154,7 @@ void added_slots_keep_other_bounds() {
 // If one of several windows cannot be booked, all others are released, the first one too.
 void book_all_is_atomic() {
   const std::vector<Row> rows{{0, 0, 100, 1, 1}, {1, 0, 100, 2, 1}};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, {1, 1}, nullptr);
@@ -170,7 +172,7 @@ void book_all_is_atomic() {
 
 void schedule_reports_reasons() {
   const std::vector<Row> rows{{0, 0, 10, 1, 1}, {1, 0, 10, 2, 1}};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, {1, 1}, nullptr);
@@ -202,7 +204,7 @@ void an_undecided_search_is_not_called_limits() {
     rows.push_back({node, 0, 10, 1, 1});
     uses.push_back(use = 3.9 * use * (1 - use));
   }
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, std::vector<double>(40, 1), nullptr);
@@ -226,7 +228,7 @@ void an_undecided_search_is_not_called_limits() {
 // Callers of the C interface may pass anything: each single mistake is rejected.
 void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   SlotPool pool;
   pool.open(prepared, {1, 1}, nullptr);
@@ -267,7 +269,7 @@ void omitted_request_fields_mean_no_limit() {
 }
 
 struct Pool {
-  PreparedSlots prepared;
+  PreparedSlots prepared{options};
   SlotPool pool;
   explicit Pool(const std::vector<Row>& rows) {
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status ==
@@ -530,7 +532,8 @@ void shortest_costs_a_few_earliest_searches() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  const bool defaults = use_default_options(argc);
   start_bounds_hold_for_harder_requests();
   extreme_numbers_are_not_cached();
   release_lowers_bounds_to_the_merged_start();
@@ -543,6 +546,6 @@ int main() {
   changes_are_atomic_when_memory_runs_out();
   booking_index_matches_a_list();
   failed_probes_find_cheap_slots();
-  if (kFewRows > 0) shortest_costs_a_few_earliest_searches();
+  if (defaults) shortest_costs_a_few_earliest_searches();
   return report();
 }

@@ -12,7 +12,7 @@ namespace unit {
 struct Pool {
   std::vector<Row> rows;
   std::vector<double> prices;
-  slotkern::PreparedSlots prepared;
+  slotkern::PreparedSlots prepared{options};
   slotkern::SlotPool pool;
 
   explicit Pool(std::vector<Row> given) : rows(std::move(given)) {

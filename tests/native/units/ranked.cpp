@@ -103,7 +103,7 @@ void ranked_sweeps_match_plain_ones() {
     std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
       return a.start != b.start ? a.start < b.start : a.node < b.node;
     });
-    PreparedSlots prepared;
+    PreparedSlots prepared(options);
     const std::size_t most = std::min<std::size_t>(nodes, 12);
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, most).status ==
           Status::ok);
@@ -163,7 +163,7 @@ void long_searches_return_all_windows() {
   std::vector<Row> rows;
   for (int node = 0; node < 90; ++node)
     rows.push_back({node, 0, 1000, 1, static_cast<double>(1 + node % 7)});
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 12).status == Status::ok);
   for (const std::int64_t n : {1, 5, 12}) {
     Query query;
@@ -185,7 +185,7 @@ void times_may_span_the_range_of_doubles() {
   std::vector<Row> rows{{0, -far, std::nextafter(-far, 0), 1e-8, 1}};  // too slow for every request
   for (std::int32_t node = 1; node < 9; ++node)
     rows.push_back({node, 2e292, 2e292 + 1e283, 1, 1 + node * 0.125});
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 2).status == Status::ok);
   Query query;
   query.n = 2, query.volume = 1e281, query.min_performance = 1;

@@ -98,6 +98,7 @@ void lane_minima_and_approximate_ranks() {
 template <class Put>
 SlotZoneMap zone_map_of(std::size_t count, double origin, Put put) {
   SlotZoneMap zone_map;
+  zone_map.configure(options, {});
   zone_map.open(count, origin);
   ZoneMapRows rows;
   for (std::size_t first = 0; first < count; first += 64) {
@@ -111,11 +112,11 @@ SlotZoneMap zone_map_of(std::size_t count, double origin, Put put) {
 
 // No pruned block contains a row that passes, while rows are added, removed, lengthened and cut.
 void key_index_has_no_false_negatives() {
-  constexpr std::size_t blocks = 1024;  // with fewer blocks the index is not used
+  constexpr std::size_t blocks = 1024;
   std::vector<float> key(blocks * 64), room(key.size());
   std::vector<float> leasts(blocks, 0.0f);  // over all capacities
   MinKeyByCapacity keys;
-  keys.reset(blocks, blocks, true);
+  keys.reset(blocks);
   std::size_t hidden = 0, shown = 0, computed = 0;
   for (int round = 0; round < 20000; ++round) {
     const std::size_t block = below(8), row = block * 64 + below(64);
@@ -163,7 +164,7 @@ void key_index_separates_classes() {
         return room;
       };
       MinKeyByCapacity keys;
-      keys.reset(kKeyIndexThreshold + 1, 64, true);
+      keys.reset(64);
       keys.class_for(2 * first, leasts.data());  // the range begins at half of it
       std::vector<float> key(64, kInfinity), room(64, -1);
       key[5] = 3, room[5] = begins(first, k);
@@ -177,7 +178,7 @@ void key_index_separates_classes() {
   constexpr float largest = std::numeric_limits<float>::max();
   for (const float wanted : {1e-40f, 1e-30f, largest / 4, largest}) {
     MinKeyByCapacity keys;
-    keys.reset(kKeyIndexThreshold + 1, 64, true);
+    keys.reset(64);
     const std::size_t size = keys.class_for(wanted, leasts.data());
     CHECK((size == MinKeyByCapacity::kNoClass) == (wanted < 1e-38f));
     if (size == MinKeyByCapacity::kNoClass) continue;
@@ -201,7 +202,7 @@ void leaf_minima_cover_their_blocks() {
     std::vector<float> leasts(entries, kInfinity);
     order.each([&](std::size_t entry) { leasts[entry] = static_cast<float>(below(1000)); });
     MinKeyByCapacity keys;
-    keys.reset(kKeyIndexThreshold + blocks, entries, true);
+    keys.reset(entries);
     const std::size_t size = keys.class_for(1, leasts.data()), last = below(entries);
     const float some = keys.estimate_threshold(order, size, last, 1 + below(40));
     float least = kInfinity;
@@ -343,6 +344,7 @@ void zone_map_follows_changes() {
   BlockDirectory order;
   order.bulk_load(1);
   SlotZoneMap zone_map;
+  zone_map.configure(options, {});
   zone_map.reset(64, 0, 1, order.entries());
   std::vector<std::vector<double>> keys{std::vector<double>(64, NAN)};  // NaN: no row
   std::vector<std::size_t> blocks{0};  // in time order
@@ -419,7 +421,7 @@ void positions_follow_time_order() {
   std::vector<Row> rows;
   for (int k = 0; k < 40; ++k)
     rows.push_back({k % 8, static_cast<double>(k / 4), k / 4 + 0.5, 1.0 + k % 8 / 2, 2.0 + k % 5});
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
   for (double t = 0; t < 10; t += 0.25) {
     std::size_t last = 0;
@@ -448,7 +450,7 @@ void sparse_ids_change_nothing() {
                       k % 11 ? real() : 0});
     std::vector<Row> far = rows;
     for (Row& row : far) row.node = row.node * 2'000'003 + 5;
-    PreparedSlots near_ids, far_ids;
+    PreparedSlots near_ids(options), far_ids(options);
     CHECK(prepare_slots(near_ids, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
     CHECK(prepare_slots(far_ids, view_of(far), true, ShapeKind::square, 0).status == Status::ok);
     CHECK(near_ids.nodes.size() == static_cast<std::size_t>(count));

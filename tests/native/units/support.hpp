@@ -1,4 +1,4 @@
-// Helpers of all unit tests: random numbers, enumeration of subsets, slot records.
+// Helpers of all unit tests: options, random numbers, enumeration of subsets, slot records.
 #pragma once
 
 #include <bit>
@@ -8,11 +8,19 @@
 #include <vector>
 
 #include "../check.hpp"
+#include "slotkern/slots/index_options.hpp"
 #include "slotkern/slots/view.hpp"
 
 namespace unit {
 
 inline std::mt19937_64 source(3);
+
+// The options of all prepared slots. A program with an argument uses the defaults.
+inline slotkern::IndexOptions options = slotkern::IndexOptions::for_small_pools();
+inline bool use_default_options(int argc) {
+  if (argc > 1) options = {};
+  return argc > 1;
+}
 
 inline std::size_t below(std::size_t n) { return source() % n; }
 inline double real() { return static_cast<double>(source() >> 11) * 0x1p-53; }

@@ -57,7 +57,7 @@ void search(const PreparedSlots& prepared, std::atomic<int>& wrong,
 
 void threads_find_what_one_finds(const std::vector<Row>& rows) {
   std::atomic<int> wrong{0};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
   CostCachePool memory;
   std::thread first([&] { search(prepared, wrong, &memory); }),

@@ -24,7 +24,7 @@ std::vector<Row> nearly_equal_rows(int nodes) {
 
 ValueAnswer found_in(const std::vector<Row>& rows, Valuation valuation,
                      const ValueOptions& options, std::int64_t n) {
-  PreparedSlots prepared;
+  PreparedSlots prepared(unit::options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = n, query.volume = 10, query.budget = 0;

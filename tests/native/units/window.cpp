@@ -155,22 +155,15 @@ void check_bitset_against_a_plain_list(TopNLiveBitset& kept, const PreparedSlots
   }
 }
 
-// The bitset is for wide windows among few nodes, and never for the lowest cost; tests may force
-// it.
+// The bitset is for wide windows among few nodes.
 void bitset_is_used_only_if_faster() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
   PreparedSlots prepared;
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-#if defined(SLOTKERN_MIN_BITSET_PARTS)
-  CHECK(TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS, true));
-  CHECK(!TopNLiveBitset::is_faster(prepared, SLOTKERN_MIN_BITSET_PARTS - 1, false));
-#else
-  CHECK(TopNLiveBitset::is_faster(prepared, 50, false) &&
-        !TopNLiveBitset::is_faster(prepared, 50, true));
-  CHECK(!TopNLiveBitset::is_faster(prepared, 49, false) &&
-        !TopNLiveBitset::is_faster(prepared, 16, false));
-#endif
+  CHECK(TopNLiveBitset::is_faster(prepared, 50) && !TopNLiveBitset::is_faster(prepared, 49));
+  prepared.options = options;
+  CHECK(TopNLiveBitset::is_faster(prepared, 3) && !TopNLiveBitset::is_faster(prepared, 2));
 }
 
 void bitset_keeps_the_cheapest() {
@@ -194,7 +187,7 @@ void bitset_keeps_the_cheapest() {
     }
     for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i].performance = performances[i % nodes], rows[i].price = prices[i % nodes];
-    PreparedSlots prepared;
+    PreparedSlots prepared(options);
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
     CHECK(prepared.one_price);
     const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
@@ -349,7 +342,7 @@ void top_n_live_matches_a_plain_list() {
 void a_finish_within_an_ulp_is_a_tie() {
   const double t = 1.7e9;
   const std::vector<Row> rows{{0, t, t + 9, 3, 5}, {1, t, t + 9, 3 * (1 - 2e-7), 1}};
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 1, query.volume = 0.3;
@@ -367,7 +360,7 @@ void a_tie_beyond_the_cheapest_nodes_counts() {
   for (int node = 0; node < 80; ++node)
     rows.push_back({node, 0, 9, 1, node == 7 ? beyond : node == 60 ? rate : 3});
   for (int node = 0; node < 3; ++node) rows[node].end = 0.5, rows[node].price = 0.5;
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 1, query.volume = volume;
@@ -386,7 +379,7 @@ void many_requests_match_single_requests() {
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return a.start < b.start || (a.start == b.start && a.node < b.node);
   });
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   const int cost = criterion_index("cost");
   std::vector<Query> queries(1000);
@@ -437,7 +430,7 @@ void the_rounded_sum_decides_the_deadline() {
       start = std::nextafter(start, kInfinity);
     beyond += start > deadline - length;
     const std::vector<Row> rows{{0, start, deadline + 9, 1, 1}};
-    PreparedSlots prepared;
+    PreparedSlots prepared(options);
     CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status ==
           Status::ok);
     Query query;
@@ -476,7 +469,7 @@ void an_unusable_slot_changes_no_answer() {
     CHECK(rows[0].node == 0);
     std::vector<Row> more = rows;
     more.insert(more.begin(), {nodes, -1, 1e4, 0.01, 0});
-    PreparedSlots plain, longer;
+    PreparedSlots plain(options), longer(options);
     CHECK(prepare_slots(plain, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
     CHECK(prepare_slots(longer, view_of(more), true, ShapeKind::square, 0).status == Status::ok);
     Query query;
@@ -510,7 +503,7 @@ void a_rescan_restores_discarded_slots() {
   for (int node = 1; node <= 40; ++node) rows.push_back({node, 0, 10, 1, 1});
   rows.push_back({41, 20, 1000, 1, 0.1});
   rows.push_back({42, 20, 1000, 1, 0.1});
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 3, query.volume = 10;
@@ -528,7 +521,7 @@ void a_search_waits_for_many_faster_nodes() {
   for (int k = 0; k < 12; ++k)
     for (int node = 2; node < 102; ++node)
       rows.push_back({node, 50 + 100.0 * k, 60 + 100.0 * k, 2, 1});
-  PreparedSlots prepared;
+  PreparedSlots prepared(options);
   CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
   Query query;
   query.n = 2, query.volume = 10;
@@ -546,7 +539,7 @@ void bad_alloc_leaves_no_partial_state() {
     dear.push_back({node, 0, 100, performance, static_cast<double>(5 + node % 7)});
     cheap.push_back({node, 0, 100, performance, static_cast<double>(node % 5)});
   }
-  PreparedSlots first, second;
+  PreparedSlots first(options), second(options);
   CHECK(prepare_slots(first, view_of(dear), true, ShapeKind::square, 0).status == Status::ok);
   CHECK(prepare_slots(second, view_of(cheap), true, ShapeKind::square, 0).status == Status::ok);
   const int criterion = criterion_index("cost");

@@ -17,18 +17,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "slotkern/pool/start_bounds.hpp"
-
 namespace slotkern {
 
 class AdaptiveBudget {
  public:
   // Returns the effort that a cell search may spend now. 0: sweep, because the balance is negative
-  // or the mean sweep is due to be measured again.
-  std::size_t budget() const {
-    if (balance_ < 0 || effort_since_sweep_ > kSweepInterval * mean_sweep_) return 0;
-    const std::int64_t max_overrun = last_was_build_ ? balance_ : kMaxOverrun * mean_sweep_;
-    return static_cast<std::size_t>(mean_sweep_ + std::min(balance_, max_overrun));
+  // or the mean sweep is due to be measured again. `credit` is added to the balance.
+  std::size_t budget(std::int64_t credit = 0) const {
+    const std::int64_t balance = balance_ + credit;
+    if (balance < 0 || effort_since_sweep_ > kSweepInterval * mean_sweep_) return 0;
+    const std::int64_t max_overrun = last_was_build_ ? balance : kMaxOverrun * mean_sweep_;
+    return static_cast<std::size_t>(mean_sweep_ + std::min(balance, max_overrun));
   }
 
   // Records a sweep. Returns the part of its effort that counts towards building the bounds: less
@@ -56,17 +55,15 @@ class AdaptiveBudget {
 
  private:
   void earn(std::int64_t effort) {
-    balance_ = std::min(balance_ + effort, kMaxBalance * mean_sweep_ + kInitialBalance);
+    balance_ = std::min(balance_ + effort, kMaxBalance * mean_sweep_);
   }
 
   static constexpr std::int64_t kMinDecay = 4, kMaxDecay = 64;  // divisors of the effort of a sweep
   // The largest balance, the largest overrun, and the interval between sweeps, in mean sweeps.
   static constexpr std::int64_t kMaxBalance = 16, kMaxOverrun = 3, kSweepInterval = 48;
-  // Tests have a large balance at once, because their pools are small.
-  static constexpr std::int64_t kInitialBalance = kFewRows == 0 ? 1 << 20 : 0;
 
   std::int64_t mean_sweep_ = 0;  // moving average; 0: no sweep yet
-  std::int64_t balance_ = kFewRows == 0 ? kInitialBalance : -1;
+  std::int64_t balance_ = -1;
   std::int64_t effort_since_sweep_ = 0;  // effort of cell searches since then
   std::int64_t decay_ = kMinDecay;
   bool last_was_build_ = true;  // most effort of the last cell search built bounds

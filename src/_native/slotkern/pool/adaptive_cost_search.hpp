@@ -65,7 +65,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
                        double least, Workspace& work, Found& found, Free free) {
   if (prepared.is_long_running(query, ShapeKind::ragged)) enable_interrupts();
   work.effort = 0;
-  const std::size_t budget = costs.budget_for(query).budget();
+  const std::size_t budget = costs.budget_for(query).budget(prepared.options.cell_search_credit);
   CostBoundCache::RowLease row{};
   if (budget > 0) row = acquire_cost_row(prepared, query, costs, free);
   LowestCost goal;

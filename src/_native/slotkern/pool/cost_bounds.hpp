@@ -38,7 +38,7 @@ class CostBoundCache {
 
   // Drops everything. Changes need not be notified until build().
   void reset() {
-    reset_keeping(kMinRebuildThreshold);
+    reset_keeping(1);
     budgets_ = {};
   }
   bool is_built() const { return is_built_; }
@@ -49,7 +49,7 @@ class CostBoundCache {
   // limit.
   static bool is_applicable(const PreparedSlots& prepared) {
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
-    return rows >= 8 * kFewRows && nodes > 0 && nodes <= kMaxNodes &&
+    return rows >= prepared.options.min_cost_bound_rows && nodes > 0 && nodes <= kMaxNodes &&
            MaxWorkMatrix::count_cells(prepared) >= 2 &&
            MaxWorkMatrix::count_bytes(prepared) <= kMaxBytes;
   }
@@ -65,7 +65,8 @@ class CostBoundCache {
     const double least = volume / prepared.nodes.front().performance;
     if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
     const std::size_t rows = prepared.slots.size(), bytes = MaxWorkMatrix::count_bytes(prepared);
-    return missed_effort_ >= rebuild_threshold_ * (4 * rows + bytes / 8);
+    return missed_effort_ >=
+           rebuild_threshold_ * prepared.options.effort_before_build * (4 * rows + bytes / 8);
   }
   // Records a sweep for this query.
   void record_sweep(const Query& query, std::size_t effort) {
@@ -91,11 +92,12 @@ class CostBoundCache {
     const double largest = std::clamp(largest_uncovered_volume_, volume, 16 * volume);
     MaxWorkMatrix matrix;
     matrix.build(prepared, prices, spans, largest);
-    reset_keeping(!is_built_ || utility_ >= kInitialUtility ? rebuild_threshold_
-                                                            : backoff_threshold());
+    reset_keeping(!is_built_ || utility_ >= initial_utility() ? rebuild_threshold_
+                                                              : backoff_threshold());
     cells_ = std::move(matrix);
     is_built_ = true;
-    utility_ = kInitialUtility;
+    max_rows_ = prepared.options.max_bound_rows;
+    utility_ = initial_utility();
   }
 
   const MaxWorkMatrix& cells() const { return cells_; }
@@ -154,16 +156,16 @@ class CostBoundCache {
                               [n](const Table& t) { return t.n == n; });
     if (found != tables_.end()) {
       std::uint8_t row = c;
-      if (num_rows_ >= kMaxRows)
+      if (num_rows_ >= max_rows_)
         while (row > 0 && !found->rows[row]) --row;
       if (found->rows[row]) {
         utility_ = std::min(utility_ + kRowUtility, kRowUtility * kMaxUtilityRows);
-        if (utility_ == kRowUtility * kMaxUtilityRows) rebuild_threshold_ = kMinRebuildThreshold;
+        if (utility_ == kRowUtility * kMaxUtilityRows) rebuild_threshold_ = 1;
         return {&*found, row, 0};
       }
     }
     utility_ -= kRowUtility;
-    if (num_rows_ >= kMaxRows || tables_.size() >= kMaxTables)
+    if (num_rows_ >= max_rows_ || tables_.size() >= kMaxTables)
       num_rows_ = 0, tables_.clear(), found = tables_.end();
     auto row = std::make_unique<Row>(make_row(n, c));
     if (found == tables_.end()) found = tables_.insert(tables_.end(), Table{n, {}, {}});
@@ -188,21 +190,19 @@ class CostBoundCache {
     rebuild_threshold_ = threshold;
   }
 
+  std::int64_t initial_utility() const {
+    return kRowUtility * static_cast<std::int64_t>(max_rows_);
+  }
   // Returns the rebuild threshold after bounds that did not pay.
   std::size_t backoff_threshold() const {
     return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold);
   }
 
-  // kMinRebuildThreshold: tests, whose pools are small, set kFewRows to 0 to build at once.
-  static constexpr std::size_t kMaxRows = MaxWorkMatrix::kMaxBytesPerRow *
-                                          MaxWorkMatrix::kMinRowsPerCell / 5,
-                               kMaxTables = 32, kMinRebuildThreshold = kFewRows == 0 ? 0 : 1,
-                               kMaxRebuildThreshold = 16,
+  static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 16,
                                kMaxWidthBits = 13;  // wider n share one budget
   // Utility units: reusing a row +64, creating one -64, releasing a part -1, falling back to a
   // sweep -4.
-  static constexpr std::int64_t kRowUtility = 64, kMaxUtilityRows = 256, kSweepPenalty = 4,
-                                kInitialUtility = kRowUtility * kMaxRows;
+  static constexpr std::int64_t kRowUtility = 64, kMaxUtilityRows = 256, kSweepPenalty = 4;
   static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond: sweeps only
 
   // Returns a new row with bounds inherited from lower classes and from the next smaller number of
@@ -237,9 +237,9 @@ class CostBoundCache {
   std::vector<Table> tables_;
   std::array<AdaptiveBudget, 2 * kMaxWidthBits + 2> budgets_;
   bool is_built_ = false;
-  std::size_t num_rows_ = 0;
+  std::size_t num_rows_ = 0, max_rows_ = 0;
   std::size_t missed_effort_ = 0;  // effort of sweeps for volumes not covered
-  std::size_t rebuild_threshold_ = kMinRebuildThreshold;  // times the effort of build()
+  std::size_t rebuild_threshold_ = 1;  // times the effort of build()
   std::int64_t utility_ = 0;  // of the cache; negative: drop it
   double largest_uncovered_volume_ = 0;  // since the last build
 };

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "slotkern/pool/availability.hpp"
-#include "slotkern/pool/start_bounds.hpp"
+#include "slotkern/slots/prepared.hpp"
 
 namespace slotkern {
 
@@ -54,12 +54,13 @@ class MaxWorkMatrix {
   // Classes for each doubling of work, and in total. Work above the last class is clamped to it.
   static constexpr std::int64_t kClassesPerOctave = 32, kClasses = 256;
   // One row for 0.75 slots: blocks of 64 rows are built with 48 slots.
-  static constexpr std::size_t kMaxBytesPerRow = 48, kMinRowsPerCell = kFewRows == 0 ? 2 : 16;
+  static constexpr std::size_t kMaxBytesPerRow = 48;
 
   // Number of cells and of class bytes for these slots.
   static std::size_t count_cells(const PreparedSlots& prepared) {
     const std::size_t rows = prepared.slots.size();
-    return std::min(rows / kMinRowsPerCell, kMaxBytesPerRow * rows / width_for(prepared));
+    return std::min(rows / prepared.options.rows_per_cell,
+                    kMaxBytesPerRow * rows / width_for(prepared));
   }
   static std::size_t count_bytes(const PreparedSlots& prepared) {
     return count_cells(prepared) * width_for(prepared);
@@ -78,7 +79,7 @@ class MaxWorkMatrix {
       const double edge = starts[j * starts.size() / num_cells];
       if (edge > edges_.back()) edges_.push_back(edge);
     }
-    build_buckets();
+    build_buckets(prepared.options.cell_buckets);
     width_ = width_for(prepared);
     top_class_bits_ = exponent_bits(largest) + kClassesPerOctave;
     rank(prepared, prices, spans);
@@ -218,14 +219,16 @@ class MaxWorkMatrix {
   // Index of the uniform time bucket of t. Monotone in t, also in floating point. So the cell of t
   // is between the last cell that begins before the bucket and the last that begins in it.
   std::size_t bucket(double t) const {
-    const double at = (t - first_edge_) * per_time_, last = static_cast<double>(kBuckets - 1);
-    return at > 0 ? static_cast<std::size_t>(std::min(at, last)) : 0;
+    const double at = (t - first_edge_) * per_time_;
+    return at > 0 ? static_cast<std::size_t>(std::min(at, last_bucket_)) : 0;
   }
-  void build_buckets() {
+  void build_buckets(std::size_t count) {
     first_edge_ = edges_.size() > 1 ? edges_[1] : 0;
-    per_time_ = edges_.back() > first_edge_ ? kBuckets / (edges_.back() - first_edge_) : 0;
-    buckets_.resize(kBuckets + 1);
-    for (std::size_t b = 0, j = 0; b <= kBuckets; ++b) {
+    const double span = edges_.back() - first_edge_;
+    per_time_ = span > 0 ? static_cast<double>(count) / span : 0;
+    last_bucket_ = static_cast<double>(count - 1);
+    buckets_.resize(count + 1);
+    for (std::size_t b = 0, j = 0; b <= count; ++b) {
       while (j + 1 < edges_.size() && bucket(edges_[j + 1]) < b) ++j;
       buckets_[b] = static_cast<std::uint32_t>(j);
     }
@@ -367,8 +370,7 @@ class MaxWorkMatrix {
   std::size_t width_ = 0;
   std::int64_t top_class_bits_ = 0;  // exponent_bits() of the last class
   std::vector<double> edges_;        // [cell]: begin
-  static constexpr std::size_t kBuckets = kFewRows == 0 ? 8 : 1024;
-  double first_edge_ = 0, per_time_ = 0;
+  double first_edge_ = 0, per_time_ = 0, last_bucket_ = 0;
   std::vector<std::uint32_t> buckets_;     // [bucket]: last cell that begins before it
   LargeVector<std::uint8_t> classes_;      // [cell * width_ + rank]
   LargeVector<std::uint64_t> start_bits_;  // bit cell * width_ + rank

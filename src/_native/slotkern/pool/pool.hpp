@@ -226,16 +226,16 @@ class SlotPool {
     if (cached_start == kInfinity) return Status::none;
     from.earliest = std::max(requested_earliest, cached_start);
     if (finds_shortest(criterion) && shape == ShapeKind::ragged && from.is_cacheable() &&
-        prepared_->slots.size() > kFewRows) {
+        caches_starts()) {
       from.earliest = requested_earliest;
       return find_min_runtime(from, work, found);
     }
     const Status status = search(from, criterion, shape, work, found, least);
     const bool from_the_first = requested_earliest <= std::max(prepared_->first_start(), now());
     const double earliest = from_the_first ? -kInfinity : requested_earliest;
-    if (status == Status::none)
+    if (status == Status::none && prepared_->options.start_bounds)
       start_bounds.record(from, fastest(), earliest, kInfinity);
-    else if (status == Status::ok && prepared_->slots.size() > kFewRows &&
+    else if (status == Status::ok && caches_starts() &&
              finds_earliest(criterion) && found.start > cached_start)
       start_bounds.record(from, fastest(), earliest, found.start);
     return status;
@@ -282,6 +282,12 @@ class SlotPool {
   void attach(PreparedSlots& prepared) {
     prepared_ = &prepared;
     rows_.attach(prepared);
+  }
+
+  // True if the starts of windows are cached, and not only failures.
+  bool caches_starts() const {
+    return prepared_->options.start_bounds &&
+           prepared_->slots.size() > prepared_->options.max_rows_without_start_bounds;
   }
 
   double fastest() const {

@@ -24,15 +24,7 @@
 #include "slotkern/base/memory.hpp"
 #include "slotkern/slots/prepared.hpp"
 
-// Up to this many rows a search costs no more than a lookup, so only failures are cached. Tests set
-// it to 0, because their pools are small.
-#if !defined(SLOTKERN_FEW_ROWS)
-#define SLOTKERN_FEW_ROWS 128
-#endif
-
 namespace slotkern {
-
-inline constexpr std::size_t kFewRows = SLOTKERN_FEW_ROWS;
 
 namespace detail {
 

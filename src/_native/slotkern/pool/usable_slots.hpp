@@ -215,7 +215,7 @@ class UsableSlotIndex {
   }
 
   void set_threshold(double threshold) {
-    threshold_ = std::isinf(threshold) ? 0 : threshold;
+    threshold_ = std::isinf(threshold) || !prepared_->options.omit_short_spans ? 0 : threshold;
     min_requested_ = kInfinity;
   }
 

@@ -21,29 +21,20 @@
 #include "slotkern/slots/block_directory.hpp"
 #include "slotkern/slots/filter64.hpp"
 
-// Not used for at most this many blocks. Unit tests set it to 0 so that small pools use this index.
-#if !defined(SLOTKERN_KEY_INDEX_THRESHOLD)
-#define SLOTKERN_KEY_INDEX_THRESHOLD 512
-#endif
-
 namespace slotkern {
-
-inline constexpr std::size_t kKeyIndexThreshold = SLOTKERN_KEY_INDEX_THRESHOLD;
 
 // All arrays are indexed by directory entry (slots/block_directory.hpp).
 class MinKeyByCapacity {
  public:
   static constexpr std::size_t kNoClass = ~std::size_t{0};
 
-  // Drops all bounds; the index covers `blocks` blocks at `entries` entries, or none if not
-  // `wanted`.
-  void reset(std::size_t blocks, std::size_t entries, bool wanted) {
+  // Drops all bounds; the index covers `entries` entries.
+  void reset(std::size_t entries) {
     lowest_class_ = 0;
-    resize_all(wanted && blocks > kMaxUnindexed ? entries : 0);
+    resize_all(entries);
   }
   bool empty() const { return exact_.empty(); }
-  void reserve(std::size_t blocks, std::size_t entries) {
-    if (blocks <= kMaxUnindexed) return;
+  void reserve(std::size_t entries) {
     exact_.reserve(entries);
     for (auto& keys : min_key_) keys.reserve(entries);
   }
@@ -147,7 +138,7 @@ class MinKeyByCapacity {
 
  private:
   // A class is the bit pattern of a float without its low 20 bits: 8 classes per power of two.
-  static constexpr std::size_t kShift = 20, kClasses = 16, kMaxUnindexed = kKeyIndexThreshold;
+  static constexpr std::size_t kShift = 20, kClasses = 16;
   static constexpr float kNoKey = std::numeric_limits<float>::infinity();
 
   static std::int32_t class_of(float capacity) {

@@ -18,6 +18,7 @@
 
 #include "slotkern/base/lazy.hpp"
 #include "slotkern/base/sort_by_key.hpp"
+#include "slotkern/slots/index_options.hpp"
 #include "slotkern/slots/key_dictionary.hpp"
 #include "slotkern/slots/nodes.hpp"
 #include "slotkern/slots/request.hpp"
@@ -52,6 +53,12 @@ struct BuildId {
 class PreparedSlots {
  public:
   static constexpr float kNoNode = std::numeric_limits<float>::infinity();
+
+  explicit PreparedSlots(const IndexOptions& with = {}) : options(with) {
+    by_rate.configure(options, {});
+  }
+
+  IndexOptions options;
   LargeVector<Slot> slots;
   std::vector<Node> nodes;  // by descending performance, then id
   std::vector<Group> groups;  // by descending performance
@@ -157,7 +164,7 @@ class PreparedSlots {
     rate_order_.drop();
     const auto rate_of = [](double price, double performance) { return price / performance; };
     const auto price_of = [](double price, double) { return price; };
-    by_rate.set_dictionary(ragged ? dictionary(view, one_price, rate_of) : KeyDictionary());
+    by_rate.configure(options, ragged ? dictionary(view, one_price, rate_of) : KeyDictionary());
     price_dictionary_ = all || !ragged ? dictionary(view, one_price, price_of) : KeyDictionary();
     const std::int32_t* places = scratch.places.data();
     if (scratch.index.dense())
@@ -172,12 +179,13 @@ class PreparedSlots {
 
   // Copies slots, nodes and dictionaries; rows are in time order and the zone maps must be rebuilt.
   void copy_without_zone_maps(const PreparedSlots& other) {
+    options = other.options;
     slots = other.slots, nodes = other.nodes, groups = other.groups;
     cheapest_rates = other.cheapest_rates;
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
-    by_rate.set_dictionary(other.by_rate.dictionary());
+    by_rate.configure(options, other.by_rate.dictionary());
     price_dictionary_ = other.price_dictionary_;
     by_price_.drop();
     one_price = other.one_price;
@@ -358,7 +366,7 @@ class PreparedSlots {
 
   SlotZoneMap build_by_price() const {
     SlotZoneMap zone_map;
-    zone_map.set_dictionary(price_dictionary_);
+    zone_map.configure(options, price_dictionary_);
     if (slots.size() > kLongRunningSlots) enable_interrupts();
     if (order.empty()) {
       zone_map.open(slots.size(), by_rate.origin());
@@ -408,11 +416,10 @@ class PreparedSlots {
       cheapest_rates.push_back(cheapest_rates.back() + std::bit_cast<double>(rate.key));
   }
 
-  // Dictionary of the keys of all slots; used if at least 8 nodes share each key on average
-  // (slots/key_dictionary.hpp).
+  // Dictionary of the keys of all slots, used if enough nodes share each key.
   template <class KeyOf>
   KeyDictionary dictionary(const SlotView& view, bool by_node, KeyOf key_of) const {
-    const std::size_t most = kKeyIndexThreshold == 0 ? nodes.size() : nodes.size() / 8;
+    const std::size_t most = nodes.size() / options.min_nodes_per_key;
     return KeyDictionary(most, [&](auto visit) {
       for (std::size_t k = 0; by_node && k < nodes.size(); ++k)
         if (!visit(key_of(nodes[k].min_price, nodes[k].performance))) return;

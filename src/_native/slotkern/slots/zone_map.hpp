@@ -27,6 +27,7 @@
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/slots/block_directory.hpp"
 #include "slotkern/slots/filter64.hpp"
+#include "slotkern/slots/index_options.hpp"
 #include "slotkern/slots/key_dictionary.hpp"
 #include "slotkern/slots/min_key_by_capacity.hpp"
 
@@ -66,7 +67,7 @@ class SlotZoneMap {
     const std::size_t blocks = (slots + 63) / 64;
     row_bounds_.reserve(blocks * 64);
     block_bounds_.reserve((entries + 63) / 64 * 64);
-    min_keys_.reserve(blocks, entries);
+    if (blocks > options_.max_blocks_without_key_index) min_keys_.reserve(entries);
   }
 
   // Makes space for `slots` rows in `blocks` blocks at `entries` directory entries, for rows that
@@ -78,15 +79,19 @@ class SlotZoneMap {
     row_bounds_.reset(slots);
     block_bounds_.reset(entries);
     stale_.clear();
-    min_keys_.reset(blocks, entries, true);
+    min_keys_.reset(blocks > options_.max_blocks_without_key_index ? entries : 0);
   }
 
   double origin() const { return origin_; }
   // The threshold for slots that end at or after t.
   float ending(double t) const { return round_down(t - origin_); }
 
-  // Sets the dictionary of the keys of all present and future rows, before any row is added.
-  void set_dictionary(const KeyDictionary& dictionary) { dictionary_ = dictionary; }
+  // Sets the options, and the dictionary of the keys of all present and future rows, before any
+  // row is added.
+  void configure(const IndexOptions& options, const KeyDictionary& dictionary) {
+    options_ = options;
+    dictionary_ = dictionary;
+  }
   const KeyDictionary& dictionary() const { return dictionary_; }
 
   // Starts an empty map with memory for `slots` rows; append() adds 64 at a time, which never
@@ -96,7 +101,7 @@ class SlotZoneMap {
     origin_ = origin;
     blocks_ = 0;
     row_bounds_.clear_all(), block_bounds_.clear_all(), stale_.clear();
-    min_keys_.reset(0, 0, false);
+    min_keys_.reset(0);
     reserve(slots, (slots + 63) / 64);
   }
 
@@ -139,7 +144,7 @@ class SlotZoneMap {
         if (block > last_block) return;
         const std::size_t rows = 64 * (order.empty() ? entry : order.block(entry));
         std::uint64_t hits = row_bounds_.pass(rows, thresholds);
-        if (!hits && blocks_ > kMaxUnindexedBlocks) on_false_positive(entry, rows, capacity_class);
+        if (!hits && blocks_ > options_.max_unindexed_blocks) on_false_positive(entry, rows, capacity_class);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -157,7 +162,9 @@ class SlotZoneMap {
   }
 
   // True if probe_cheapest() can help: many blocks, and keys that mostly differ.
-  bool can_probe() const { return !min_keys_.empty() && !dictionary_.is_exact(); }
+  bool can_probe() const {
+    return options_.probe_cheapest && !min_keys_.empty() && !dictionary_.is_exact();
+  }
 
   // Number of probes to attempt: 2 after a run of successes, 0 while backing off or during
   // concurrent searches (the counters are not synchronized), otherwise 1.
@@ -235,7 +242,7 @@ class SlotZoneMap {
 
   // Bit j: block `entries + j` may have a row with a key of at most `most`.
   std::uint64_t blocks_with_keys(std::size_t entries, float most) const {
-    return blocks_ <= kMaxUnindexedBlocks
+    return blocks_ <= options_.max_unindexed_blocks
                ? ~std::uint64_t{0}
                : detail::mask_at_most64(&block_bounds_.key[entries], most);
   }
@@ -333,7 +340,7 @@ class SlotZoneMap {
   std::uint64_t mask_passing_blocks(std::size_t entries, std::size_t capacity_class,
                             const Thresholds& thresholds) const {
     std::uint64_t blocks = ~std::uint64_t{0};
-    if (blocks_ <= kMaxUnindexedBlocks) return blocks;
+    if (blocks_ <= options_.max_unindexed_blocks) return blocks;
     if (capacity_class != MinKeyByCapacity::kNoClass)
       blocks = min_keys_.pass(entries, capacity_class, thresholds.key);
     if (!at_most(4, blocks)) return blocks & block_bounds_.pass(entries, thresholds);
@@ -437,11 +444,10 @@ class SlotZoneMap {
 
   // Value of failed_probes_ after a run of successes; allows two probes.
   static constexpr int kMaxProbeConfidence = -8;
-  // Up to this many blocks the rows are scanned without reading block bounds.
-  static constexpr std::size_t kMaxUnindexedBlocks = kKeyIndexThreshold == 0 ? 0 : 2;
 
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
+  IndexOptions options_;
   KeyDictionary dictionary_;
   Columns row_bounds_;
   // Caches written by const searches if rows change. Guarded by the pool's exclusive lock; frozen

@@ -98,8 +98,8 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
   }
   const double least_others = prepared.min_rate_sum(n - 1);
   const auto sweep = [&] {
-    if constexpr (Shape::index_order_is_key_order)
-      if (TopNLiveBitset::is_faster(prepared, n, Criterion::value_is_cost)) {
+    if constexpr (Shape::index_order_is_key_order && !Criterion::value_is_cost)
+      if (TopNLiveBitset::is_faster(prepared, n)) {
         work.top_n_bitset.set_slots(prepared, query.volume);
         Sweep(prepared, query, shape, least_others, goal, work, work.top_n_bitset).run();
         return;

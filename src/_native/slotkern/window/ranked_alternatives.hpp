@@ -362,10 +362,13 @@ class RankedSweep {
   std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
+// The most parts for which the sweep is compiled.
+inline constexpr std::size_t kMaxRankedParts = 12;
+
 // Returns true if this sweep is faster: the array costs O(n) per slot, the bitset O(N / 64) per
 // window, and setup O(N).
-inline bool is_ranked_faster(std::size_t n, std::size_t nodes, std::size_t limit) {
-  return n <= 12 && nodes <= 1024 && limit >= 64;
+inline bool is_ranked_faster(const PreparedSlots& prepared, std::size_t n, std::size_t limit) {
+  return n <= prepared.options.max_ranked_parts && prepared.nodes.size() <= 1024 && limit >= 64;
 }
 
 // Returns false if this sweep does not apply; otherwise `out` and `status` hold the result.
@@ -373,7 +376,7 @@ template <class Shape>
 bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape& shape,
                  std::size_t limit, WindowTable& out, Status& status) {
   const auto n = static_cast<std::size_t>(query.n);
-  if (!is_ranked_faster(n, prepared.nodes.size(), limit)) return false;
+  if (!is_ranked_faster(prepared, n, limit)) return false;
   static thread_local RankedSweepScratch work;
   const auto run = [&]<std::size_t parts>() {
     return RankedSweep<Shape, parts>(prepared, query, shape, limit, out, work)
@@ -382,7 +385,7 @@ bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape&
   bool found = false;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
     ((n == k + 1 && (found = run.template operator()<k + 1>())) || ...);
-  }(std::make_index_sequence<12>{});
+  }(std::make_index_sequence<kMaxRankedParts>{});
   if (!found) out.clear();
   return found;
 }

@@ -17,23 +17,16 @@
 #include "slotkern/window/top_n.hpp"
 #include "slotkern/window/top_n_live.hpp"
 
-// SLOTKERN_MIN_BITSET_PARTS, if defined, is the number of parts from which the bitset is used even
-// if it is slower. Tests define it, because their windows have few nodes.
-
 namespace slotkern {
 
 class TopNLiveBitset {
  public:
-  // Returns true if the bitset is faster than the sorted array. For the lowest cost (`cheapest`) it
-  // never is, because the array discards all slots above its cutoff.
-  static bool is_faster(const PreparedSlots& prepared, std::size_t n,
-                        [[maybe_unused]] bool cheapest) {
-#if defined(SLOTKERN_MIN_BITSET_PARTS)
-    return prepared.one_price && n >= SLOTKERN_MIN_BITSET_PARTS;
-#else
-    return prepared.one_price && !cheapest && n >= kMinParts &&
-           prepared.nodes.size() <= kMaxNodesPerPart * n;
-#endif
+  // Returns true if the bitset is faster than the sorted array. For the lowest cost it never is,
+  // because the array discards all slots above its cutoff.
+  static bool is_faster(const PreparedSlots& prepared, std::size_t n) {
+    const IndexOptions& options = prepared.options;
+    return prepared.one_price && n >= options.min_bitset_parts &&
+           (prepared.nodes.size() - 1) / n < options.max_bitset_nodes_per_part;
   }
   static std::size_t extra_capacity(std::size_t n) { return n / 2 + 64; }
 
@@ -130,7 +123,6 @@ class TopNLiveBitset {
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
-  static constexpr std::size_t kMinParts = 48, kMaxNodesPerPart = 16;
 
   static std::uint64_t bit(std::size_t rank) { return std::uint64_t{1} << rank % 64; }
   static std::size_t rank_of(std::size_t word, std::uint64_t bits) {

@@ -1,0 +1,66 @@
+// Thresholds and switches of the structures that make searches faster without changing an answer.
+//
+// PreparedSlots has the options, and everything built on it reads them there. The defaults are
+// measured (benchmarks/layers.py). Tests use for_small_pools(), so that pools of a few slots
+// exercise all structures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slotkern {
+
+struct IndexOptions {
+  static constexpr std::size_t kNever = ~std::size_t{0};
+
+  // Zone map (slots/zone_map.hpp): up to this many blocks, rows are scanned without bounds.
+  std::size_t max_unindexed_blocks = 2;
+  // Key dictionary (slots/key_dictionary.hpp): nodes that share a key on average. kNever: no codes.
+  std::size_t min_nodes_per_key = 8;
+  // Least keys by capacity (slots/min_key_by_capacity.hpp): used above this many blocks.
+  std::size_t max_blocks_without_key_index = 512;
+  // Probes of the cheapest slots at the first start (window/tie_rule.hpp).
+  bool probe_cheapest = true;
+  // Bitset of live slots (window/top_n_live_bitset.hpp): fewest parts, and most nodes per part.
+  std::size_t min_bitset_parts = 48;
+  std::size_t max_bitset_nodes_per_part = 16;
+  // Alternatives by ranks of nodes (window/ranked_alternatives.hpp): most parts.
+  std::size_t max_ranked_parts = 12;
+  // Usable slots (pool/usable_slots.hpp): false: spans of any length have rows.
+  bool omit_short_spans = true;
+  // Start bounds (pool/start_bounds.hpp): false: none. Up to this many rows, only failures are
+  // cached, because a search costs no more than a lookup.
+  bool start_bounds = true;
+  std::size_t max_rows_without_start_bounds = 128;
+  // Cost bounds (pool/cost_bounds.hpp): fewest rows. kNever: none.
+  std::size_t min_cost_bound_rows = 1024;
+  // Rows per cell of the max-work matrix, and the buckets by which cells are found.
+  std::size_t rows_per_cell = 16;
+  std::size_t cell_buckets = 1024;
+  // Rows of cost bounds in all tables.
+  std::size_t max_bound_rows = 153;
+  // Effort of sweeps, in units of the effort of a build, before cost bounds are built.
+  std::size_t effort_before_build = 1;
+  // Effort that cell searches may lose before they have gained (pool/adaptive_budget.hpp).
+  std::int64_t cell_search_credit = 0;
+
+  // Every structure is used from the first slot on, and fills up soon.
+  static constexpr IndexOptions for_small_pools() {
+    IndexOptions options;
+    options.max_unindexed_blocks = 0;
+    options.min_nodes_per_key = 1;
+    options.max_blocks_without_key_index = 0;
+    options.min_bitset_parts = 3;
+    options.max_bitset_nodes_per_part = kNever;
+    options.max_rows_without_start_bounds = 0;
+    options.min_cost_bound_rows = 0;
+    options.rows_per_cell = 2;
+    options.cell_buckets = 8;
+    options.max_bound_rows = 19;
+    options.effort_before_build = 0;
+    options.cell_search_credit = 1 << 20;
+    return options;
+  }
+};
+
+}  // namespace slotkern
