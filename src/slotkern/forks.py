@@ -37,6 +37,7 @@ LATE_IMPORTS = (
     "slotkern.search.explanation",
     "slotkern.where",
     "threading",
+    "unicodedata",
 )
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.foundation.checks import visible
-from slotkern.viewer.adapters import collect_own_items
+from slotkern.viewer.collect import collect_own_items
 from slotkern.viewer.packing import pack_columns, to_script_json
 
 ROOT = Path(__file__).parents[2]

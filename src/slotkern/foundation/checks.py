@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-import unicodedata
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
@@ -269,6 +268,8 @@ def visible(text: Any) -> str:
 
 
 def _escape_hidden(sign: str) -> str:
+    import unicodedata  # seldom needed, and not loaded by numpy
+
     hidden = (
         unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
         or unicodedata.bidirectional(sign) in _DIRECTIONAL_CLASSES

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from slotkern.files.atomic import AnyPath, as_path, open_atomic
 from slotkern.foundation.checks import hint_keywords, integer, visible
 from slotkern.plotting.times import parse_time
-from slotkern.viewer.adapters import collect_items, collect_own_items, make_background
+from slotkern.viewer.collect import collect_items, collect_own_items, make_background
 from slotkern.viewer.packing import describe_scene, pack_columns, to_script_json
+from slotkern.viewer.scene import Background, Items
 
 if TYPE_CHECKING:
     from slotkern.typing import Time
@@ -169,24 +170,30 @@ def view(
     True
     """
     tall = integer("height", height, least=200)
+    # objects
     background = make_background(slots, tasks)
     items = collect_own_items(slots) if windows is None else collect_items(windows)
+    # calendar
     clock = background.clock or items.clock
     edge = None if horizon is None else parse_time(clock, horizon, "horizon")
-    free, count = len(background.free), len(items)
-    nodes = len(np.union1d(background.nodes, items.parts["node"]))
-    summary = ", ".join(
-        [
-            _count(nodes, background.noun),
-            *([_count(free, "free slot")] if free or not count else []),
-            _count(count, items.noun),
-        ]
-    )
+    # numbers
     named = (
         f"slotkern: {_default_title(slots, windows)}" if title is None else str(title)
     )
     about, columns = describe_scene(named, background, items, edge)
-    return View(named, tall, summary, _page(about, pack_columns(columns)))
+    # page
+    page = _page(about, pack_columns(columns))
+    return View(named, tall, _summary(background, items), page)
+
+
+def _summary(background: Background, items: Items) -> str:
+    """Return the numbers of nodes, free slots and windows as text."""
+    free, count = len(background.free), len(items)
+    nodes = len(np.union1d(background.nodes, items.parts["node"]))
+    parts = [_count(nodes, background.noun)]
+    if free or not count:
+        parts.append(_count(free, "free slot"))
+    return ", ".join([*parts, _count(count, items.noun)])
 
 
 def _count(number: int, noun: str) -> str:

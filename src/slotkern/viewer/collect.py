@@ -1,4 +1,4 @@
-"""Conversion of slotkern's objects into the background and the items of a page."""
+"""Collection of slotkern's objects as the background and the items of a page."""
 
 from __future__ import annotations
 
