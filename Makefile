@@ -15,7 +15,7 @@ BRIEF_RUNS   ?= 20000
 BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
-TARGETS := search constrained alternatives pool choose values replay withdraw
+TARGETS := search constrained alternatives pool choose values tariffs replay withdraw
 BINDINGS := $(patsubst src/_native/%.pyx,slotkern.%,$(wildcard src/_native/*.pyx))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
@@ -172,7 +172,7 @@ define fuzzer
 	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
 	    -Isrc/_native $< -o $@
 endef
-KERNELS := $(wildcard tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
+KERNELS := $(wildcard tests/native/*.hpp tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
 $(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
 	$(fuzzer)
 

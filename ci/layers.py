@@ -40,6 +40,7 @@ LAYERS = {
     "choice": Layer(HEADERS, "knapsacks by themselves"),
     "slots": Layer(HEADERS, "records, requests, prepared columns, zone maps"),
     "window": Layer(HEADERS, "sweeps, criteria, tie rule, alternatives"),
+    "tariff": Layer(HEADERS, "prices that change while a part runs"),
     "value": Layer(HEADERS, "searches by sums of values"),
     "pool": Layer(HEADERS, "slots that change: book, release, schedule, embed"),
     "batch": Layer(HEADERS, "many jobs at once, and how they really run"),

@@ -1,0 +1,382 @@
+// The cheapest window, and the earliest window within a budget, of one kind of parts: all parts up
+// to a length (ragged), or parts that all run for one span (square).
+//
+// A window is a start t and the n cheapest parts live at t by (cost, node). The turns of a part are
+// its first start, its latest start, each fall of its tariff and each rise minus its length.
+// Between turns the cost of every set of parts is concave.
+// 1. Cheapest: the least cost_key, then the earliest start, at a turn of one of its own parts. The
+// earliest best start is such a turn: elsewhere the cost is concave around it. Cells are examined
+// best first by lower bounds, which rise in two steps; a ceiling above the bound, doubled while
+// nothing costs less, limits the candidates of a cell.
+// 2. Earliest: a start may be a turn of a part of the window, or any tick. Cells are examined in
+// time order. If both ends of an interval between neighbouring turns are over the budget, so is
+// every start within, by concavity; if only the right end fits, the starts that fit are a tail of
+// the interval, and bisection finds the first.
+// Cost: O(cells * classes) for bounds; an examined cell costs O(turns * candidates).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/tariff/part_costs.hpp"
+#include "slotkern/tariff/ticks.hpp"
+
+namespace slotkern {
+
+// The best window so far; parts ascending by node.
+struct TariffWindow {
+  bool found = false;
+  std::uint64_t key = 0;
+  double start = 0, total = 0, runtime = 0, processor_time = 0;
+  std::vector<Part> parts;  // with rows of PreparedSlots
+
+  bool has_smaller_nodes(const TariffWindow& other) const {
+    return std::lexicographical_compare(
+        parts.begin(), parts.end(), other.parts.begin(), other.parts.end(),
+        [](const Part& a, const Part& b) { return a.node < b.node; });
+  }
+};
+
+class CellSearch {
+  // A candidate and its cost at one start.
+  struct Priced {
+    double cost;
+    std::size_t candidate;
+  };
+  auto by_cost() const {
+    return [this](const Priced& a, const Priced& b) {
+      if (a.cost != b.cost) return a.cost < b.cost;
+      return costs_.candidates()[a.candidate].node < costs_.candidates()[b.candidate].node;
+    };
+  }
+
+ public:
+  CellSearch(const PreparedSlots& prepared, const TariffIndex& index)
+      : index_(index), costs_(prepared, index) {}
+
+  // See PartCosts::open(). In a square search a window of parts that are all shorter than the span
+  // belongs to another span, and is not found.
+  void open(const Query& query, const Ticks& ticks, double max_length, double span) {
+    query_ = &query;
+    ticks_ = ticks;
+    span_ = span;
+    max_cost_ = query.max_cost();
+    costs_.open(query, max_length, span);
+  }
+
+  // Improves `best` by the cheapest window; with `any`, stops at the first window within the
+  // budget.
+  void find_cheapest(TariffWindow& best, bool any) {
+    if (!costs_.any() || !open_cells()) return;
+    while (!heap_.empty()) {
+      const CellBound entry = pop();
+      const double ceiling =
+          best.found ? std::min(max_cost_, max_cost_of_key(best.key)) : max_cost_;
+      if (entry.bound > ceiling) {
+        if (cost_key(entry.bound) > cost_key(ceiling)) return;
+        continue;
+      }
+      if (best.found && cost_key(entry.bound) == best.key &&
+          index_.cells().begin(entry.cell) > best.start)
+        continue;
+      poll();
+      const double per_rate = per_rate_[entry.cell];
+      double bound = entry.bound;
+      if (entry.level == 0) {
+        bound = std::max(bound, costs_.bound(entry.cell, per_rate, false));
+        if (!(bound <= ceiling)) continue;
+        if (is_later(bound, entry.cell)) {
+          push({bound, entry.cell, 1});
+          continue;
+        }
+      }
+      bound = std::max(bound, costs_.bound(entry.cell, per_rate, true));
+      if (!(bound <= ceiling)) continue;
+      if (entry.level < 2 && is_later(bound, entry.cell)) {
+        push({bound, entry.cell, 2});
+        continue;
+      }
+      const double typical = index_.min_rate_sum(costs_.n()) * query_->volume;
+      double limit = ceiling;
+      if (!best.found && std::max(bound, typical) > 0)
+        limit = std::min(ceiling, max_cost_of_key(cost_key(
+                                      bound > 0 ? bound * (1 + slack_) : typical * slack_)));
+      const bool first = !best.found;
+      const bool improved = examine(entry.cell, per_rate, limit, best);
+      if (best.found && any) return;
+      if (improved && first && bound > 0)
+        slack_ = std::clamp(1.2 * (best.total / bound - 1), 0.01, 1.0);
+      if (!improved && first && limit < ceiling) {
+        slack_ = std::min(2 * slack_, 0x1p60);
+        push({limit, entry.cell, 2});
+      }
+    }
+  }
+
+  // Finds the earliest window within the budget with from <= start <= upto. `rejected` is set if a
+  // start within the budget is neither a tick nor a turn of its window.
+  bool find_earliest(double from, double upto, TariffWindow& best, bool& rejected) {
+    const TimeCells& cells = index_.cells();
+    if (!costs_.any()) return false;
+    from = std::max(from, query_->earliest);
+    upto = std::min(upto, query_->latest);
+    for (std::size_t cell = cells.cell_at(from); cell < cells.size(); ++cell) {
+      if (cell > 0 && cells.begin(cell) > upto) return false;
+      poll();
+      const double per_rate = costs_.min_cost_per_rate(cell);
+      if (index_.min_rate_sum(costs_.n()) * per_rate * (1 - kBoundMargin) > max_cost_) continue;
+      if (!(costs_.bound(cell, per_rate, false) <= max_cost_)) continue;
+      if (!(costs_.bound(cell, per_rate, true) <= max_cost_)) continue;
+      if (!costs_.gather(cell, per_rate, max_cost_, upto)) continue;
+      const CellResult outcome = earliest_in(cell, from, upto, best);
+      rejected |= rejected_;
+      if (outcome != CellResult::none) return outcome == CellResult::found;
+    }
+    return false;
+  }
+
+  // Reduces the window to the first step, in (start, node) order of the slots, at which it fits.
+  // Call after find_earliest().
+  void keep_first_step(TariffWindow& best) {
+    const double t = best.start;
+    costs_.begin_start(t);
+    joins_.clear();
+    for (std::size_t k = 0; k < costs_.candidates().size(); ++k)
+      if (costs_.is_live(costs_.candidates()[k], t))
+        joins_.push_back({costs_.cost_at(costs_.candidates()[k], t), k});
+    const auto order = [this, t](const Priced& a, const Priced& b) {
+      const TariffCandidate &x = costs_.candidates()[a.candidate],
+                            &y = costs_.candidates()[b.candidate];
+      if ((x.begin == t) != (y.begin == t)) return y.begin == t;
+      return x.slot_start != y.slot_start ? x.slot_start < y.slot_start : x.node < y.node;
+    };
+    std::sort(joins_.begin(), joins_.end(), order);
+    chosen_.clear();
+    bool changed = false;
+    for (std::size_t k = 0; k < joins_.size(); ++k) {
+      const auto place = std::upper_bound(chosen_.begin(), chosen_.end(), joins_[k], by_cost()) -
+                         chosen_.begin();
+      chosen_.insert(chosen_.begin() + place, joins_[k]);
+      changed |= static_cast<std::size_t>(place) < costs_.n();
+      if (chosen_.size() > costs_.n()) chosen_.pop_back();
+      if (k + 1 < joins_.size() && costs_.candidates()[joins_[k + 1].candidate].begin < t) continue;
+      if (changed && chosen_.size() == costs_.n() && chosen_total() <= max_cost_) break;
+      changed = false;
+    }
+    describe(t, best);
+  }
+
+ private:
+  enum class CellResult { none, found, stop };
+  struct CellBound {
+    double bound;
+    std::uint32_t cell, level;  // 0: by rates; 1: by tables; 2: by exact integrals
+  };
+
+  // --- cells in the order of their bounds
+
+  static bool is_after(const CellBound& a, const CellBound& b) {
+    const std::uint64_t x = cost_key(a.bound), y = cost_key(b.bound);
+    return x != y ? x > y : a.cell > b.cell;
+  }
+  bool is_later(double bound, std::uint32_t cell) const {
+    return !heap_.empty() && is_after({bound, cell, 0}, heap_.front());
+  }
+  CellBound pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), is_after);
+    const CellBound entry = heap_.back();
+    heap_.pop_back();
+    return entry;
+  }
+  void push(CellBound entry) {
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end(), is_after);
+  }
+  bool open_cells() {
+    costs_.min_costs_per_rate(per_rate_);
+    const TimeCells& cells = index_.cells();
+    const double rates = index_.min_rate_sum(costs_.n()) * (1 - kBoundMargin);
+    const std::size_t last = cells.cell_at(std::min(query_->latest, query_->deadline));
+    heap_.clear();
+    for (std::size_t cell = cells.cell_at(query_->earliest); cell <= last; ++cell) {
+      const double bound = rates * per_rate_[cell];
+      if (bound <= max_cost_) heap_.push_back({bound, static_cast<std::uint32_t>(cell), 0});
+    }
+    std::make_heap(heap_.begin(), heap_.end(), is_after);
+    return !heap_.empty();
+  }
+
+  // --- one cell
+
+  void list_turns(double from, double to) {
+    turns_.clear();
+    costs_.add_turns(from, to, turns_);
+    std::sort(turns_.begin(), turns_.end());
+    turns_.erase(std::unique(turns_.begin(), turns_.end()), turns_.end());
+  }
+
+  // Examines all turns in the cell; returns true if `best` improved.
+  bool examine(std::size_t cell, double per_rate, double ceiling, TariffWindow& best) {
+    if (!costs_.gather(cell, per_rate, ceiling, kInfinity)) return false;
+    list_turns(index_.cells().begin(cell), index_.cells().end(cell));
+    bool improved = false;
+    for (const double t : turns_) {
+      const double sum = costs_.total_at(t);
+      if (!(sum <= ceiling * (1 + PartCosts::kSumError))) continue;
+      if (!choose(t) || !is_own_turn(t)) continue;
+      describe(t, trial_);
+      if (!(trial_.total <= max_cost_) || !(trial_.total <= ceiling)) continue;
+      if (best.found && !is_better(trial_, best)) continue;
+      std::swap(best, trial_);
+      best.found = improved = true;
+      ceiling = std::min(max_cost_, max_cost_of_key(best.key));
+    }
+    return improved;
+  }
+  static bool is_better(const TariffWindow& a, const TariffWindow& b) {
+    if (a.key != b.key) return a.key < b.key;
+    if (a.start != b.start) return a.start < b.start;
+    if (a.total != b.total) return a.total < b.total;
+    return a.has_smaller_nodes(b);
+  }
+
+  CellResult earliest_in(std::size_t cell, double from, double upto, TariffWindow& best) {
+    const double begin = std::max(from, index_.cells().begin(cell)), end = index_.cells().end(cell);
+    rejected_ = false;
+    list_turns(begin, end);
+    if (turns_.empty() || turns_.front() > begin) turns_.insert(turns_.begin(), begin);
+    if (end < kInfinity) turns_.push_back(end);
+    bool left_fits = false;
+    for (std::size_t k = 0; k < turns_.size(); ++k) {
+      const double right = turns_[k];
+      const bool fits = costs_.fits(right, max_cost_);
+      if (k > 0) {
+        const CellResult outcome = first_between(turns_[k - 1], right, left_fits, fits, upto, best);
+        if (outcome != CellResult::none) return outcome;
+      }
+      if (right > upto) return CellResult::stop;
+      if (right == end) break;
+      if (fits) {
+        const CellResult outcome = accept(right, best);
+        if (outcome != CellResult::none) return outcome;
+      }
+      left_fits = fits;
+    }
+    if (end == kInfinity)
+      return first_between(turns_.back(), end, left_fits, false, upto, best);
+    return CellResult::none;
+  }
+
+  // The first tick strictly between two neighbouring turns at which the window fits. If the left
+  // end fits, it was rejected, and the starts that fit are a head and a tail of the interval.
+  CellResult first_between(double left, double right, bool left_fits, bool right_fits, double upto,
+                        TariffWindow& best) {
+    if (left_fits) {
+      const double tick = ticks_.at_or_after(std::nextafter(left, kInfinity));
+      if (!(tick < right) || tick > upto) return CellResult::none;
+      if (costs_.fits(tick, max_cost_)) return accept(tick, best);
+      left = tick;
+    }
+    if (!right_fits) return CellResult::none;
+    double high = right, first = right;
+    for (;;) {
+      const double middle = left + 0.5 * (high - left);
+      if (!(left < middle && middle < high)) break;
+      const double tick = ticks_.at_or_after(middle);
+      if (!(tick < high)) {
+        high = middle;
+      } else if (costs_.fits(tick, max_cost_)) {
+        first = tick, high = middle;
+      } else {
+        left = tick;
+      }
+    }
+    if (!(first < right) || first > upto) return CellResult::none;
+    return accept(first, best);
+  }
+
+  // Accepts a start within the budget if it is allowed. A window of another span makes that span's
+  // search start no later, so a tick ends the search of this span.
+  CellResult accept(double t, TariffWindow& best) {
+    const bool tick = ticks_.is_tick(t);
+    if (!choose(t)) return CellResult::none;
+    if (tick && is_of_other_span()) return CellResult::stop;
+    if (!tick && !is_own_turn(t)) {
+      rejected_ = true;
+      return CellResult::none;
+    }
+    describe(t, best);
+    best.found = true;
+    return CellResult::found;
+  }
+
+  // --- the window at one start
+
+  // Selects the n cheapest parts live at t into chosen_, ascending by (cost, node).
+  bool choose(double t) {
+    costs_.begin_start(t);
+    chosen_.clear();
+    const std::vector<TariffCandidate>& all = costs_.candidates();
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (!costs_.is_live(all[k], t)) continue;
+      const double cost = costs_.cost_at(all[k], t);
+      if (std::isfinite(cost)) chosen_.push_back({cost, k});
+    }
+    const std::size_t n = costs_.n();
+    if (chosen_.size() < n) return false;
+    const auto middle = chosen_.begin() + static_cast<std::ptrdiff_t>(n);
+    std::partial_sort(chosen_.begin(), middle, chosen_.end(), by_cost());
+    chosen_.resize(n);
+    return true;
+  }
+  bool is_of_other_span() const {
+    if (!(span_ > 0)) return false;
+    for (const Priced& part : chosen_)
+      if (costs_.own_length(costs_.candidates()[part.candidate].class_index) == span_) return false;
+    return true;
+  }
+  bool is_own_turn(double t) const {
+    if (is_of_other_span()) return false;
+    for (const Priced& part : chosen_)
+      if (costs_.is_turn(costs_.candidates()[part.candidate], t)) return true;
+    return false;
+  }
+  double chosen_total() const {
+    return exact_sum(chosen_.size(), [this](std::size_t k) { return chosen_[k].cost; });
+  }
+
+  void describe(double t, TariffWindow& window) const {
+    window.start = t;
+    window.total = chosen_total();
+    window.key = cost_key(window.total);
+    window.runtime = window.processor_time = 0;
+    window.parts.clear();
+    for (const Priced& part : chosen_) {
+      const TariffCandidate& c = costs_.candidates()[part.candidate];
+      const double length = costs_.length(c.class_index);
+      window.runtime = std::max(window.runtime, length);
+      window.processor_time += length;
+      window.parts.push_back({c.row, c.node, length, part.cost, static_cast<std::uint32_t>(c.row)});
+    }
+    std::sort(window.parts.begin(), window.parts.end(),
+              [](const Part& a, const Part& b) { return a.node < b.node; });
+  }
+
+  const TariffIndex& index_;
+  PartCosts costs_;
+  const Query* query_ = nullptr;
+  Ticks ticks_;
+  double span_ = 0, max_cost_ = kInfinity;
+  double slack_ = 0.1;  // expected excess of the best cost over the bound of its cell, relative
+  bool rejected_ = false;
+  std::vector<double> per_rate_, turns_;
+  std::vector<CellBound> heap_;
+  std::vector<Priced> chosen_, joins_;
+  TariffWindow trial_;
+};
+
+}  // namespace slotkern

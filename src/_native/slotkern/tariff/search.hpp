@@ -1,0 +1,202 @@
+// Finds the best window under tariffs, by the built-in criteria and both shapes.
+//
+// Definition, with W(t) the n cheapest parts live at t by (cost, node) and allowed starts t: each
+// tick, and each turn of a part of W(t). A window fits if the exact sum of its costs meets the
+// budget.
+//   cost     least cost_key, then the earliest start, total, nodes; t is a turn
+//   start    earliest start of a window that fits, then total, nodes
+//   first    at the earliest start, the first step in (start, node) order of the slots that fits
+//   finish   least start + longest part, over all limits on the length of a part, then the start
+//   runtime  least longest part for which a window fits, then the earliest start
+// Square windows: all parts run as long as the slowest part; costs are sums of price * integral.
+//
+// Finish: the limit is lowered below the longest part of each window found; the search goes on from
+// the same start, because shorter parts alone never fit earlier. If a start was rejected because it
+// is neither a tick nor a turn, this does not hold, and every length is searched from the
+// beginning.
+// Runtime (ragged): whether a window fits is monotone in the limit, so bisection finds the least.
+// A TariffSearch is the scratch memory of one thread; no allocation after the first searches.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "slotkern/tariff/cell_search.hpp"
+#include "slotkern/window/criteria.hpp"
+
+namespace slotkern {
+
+class TariffSearch {
+ public:
+  // Both must outlive the search, and `index` must agree with the slots of `prepared`.
+  TariffSearch(const PreparedSlots& prepared, const TariffIndex& index)
+      : prepared_(prepared), index_(index), search_(prepared, index) {}
+
+  // Returns ok with the window in `found` and parts(), none, volume_too_small, or
+  // request_not_valid: for limits on sums too.
+  Status find(const Query& given, int criterion, ShapeKind shape, const Ticks& ticks,
+              Found& found) noexcept {
+    return guarded([&] { return find_unguarded(given, criterion, shape, ticks, found); });
+  }
+
+  const std::vector<Part>& parts() const { return best_.parts; }
+
+ private:
+  Status find_unguarded(const Query& given, int criterion, ShapeKind shape, const Ticks& ticks,
+                        Found& found) {
+    if (criterion < 0 || criterion >= kBuiltins || given.limits) return Status::request_not_valid;
+    query_ = prepared_.normalized_for_search(given);
+    const Status status = prepared_.check(query_, true);
+    if (status != Status::ok) return status;
+    if (query_.n > static_cast<std::int64_t>(prepared_.nodes.size())) return Status::none;
+    if (prepared_.is_long_running(query_, shape)) enable_interrupts();
+    ticks_ = ticks;
+    list_lengths();
+    best_.found = false;
+    if (!lengths_.empty()) {
+      if (finds_cheapest(criterion))
+        find_cheapest(shape);
+      else if (finds_shortest(criterion))
+        find_shortest(shape);
+      else if (finds_earliest(criterion))
+        find_earliest(shape, criterion);
+      else
+        find_earliest_finish(shape);
+    }
+    if (!best_.found) return Status::none;
+    for (Part& part : best_.parts) part.row = prepared_.origin(part.row);
+    found.start = best_.start, found.runtime = best_.runtime;
+    found.cost = best_.total, found.processor_time = best_.processor_time;
+    found.value = with_criterion(criterion, [&](auto c) {
+      return decltype(c)::value(found.start, found.runtime, found.cost);
+    });
+    return Status::ok;
+  }
+
+  // Distinct lengths of admitted parts, ascending.
+  void list_lengths() {
+    lengths_.clear();
+    for (const Group& group : prepared_.groups) {
+      const double length = query_.length(group.performance);
+      if (group.performance >= query_.min_performance && std::isfinite(length) &&
+          (lengths_.empty() || length > lengths_.back()))
+        lengths_.push_back(length);
+    }
+  }
+  void open(double max_length, ShapeKind shape) {
+    search_.open(query_, ticks_, max_length, shape == ShapeKind::square ? max_length : 0);
+  }
+  // Calls visit(length) for each span (square), or once for all lengths.
+  template <class Visit>
+  void each_span(ShapeKind shape, Visit visit) {
+    if (shape == ShapeKind::ragged) return visit(lengths_.back());
+    for (const double length : lengths_) visit(length);
+  }
+
+  void find_cheapest(ShapeKind shape) {
+    each_span(shape, [&](double length) {
+      open(length, shape);
+      search_.find_cheapest(best_, false);
+    });
+  }
+
+  void find_earliest(ShapeKind shape, int criterion) {
+    const bool first = criterion == criterion_index(First::name);
+    double span = 0;
+    bool rejected = false;
+    each_span(shape, [&](double length) {
+      open(length, shape);
+      const double upto = best_.found ? best_.start : kInfinity;
+      trial_.found = false;
+      if (!search_.find_earliest(-kInfinity, upto, trial_, rejected)) return;
+      if (best_.found && !(trial_.start < best_.start) &&
+          (first || !(trial_.total < best_.total ||
+                      (trial_.total == best_.total && trial_.has_smaller_nodes(best_)))))
+        return;
+      std::swap(best_, trial_);
+      span = length;
+    });
+    if (!first || !best_.found) return;
+    open(span, shape);
+    if (search_.find_earliest(best_.start, best_.start, best_, rejected))
+      search_.keep_first_step(best_);
+  }
+
+  // Replaces the best window by one with an earlier finish; of equal ones the earlier start.
+  void keep_earlier_finish() {
+    if (best_.found) {
+      const double ours = best_.start + best_.runtime, other = trial_.start + trial_.runtime;
+      if (other > ours || (other == ours && trial_.start >= best_.start)) return;
+    }
+    std::swap(best_, trial_);
+  }
+
+  void find_earliest_finish(ShapeKind shape) {
+    const bool square = shape == ShapeKind::square;
+    const double shortest = lengths_.front();
+    const auto latest_for = [&](double length) {
+      if (!best_.found) return kInfinity;
+      const double finish = best_.start + best_.runtime;
+      return finish - length + clock_error(finish, length);
+    };
+    double from = -kInfinity;
+    for (std::size_t k = lengths_.size(); k-- > 0;) {
+      const double length = square ? lengths_[lengths_.size() - 1 - k] : lengths_[k];
+      open(length, shape);
+      bool rejected = false;
+      trial_.found = false;
+      const double upto = latest_for(square ? length : shortest);
+      if (!search_.find_earliest(from, upto, trial_, rejected)) {
+        if (square || rejected) continue;
+        break;
+      }
+      const double start = trial_.start, runtime = trial_.runtime;
+      keep_earlier_finish();
+      if (square || rejected) continue;
+      // Shorter parts alone are next.
+      if (ticks_.all()) from = start;
+      while (k > 0 && lengths_[k - 1] >= runtime) --k;
+    }
+  }
+
+  void find_shortest(ShapeKind shape) {
+    std::size_t least = 0;
+    if (shape == ShapeKind::ragged) {
+      std::size_t most = lengths_.size() - 1;
+      if (!has_window(lengths_[most], shape)) return;
+      while (least < most) {
+        const std::size_t middle = (least + most) / 2;
+        if (has_window(lengths_[middle], shape))
+          most = middle;
+        else
+          least = middle + 1;
+      }
+    } else {
+      while (least < lengths_.size() && !has_window(lengths_[least], shape)) ++least;
+      if (least == lengths_.size()) return;
+    }
+    bool rejected = false;
+    open(lengths_[least], shape);
+    search_.find_earliest(-kInfinity, kInfinity, best_, rejected);
+  }
+  // True if some window of parts up to this length fits.
+  bool has_window(double length, ShapeKind shape) {
+    open(length, shape);
+    trial_.found = false;
+    search_.find_cheapest(trial_, true);
+    return trial_.found;
+  }
+
+  const PreparedSlots& prepared_;
+  const TariffIndex& index_;
+  CellSearch search_;
+  Query query_;
+  Ticks ticks_;
+  std::vector<double> lengths_;
+  TariffWindow best_, trial_;
+};
+
+}  // namespace slotkern

@@ -1,0 +1,118 @@
+// Tariffs: integrals against plain sums, and all searches against the plain definition.
+// With arguments SEED RUNS it compares that many random cases instead.
+#include <cstdlib>
+
+#include "../check.hpp"
+#include "../tariff_cases.hpp"
+
+namespace {
+
+using namespace tariffs;
+
+void check_integrals(Random& random) {
+  for (int run = 0; run < 300; ++run) {
+    const bool dyadic = run % 2;
+    const double origin = run % 3 ? 0 : 1.7e9;
+    const PlainTariff plain = make_tariff(random, dyadic, origin, 200, 60);
+    Tariff tariff;
+    CHECK(tariff.set(plain.breakpoints, plain.factors) == Status::ok);
+    for (int k = 0; k < 50; ++k) {
+      const double t = origin + (dyadic ? 0.25 * static_cast<double>(random.below(400)) - 9
+                                        : 120 * random.real() - 9);
+      const double length =
+          dyadic ? 0.25 * static_cast<double>(1 + random.below(300)) : 90 * random.real();
+      const double exact = plain.integral(t, length), ours = tariff.integral(t, length);
+      CHECK(dyadic ? ours == exact : std::fabs(ours - exact) <= 1e-15 * exact);
+    }
+  }
+}
+
+void check_tariff() {
+  Tariff tariff;
+  const double b[] = {0, 1, 2, 3}, f[] = {1, 1, 2, 2, 0.5};
+  CHECK(tariff.set(b, f) == Status::ok);
+  CHECK(tariff.breakpoints().size() == 2 && tariff.rises()[0] == 1 && tariff.falls()[0] == 3);
+  CHECK(tariff.factor_at(0.5) == 1 && tariff.factor_at(1) == 2 && tariff.factor_at(3) == 0.5);
+  CHECK(tariff.min_factor(0, 2.5) == 1 && tariff.min_factor(1, 3) == 0.5);
+  CHECK(tariff.falls_at(3) && !tariff.falls_at(1));
+  CHECK(tariff.rises_after(-1, 2) && !tariff.rises_after(-0.5, 2));
+  CHECK(tariff.integral(0, 4) == 1 + 2 * 2 + 0.5);
+  const double unsorted[] = {1, 1}, negative[] = {1, -1, 1}, three[] = {1, 2, 3};
+  CHECK(tariff.set(unsorted, three) == Status::not_sorted);
+  CHECK(tariff.set({b, 2}, negative) == Status::price_not_valid);
+  CHECK(tariff.set({b, 1}, three) == Status::request_not_valid);
+  CHECK(tariff.breakpoints().size() == 2);
+  // 12.3 of the same amount, from different sums, are equal costs.
+  CHECK(cost_key(0.1 + 0.2) == cost_key(0.3) && cost_key(1) != cost_key(1 + 1e-8));
+  CHECK(cost_key(max_cost_of_key(cost_key(0.3))) == cost_key(0.3));
+  CHECK(cost_key(std::nextafter(max_cost_of_key(cost_key(0.3)), 1)) != cost_key(0.3));
+}
+
+Case one_slot(double start, double end, double volume, PlainTariff tariff) {
+  Case c;
+  c.tariffs.push_back(std::move(tariff));
+  c.slots.push_back({0, start, end, 1, 1, 0, true});
+  c.query.volume = volume;
+  return c;
+}
+
+// The latest start of a slot is a turn: the factor falls from 2 to 1 at 8.
+void check_latest_start() {
+  Prepared prepared(one_slot(0, 10, 4, {{8}, {2, 1}}));
+  Found found;
+  Query query;
+  query.volume = 4;
+  CHECK(prepared.search->find(query, 4, ShapeKind::ragged, {}, found) == Status::ok);
+  CHECK(found.start == 6 && found.cost == 6);
+}
+
+// The earliest start within a budget lies between turns; with ticks it is the first tick that fits.
+void check_budget() {
+  Prepared prepared(one_slot(0, 100, 2, {{2}, {3, 1}}));
+  Found found;
+  Query query;
+  query.volume = 2, query.budget = 4;
+  for (const double tick : {0.0, 0.25, 0.375}) {
+    const Ticks ticks{tick, nullptr, nullptr};
+    CHECK(prepared.search->find(query, 1, ShapeKind::ragged, ticks, found) == Status::ok);
+    CHECK(std::fabs(found.start - (tick == 0.375 ? 1.125 : 1)) < 1e-14);
+  }
+  query.budget = 1.9;
+  CHECK(prepared.search->find(query, 1, ShapeKind::ragged, {}, found) == Status::none);
+}
+
+bool compare_random(std::uint64_t seed, std::uint64_t runs, Counts& counts) {
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    Random random(seed + run);
+    const bool dyadic = !random.one_in(4);
+    const bool middle = random.one_in(10);
+    const Case c = make_case(random, dyadic, middle ? 24 : 5, middle ? 5 : 3, middle ? 40 : 8);
+    if (run_case(random, c, counts, random.one_in(2) ? 512 : 1 + random.below(40))) continue;
+    std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed + run));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Counts counts;
+  if (argc == 3) {
+    const bool equal = compare_random(std::strtoull(argv[1], nullptr, 10),
+                                      std::strtoull(argv[2], nullptr, 10), counts);
+    std::printf("%llu searches, %llu windows, %llu between turns\n",
+                static_cast<unsigned long long>(counts.searches),
+                static_cast<unsigned long long>(counts.found),
+                static_cast<unsigned long long>(counts.between));
+    return equal ? 0 : 1;
+  }
+  Random random(1);
+  check_tariff();
+  check_integrals(random);
+  check_latest_start();
+  check_budget();
+  CHECK(compare_random(1, 1000, counts));
+  CHECK(counts.found > 10000 && counts.between > 100);
+  return unit::report();
+}
