@@ -1,26 +1,72 @@
-"""Binding of requests: validates all fields when a request is created."""
+"""Binding of requests: validates all fields when a request is created.
+
+The numeric fields are those of slots/request_fields.def: `Request` reads, checks, stores and
+shows them by loops over kQueryFields, and other modules by `FIELDS`.
+"""
+
+from collections import namedtuple
 
 import numpy as np
 
 cimport numpy as cnp
+from cpython.object cimport PyObject
+from cpython.type cimport PyType_Modified
 from libc.math cimport INFINITY, NAN, isfinite
 
 from slotkern._base cimport Status, status_error, is_plain, number
-from slotkern._kernels cimport Query, ShapeKind, kMaxSumConstraints
+from slotkern._kernels cimport (
+    FieldKind, FieldRange, Query, QueryField, ShapeKind, kMaxSumConstraints, kQueryFieldCount,
+    kQueryFields)
 from slotkern._moments cimport Scale, needs_clock, parse_time_value
 
 from slotkern.foundation.checks import integer, meant, unknown_keyword, visible
 
 cnp.import_array()
 
-cdef extern from "<limits>" nogil:
-    double DBL_MAX "std::numeric_limits<double>::max()"
+cdef extern from "Python.h":
+    ctypedef object (*getter)(object, void*)
+    ctypedef struct PyGetSetDef:
+        const char* name
+        getter get
+        const char* doc
+        void* closure
+    ctypedef struct TypeObject "PyTypeObject":
+        PyObject* tp_dict
+    object PyDescr_NewGetSet(TypeObject*, PyGetSetDef*)
 
 inf = float("inf")  # the name in the text signature of Request
 cdef object MAX_NODES = 0x7FFFFFFF
-cdef tuple KEYWORDS = (
-    "nodes", "volume", "budget", "min_performance", "earliest", "deadline", "max_price", "setup",
-    "step", "latest", "max_runtime", "where", "limits", "walltime", "reference", "name")
+
+RequestField = namedtuple("RequestField", "name kind default unit label text")
+RequestField.__doc__ = """A numeric field of a request, as in slots/request_fields.def.
+
+`kind` is "number", "time" (also a date) or "duration" (also a text such as "4:00:00"). `default`
+sets no limit; an infinite default of a time is the side without limit. `text` starts with one
+sentence for lists of options.
+"""
+
+cdef Query NO_LIMITS
+cdef object UNSET = object()  # an omitted argument
+cdef tuple KINDS = ("number", "time", "duration")  # in the order of FieldKind
+
+
+cdef dict read_fields():
+    cdef dict fields = {}
+    cdef const QueryField* field
+    cdef int i
+    for i in range(kQueryFieldCount):
+        field = &kQueryFields[i]
+        fields[field.name.decode()] = RequestField(
+            field.name.decode(), KINDS[<int>field.kind], field.get(NO_LIMITS),
+            field.unit.decode(), field.label.decode(), field.text.decode())
+    return fields
+
+
+FIELDS = read_fields()
+cdef dict FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
+cdef tuple FIELD_NAMES = tuple(FIELDS)
+REQUEST_FIELDS = ("nodes", *FIELDS, "where", "limits")
+cdef tuple KEYWORDS = (*REQUEST_FIELDS, "walltime", "reference", "name")
 
 
 cdef object checked_where(object where):
@@ -50,9 +96,9 @@ cdef tuple checked_limits(object limits):
 
 
 cdef class Request:
-    """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf, deadline=inf,
-            max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf, where=None,
-            limits=(), walltime=None, reference=1.0, name=None)
+    """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
+            deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf,
+            where=None, limits=(), walltime=None, reference=1.0, name=None)
 --
 
     The requirements of a job: n nodes at the same time, and a volume of work on each.
@@ -65,36 +111,31 @@ cdef class Request:
     ----------
     nodes : int
         Number of different nodes that start together, from 1 to 2^31 - 1.
-    volume : float
-        Work on each node, > 0. A node of performance p needs ``volume / p`` time units.
-    walltime : float, str or timedelta, optional
-        Instead of a volume: the time that a node of performance `reference` needs, > 0. The
-        volume is ``walltime * reference``.
-    reference : float, optional
-        The performance to which `walltime` refers, > 0; 1 by default.
-    name : str, optional
-        Name of the job and of its windows.
-    budget : float, optional
-        Maximum cost of all parts together, >= 0; inf by default. A cost that exceeds the
-        budget by at most 2^-50 of it is accepted, because decimal amounts are rounded.
-    min_performance : float, optional
-        Minimum performance of every node, >= 0.
-    earliest : float, date or str, optional
-        Earliest start; -inf by default.
-    deadline : float, date or str, optional
-        Latest end of every part, not before `earliest`; inf by default.
-    max_price : float, optional
+    volume : float, > 0
+        Work on each node. A node of performance p needs ``volume / p`` time units.
+    budget : float, >= 0, default inf
+        Maximum cost of all parts together. A cost that exceeds the budget by at most 2^-50 of
+        it is accepted, because decimal amounts are rounded.
+    min_performance : float, >= 0, default 0.0
+        Minimum performance of every node.
+    earliest : float, date or str, default -inf
+        Earliest start of the window.
+    deadline : float, date or str, default inf
+        Latest end of every part, not before `earliest`.
+    max_price : float, >= 0, default inf
         Maximum price per time unit of every single slot (ALP in the papers).
-    setup, step : float, str or timedelta, optional
-        Overheads in time units, >= 0: on a node of performance p, a part takes
-        ``setup + volume / p``, rounded up to a multiple of `step` (0, the default: no
-        rounding). A length up to 4 ulp above a multiple is not rounded up, because this
-        difference is a rounding error: 4 hours are four steps of one hour. In ragged
+    setup : float, str or timedelta, >= 0, default 0.0
+        Constant part of the length of every part, charged like work. On a node of performance
+        p, a part takes ``setup + volume / p``, rounded up to a multiple of `step`. In ragged
         windows with overheads, a part costs its price times its length.
-    latest : float, date or str, optional
-        Latest start of the window, not before `earliest`; inf by default.
-    max_runtime : float, str or timedelta, optional
-        Maximum time from start to finish of the window, > 0; inf by default.
+    step : float, str or timedelta, >= 0, default 0.0
+        Unit to which the length of every part is rounded up; 0 for no rounding. A length up to
+        4 ulp above a multiple is not rounded up, because this difference is a rounding error:
+        4 hours are four steps of one hour.
+    latest : float, date or str, default inf
+        Latest start of the window, not before `earliest`.
+    max_runtime : float, str or timedelta, > 0, default inf
+        Maximum time from start to finish of the window.
     where : str or array of bool, optional
         A filter on slots: an expression over slot columns such as
         ``"memory >= 64 and site == 'a'"`` (parsed, never evaluated as Python), or one
@@ -103,6 +144,13 @@ cdef class Request:
         At most 6 constraints on sums over the parts: ``["sum(storage) >= 500",
         "sum(power * length) <= 12"]``. A term is a product of columns, numbers and
         ``length``, the length of the part. See `Limit` for arrays and functions.
+    walltime : float, str or timedelta, optional
+        Instead of a volume: the time that a node of performance `reference` needs, > 0. The
+        volume is ``walltime * reference``.
+    reference : float, optional
+        The performance to which `walltime` refers, > 0; 1 by default.
+    name : str, optional
+        Name of the job and of its windows.
 
     Raises
     ------
@@ -116,60 +164,85 @@ cdef class Request:
     Request(nodes=5, volume=150.0, budget=1500.0)
     """
 
-    def __init__(self, nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
-                 deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf,
-                 max_runtime=inf, where=None, limits=(), walltime=None, reference=1.0,
-                 name=None, **unknown):
+    def __init__(self, nodes, volume=None, *,  # the fields are written by ci/fields.py
+                 budget=UNSET, min_performance=UNSET, earliest=UNSET, deadline=UNSET,
+                 max_price=UNSET, setup=UNSET, step=UNSET, latest=UNSET, max_runtime=UNSET,
+                 where=None, limits=(), walltime=None, reference=1.0, name=None, **unknown):
         if unknown:
             raise unknown_keyword("Request", next(iter(unknown)), KEYWORDS)
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
         self.as_given = None
+        self.query = NO_LIMITS
         if volume is None or walltime is not None or reference != 1.0:
             volume = self.resolve_volume(volume, walltime, reference)
-        earliest = read_time_field(self, earliest, "earliest", -INFINITY, False)
-        latest = read_time_field(self, latest, "latest", INFINITY, False)
-        deadline = read_time_field(self, deadline, "deadline", INFINITY, False)
-        setup = read_time_field(self, setup, "setup", 0, True)
-        step = read_time_field(self, step, "step", 0, True)
-        max_runtime = read_time_field(self, max_runtime, "max_runtime", INFINITY, True)
         if type(nodes) is int and 1 <= nodes <= MAX_NODES:
             self.query.n = nodes
         else:
             self.query.n = integer("nodes", nodes, 1, MAX_NODES)
-        self.query.volume = number(volume, "volume")
-        if not (self.query.volume > 0 and isfinite(self.query.volume)):
-            raise ValueError(f"volume must be positive and finite, got {volume!r}")
-        self.query.budget = number(budget, "budget", 0)
-        self.query.min_performance = number(min_performance, "min_performance", 0, True)
-        self.query.earliest = number(earliest, "earliest")
-        if self.query.earliest == INFINITY:
-            raise ValueError(f"earliest must not be {earliest!r}")
-        self.query.deadline = number(deadline, "deadline")
-        if self.query.deadline == -INFINITY:
-            raise ValueError(f"deadline must not be {deadline!r}")
-        if self.query.earliest > self.query.deadline:
-            raise ValueError(f"earliest {earliest!r} lies after deadline {deadline!r}")
-        self.query.deadline = min(self.query.deadline, DBL_MAX)
-        self.query.max_price = number(max_price, "max_price", 0)
-        self.query.setup = number(setup, "setup", 0, True)
-        self.query.step = number(step, "step", 0, True)
-        self.query.latest = number(latest, "latest")
-        if self.query.latest == -INFINITY:
-            raise ValueError(f"latest must not be {latest!r}")
-        if self.query.earliest > self.query.latest:
-            raise ValueError(f"earliest {earliest!r} lies after latest {latest!r}")
-        self.query.max_runtime = number(max_runtime, "max_runtime")
-        if not self.query.max_runtime > 0:
-            raise ValueError(f"max_runtime must be positive, got {max_runtime!r}")
-        self.query.mask = NULL
+        # The fields in the order of the table, written by ci/fields.py.
+        cdef PyObject* given[10]
+        given[:] = [
+            <PyObject*>volume,
+            <PyObject*>budget,
+            <PyObject*>min_performance,
+            <PyObject*>earliest,
+            <PyObject*>deadline,
+            <PyObject*>max_price,
+            <PyObject*>setup,
+            <PyObject*>step,
+            <PyObject*>latest,
+            <PyObject*>max_runtime,
+        ]
+        cdef Py_ssize_t i
+        for i in range(<Py_ssize_t>(sizeof(given) // sizeof(PyObject*))):
+            if given[i] == <PyObject*>UNSET:
+                continue
+            if type(<object>given[i]) is float and kQueryFields[i].accepts(
+                    <double><object>given[i]):
+                kQueryFields[i].set(self.query, <double><object>given[i])
+            else:
+                self.set_field(i, <object>given[i])
+        if self.query.earliest > -INFINITY:
+            self.check_order(given)
         self.where = checked_where(where)
         no_limits = limits is None or (isinstance(limits, tuple) and not limits)
         self.limits = () if no_limits else checked_limits(limits)
         if self.as_given is not None:
             self.as_given.setdefault("volume", (volume, None))
             self.query.volume = NAN  # infeasible until a clock has converted the times
+
+    cdef int set_field(self, int i, object value) except -1:
+        """Check the value of a field and store it in the query, or as given."""
+        cdef const QueryField* field = &kQueryFields[i]
+        cdef str name = FIELD_NAMES[i]
+        if field.kind != FieldKind.number and needs_clock(value):
+            return self.store_as_given(value, name, field.kind == FieldKind.duration)
+        cdef bint finite = isfinite(field.otherwise) and field.range != FieldRange.any
+        cdef double x
+        if field.range == FieldRange.amount:
+            x = number(value, name, 0, finite)
+        else:
+            x = number(value, name)
+        if not field.accepts(x):
+            if field.range == FieldRange.any:
+                raise ValueError(f"{name} must not be {value!r}")
+            raise ValueError(
+                f"{name} must be positive{' and finite' if finite else ''}, got {value!r}")
+        field.set(self.query, x)
+        return 0
+
+    cdef int check_order(self, PyObject** given) except -1:
+        """Raise ValueError if the earliest start lies after an upper limit on time."""
+        cdef Py_ssize_t i
+        for i in range(kQueryFieldCount):
+            if (kQueryFields[i].kind == FieldKind.time and kQueryFields[i].otherwise > 0
+                    and kQueryFields[i].get(self.query) < self.query.earliest):
+                first = <object>given[<Py_ssize_t>FIELD_INDEX["earliest"]]
+                raise ValueError(
+                    f"earliest {first!r} lies after {FIELD_NAMES[i]} {<object>given[i]!r}")
+        return 0
 
     cdef object resolve_volume(self, object volume, object walltime, object reference):
         """Return the volume, or a placeholder if the walltime needs a clock."""
@@ -181,7 +254,7 @@ cdef class Request:
         if not (pace > 0 and isfinite(pace)):
             raise ValueError(f"reference must be positive and finite, got {reference!r}")
         if needs_clock(walltime):
-            self.store_as_given(walltime, "walltime", 0, True)
+            self.store_as_given(walltime, "walltime", True)
             self.as_given["volume"], self.as_given["reference"] = (None, None), (pace, None)
             if self.as_given["walltime"][1].ns == 0:
                 raise ValueError(f"walltime must be positive, got {walltime!r}")
@@ -191,14 +264,12 @@ cdef class Request:
             raise ValueError(f"walltime must be positive and finite, got {walltime!r}")
         return time * pace
 
-    cdef object store_as_given(self, object value, str name, double placeholder, bint is_duration):
-        """Return a number unchanged; store other values as given and return `placeholder`."""
-        if not needs_clock(value):
-            return value
+    cdef int store_as_given(self, object value, str name, bint is_duration) except -1:
+        """Store a time that only a clock can convert to a number."""
         if self.as_given is None:
             self.as_given = {}
         self.as_given[name] = value, parse_time_value(value, name, is_duration)
-        return placeholder
+        return 0
 
     def _value_as_given(self, str name, value):
         if self.as_given is None or name not in self.as_given:
@@ -211,11 +282,6 @@ cdef class Request:
         return self.query.n
 
     @property
-    def volume(self):
-        """Work on each node; None if it depends on a walltime that needs a clock."""
-        return self._value_as_given("volume", self.query.volume)
-
-    @property
     def reference(self):
         """The performance to which the walltime refers; 1 without a walltime."""
         return self._value_as_given("reference", 1.0)
@@ -225,60 +291,12 @@ cdef class Request:
         """The walltime as given, or None if it was a number or a volume was given."""
         return self._value_as_given("walltime", None)
 
-    @property
-    def budget(self):
-        """Maximum cost of all parts together."""
-        return self.query.budget
-
-    @property
-    def min_performance(self):
-        """Minimum performance of every node."""
-        return self.query.min_performance
-
-    @property
-    def earliest(self):
-        """Earliest start, as given; -inf: no constraint."""
-        return self._value_as_given("earliest", self.query.earliest)
-
-    @property
-    def deadline(self):
-        """Latest end of every part, as given; inf: no constraint."""
-        return self._value_as_given(
-            "deadline", INFINITY if self.query.deadline == DBL_MAX else self.query.deadline)
-
-    @property
-    def max_price(self):
-        """Maximum price per time unit of every single slot."""
-        return self.query.max_price
-
-    @property
-    def setup(self):
-        """Constant part of every part's length, as given."""
-        return self._value_as_given("setup", self.query.setup)
-
-    @property
-    def step(self):
-        """The unit to which lengths of parts are rounded up, as given; 0: no rounding."""
-        return self._value_as_given("step", self.query.step)
-
-    @property
-    def latest(self):
-        """Latest start, as given; inf: no constraint."""
-        return self._value_as_given("latest", self.query.latest)
-
-    @property
-    def max_runtime(self):
-        """Maximum time from start to finish, as given."""
-        return self._value_as_given("max_runtime", self.query.max_runtime)
-
     def _fields(self):
-        fields = {
-            "nodes": self.nodes, "volume": self.volume, "budget": self.budget,
-            "min_performance": self.min_performance, "earliest": self.earliest,
-            "deadline": self.deadline, "max_price": self.max_price, "setup": self.setup,
-            "step": self.step, "latest": self.latest, "max_runtime": self.max_runtime,
-            "where": self.where, "limits": self.limits,
-        }
+        fields = {"nodes": self.nodes}
+        cdef int i
+        for i in range(kQueryFieldCount):
+            fields[FIELD_NAMES[i]] = field_value(self, i)
+        fields["where"], fields["limits"] = self.where, self.limits
         if self.walltime is not None:
             fields["walltime"], fields["reference"] = self.walltime, self.reference
         if self.name is not None:
@@ -365,14 +383,32 @@ def _make_request(fields):
     return Request(fields.pop("nodes"), fields.pop("volume", None), **fields)
 
 
-cdef inline object read_time_field(
-    Request self, object value, str name, double placeholder, bint is_duration
-):
-    """Inline fast path of store_as_given() for numbers."""
-    return value if is_plain(value) else self.store_as_given(value, name, placeholder, is_duration)
+cdef object field_value(Request request, int i):
+    if request.as_given is None:
+        return kQueryFields[i].get(request.query)
+    return request._value_as_given(FIELD_NAMES[i], kQueryFields[i].get(request.query))
 
 
-REQUEST_FIELDS = tuple(Request(1, 1)._fields())
+cdef object get_field(object request, void* index):
+    return field_value(request, <int><Py_ssize_t>index)
+
+
+cdef PyGetSetDef[64] PROPERTIES
+
+
+cdef int add_properties() except -1:
+    """Add a property for each numeric field to the class `Request`."""
+    cdef TypeObject* cls = <TypeObject*>Request
+    cdef int i
+    for i in range(kQueryFieldCount):
+        PROPERTIES[i].name, PROPERTIES[i].doc = kQueryFields[i].name, kQueryFields[i].text
+        PROPERTIES[i].get, PROPERTIES[i].closure = get_field, <void*><Py_ssize_t>i
+        (<dict>cls.tp_dict)[FIELD_NAMES[i]] = PyDescr_NewGetSet(cls, &PROPERTIES[i])
+    PyType_Modified(Request)
+    return 0
+
+
+add_properties()
 
 
 cdef Request convert_times(Request request, Scale scale):
@@ -391,22 +427,12 @@ cdef Request convert_times(Request request, Scale scale):
             continue
         if not scale.convert(meant, &number):
             return None
-        if name == "earliest":
-            copy.query.earliest = number
-        elif name == "latest":
-            copy.query.latest = number
-        elif name == "deadline":
-            copy.query.deadline = number
-        elif name == "setup":
-            copy.query.setup = number
-        elif name == "step":
-            copy.query.step = number
-        elif name == "max_runtime":
-            copy.query.max_runtime = number
-        else:
+        if name == "walltime":
             copy.query.volume = number * <double>request.as_given["reference"][0]
-    if (copy.query.earliest <= copy.query.latest and copy.query.earliest <= copy.query.deadline
-            and copy.query.max_runtime > 0 and 0 < copy.query.volume <= DBL_MAX):
+        else:
+            kQueryFields[<int>FIELD_INDEX[name]].set(copy.query, number)
+    if copy.query.is_valid() and copy.query.earliest <= min(
+            copy.query.latest, copy.query.deadline):
         return copy
     return None
 

@@ -1,18 +1,18 @@
 """The functions of embed.pxd, for Cython modules. Nothing here is callable from Python."""
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from slotkern._find import CRITERIA
 from slotkern._changing cimport book_at, find_at, release_at
-from slotkern._kernels cimport Query
 from slotkern._pool import SlotPool
 
 __all__ = []  # only for cimport
 
 cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     const int kInterface
-    const int kRequestFields
+    const int kRequestFields "slotkern::RequestField::count"
+    void write_request "slotkern::detail::fill_request"(
+        double* request, int64_t fields, int64_t nodes, double volume)
 
 if kInterface != INTERFACE or kRequestFields != REQUEST_FIELDS:
     raise ImportError("embed.pxd and embed.hpp have different interfaces: reinstall slotkern")
@@ -47,14 +47,7 @@ cdef int criterion_of(str name) except -1:
 
 cdef void fill_request(double* request, int64_t fields, int64_t nodes,
                        double volume) noexcept nogil:
-    cdef Query free
-    cdef double[REQUEST_FIELDS] values = [
-        <double>nodes, volume, free.budget, free.min_performance, free.earliest, INFINITY,
-        free.max_price, free.setup, free.step, free.latest, free.max_runtime, 0,
-    ]
-    cdef int64_t i
-    for i in range(min(fields, <int64_t>REQUEST_FIELDS)):
-        request[i] = values[i]
+    write_request(request, fields, nodes, volume)
 
 
 cdef int find(void* pool, const double* request, int64_t fields, int criterion, int shape,

@@ -38,14 +38,39 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
 
     cdef cppclass Query:
         int64_t n
-        double volume, budget, min_performance, earliest, deadline, max_price
-        double setup, step, latest, max_runtime
+        double volume, earliest, deadline, latest  # the others: kQueryFields
         const uint8_t* mask
         size_t masked
         const SumConstraints* limits
         int64_t max_work
         double length(double performance)
         cbool has_overhead()
+        cbool is_valid()
+
+    cdef enum class FieldKind(int):
+        number
+        time
+        duration
+
+    cdef enum class FieldRange(int):
+        any
+        amount
+        positive
+
+    cdef cppclass QueryField:
+        const char* name
+        const char* unit
+        const char* label
+        const char* text
+        FieldKind kind
+        FieldRange range
+        double otherwise
+        double get(const Query&)
+        cbool accepts(double)
+        void set(Query&, double)
+
+    const QueryField* kQueryFields
+    const int kQueryFieldCount
 
     cdef cppclass Node:
         int32_t id

@@ -1,4 +1,6 @@
 # Internal declarations: requests.
+from cpython.object cimport PyObject
+
 from slotkern._base cimport Status
 from slotkern._kernels cimport SumConstraints, Query, ShapeKind
 from slotkern._moments cimport Scale
@@ -14,7 +16,9 @@ cdef class Request:
     cdef tuple compiled  # cached (table, request with its mask and weights), or None
     cdef tuple resolved  # cached (clock, this request with times in its numbers), or None
     cdef object resolve_volume(self, object volume, object walltime, object reference)
-    cdef object store_as_given(self, object value, str name, double placeholder, bint is_duration)
+    cdef int set_field(self, int i, object value) except -1
+    cdef int check_order(self, PyObject** given) except -1
+    cdef int store_as_given(self, object value, str name, bint is_duration) except -1
 
 
 cdef Request convert_times(Request request, Scale scale)

@@ -1,5 +1,5 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +7,16 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern.limits import Limit
 from slotkern.typing import Duration, Time
 
+class RequestField(NamedTuple):
+    name: str
+    kind: Literal["number", "time", "duration"]
+    default: float
+    unit: str
+    label: str
+    text: str
+
 inf: float
+FIELDS: dict[str, RequestField]
 REQUEST_FIELDS: tuple[str, ...]
 
 class Request:
@@ -21,7 +30,7 @@ class Request:
         volume: float | None = None,
         *,
         budget: float = ...,
-        min_performance: float = ...,
+        min_performance: float = 0.0,
         earliest: Time = ...,
         deadline: Time = ...,
         max_price: float = ...,
@@ -42,10 +51,6 @@ class Request:
     @property
     def volume(self) -> Any: ...
     @property
-    def reference(self) -> float: ...
-    @property
-    def walltime(self) -> Duration | None: ...
-    @property
     def budget(self) -> float: ...
     @property
     def min_performance(self) -> float: ...
@@ -63,5 +68,9 @@ class Request:
     def latest(self) -> Any: ...
     @property
     def max_runtime(self) -> Any: ...
+    @property  # the properties above are written by ci/fields.py
+    def reference(self) -> float: ...
+    @property
+    def walltime(self) -> Duration | None: ...
     def length(self, performance: ArrayLike) -> NDArray[np.float64]: ...
     def replace(self, **changes: Any) -> Request: ...

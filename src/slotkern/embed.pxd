@@ -9,7 +9,7 @@ cdef enum:
     INTERFACE = 1
 
 # The fields of a request, a vector of REQUEST_FIELDS doubles.
-cdef enum:
+cdef enum:  # written by ci/fields.py
     NODES = 0
     VOLUME = 1
     BUDGET = 2

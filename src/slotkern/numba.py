@@ -177,7 +177,7 @@ class FoundWindow(NamedTuple):
 
 @numba.njit(cache=True)
 def request(
-    nodes: int,
+    nodes: int,  # the arguments are written by ci/fields.py
     volume: float,
     budget: float = np.inf,
     min_performance: float = 0.0,
@@ -194,8 +194,22 @@ def request(
 
     `limits` is a number from ``SlotPool.limits_handle``.
     """
-    bounds = (budget, min_performance, earliest, deadline, max_price)
-    return np.array([nodes, volume, *bounds, setup, step, latest, max_runtime, limits])
+    return np.array(
+        [
+            nodes,
+            volume,
+            budget,
+            min_performance,
+            earliest,
+            deadline,
+            max_price,
+            setup,
+            step,
+            latest,
+            max_runtime,
+            limits,
+        ]
+    )
 
 
 @numba.njit(cache=True)

@@ -35,7 +35,8 @@ def test_every_header_and_module_is_found() -> None:
     seen = {name for use in layers.uses() for name in use[:2]}
     headers = {
         path.relative_to(ROOT / layers.HEADERS).as_posix()
-        for path in (ROOT / layers.HEADERS).rglob("*.hpp")
+        for pattern in ("*.hpp", "*.def")
+        for path in (ROOT / layers.HEADERS).rglob(pattern)
     }
     bindings = {path.stem for path in (ROOT / "src" / "_native").glob("*.pyx")}
     assert {name for name in seen if "/" in name} == headers
@@ -72,7 +73,7 @@ def test_paths_named_on_pages_exist() -> None:
     "path", sorted((ROOT / layers.HEADERS).rglob("*.hpp")), ids=str
 )
 def test_includes_are_sorted(path: Path) -> None:
-    own = re.findall(r'^#include "(.*)"', path.read_text(encoding="utf-8"), re.M)
+    own = re.findall(r'^#include "(.*[.]hpp)"', path.read_text(encoding="utf-8"), re.M)
     assert own == sorted(own)
     assert all(name.startswith("slotkern/") for name in own)
 

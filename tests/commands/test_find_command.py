@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import slotkern as sk
+from slotkern._request import FIELDS
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -63,7 +64,11 @@ def test_find_passes_every_option_on(slots_file: Path, environment: Any) -> None
     assert result.exit_code == 0, result.stderr
     request = sk.Request(5, 310.0, **options, limits=limit)
     answer = strict(result.stdout)
-    told = {"nodes": 5, "volume": 310.0, "limits": [limit]} | options
+    unset = {
+        name: field.default if np.isfinite(field.default) else None
+        for name, field in FIELDS.items()
+    }
+    told = unset | {"nodes": 5, "volume": 310.0, "limits": [limit]} | options
     assert answer["request"] == told
     window = sk.find_window(environment.slots, request)
     assert answer["window"]["finish"] == window.finish

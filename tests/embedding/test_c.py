@@ -15,17 +15,21 @@ from programs import program
 
 import slotkern as sk
 
+HEADER = (Path(sk.get_include()) / "slotkern" / "slotkern.h").read_text()
+MEMBERS = HEADER.split("typedef struct slotkern_request {")[1].split("}")[0]
+
 
 class Request(ct.Structure):
     _fields_ = [
         ("nodes", ct.c_int64),
-        *(
-            (name, ct.c_double)
-            for name in (
-                *("volume", "budget", "min_performance", "max_price", "earliest"),
-                *("latest", "deadline", "max_runtime", "setup", "step"),
-            )
-        ),
+        *((name, ct.c_double) for name in re.findall(r"double (\w+);", MEMBERS)),
+    ]
+
+
+def test_requests_keep_their_layout() -> None:
+    assert [name for name, *_ in Request._fields_][:11] == [
+        *("nodes", "volume", "budget", "min_performance", "max_price", "earliest"),
+        *("latest", "deadline", "max_runtime", "setup", "step"),
     ]
 
 

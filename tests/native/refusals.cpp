@@ -81,20 +81,20 @@ int main() {
              slotkern_book(&handle, 0, 0, row, node, lengths) &&
              slotkern_book(&handle, 0, 2, row, nullptr, lengths),
          "to be booked by address");
-  double more[kRequestFields + 1] = {};
+  double more[RequestField::count + 1] = {};
   std::copy(request, request + 7, more);
-  more[kLatest] = more[kMaxRuntime] = kInfinity;
+  more[RequestField::latest] = more[RequestField::max_runtime] = kInfinity;
   expect(
-      slotkern_find(&handle, more, kRequestFields, 1, 1, totals, row, node, lengths, costs) == 0 &&
-          slotkern_find(&handle, more, kRequestFields + 1, 1, 1, totals, row, node, lengths,
+      slotkern_find(&handle, more, RequestField::count, 1, 1, totals, row, node, lengths, costs) == 0 &&
+          slotkern_find(&handle, more, RequestField::count + 1, 1, 1, totals, row, node, lengths,
                         costs) != 0,
       "a field that nobody knows");
   const double weight[] = {100, 150, 400};
   SumConstraints limits{{{.amount = 500, .at_least = true, .weight = weight}}, 3};
   handle.limits = {nullptr, &limits};
   const auto within = [&](double number) {
-    more[kLimits] = number;
-    return slotkern_find(&handle, more, kRequestFields, 1, 1, totals, row, node, lengths, costs);
+    more[RequestField::limits] = number;
+    return slotkern_find(&handle, more, RequestField::count, 1, 1, totals, row, node, lengths, costs);
   };
   if (within(2) != 0 || row[0] + row[1] < 2) return 1;
   for (const double number : {-1.0, 0.5, 1.0, 1.5, 3.0, nan, kInfinity})

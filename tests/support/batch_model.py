@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 
+from slotkern._request import FIELDS
+
 INF = math.inf
-OPTIONS = (
-    *("nodes", "volume", "budget", "min_performance", "earliest", "deadline"),
-    *("max_price", "setup", "step", "latest", "max_runtime"),
-)
+OPTIONS = ("nodes", *FIELDS)
 
 
 class Placed(NamedTuple):

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from strategies import cases
 
 import slotkern as sk
+from slotkern._request import FIELDS
 
 SHAPES = ("square", "ragged")
 
@@ -287,16 +288,9 @@ def test_changes_of_explanation_make_request_fit(case):
             if name in ("latest", "max_runtime"):
                 least = np.nextafter(value, -np.inf)
                 assert least <= job.earliest or not fits(job.replace(**{name: least}))
-        free = {
-            "min_performance": 0,
-            "earliest": -np.inf,
-            "max_price": np.inf,
-            "setup": 0,
-            "step": 0,
-            "latest": np.inf,
-            "max_runtime": np.inf,
-            "where": None,
-        }
+        free = {name: field.default for name, field in FIELDS.items()} | {"where": None}
+        for name in ("volume", "budget", "deadline"):
+            del free[name]
         for name, value in free.items():
             helps = not why.fits and fits(job.replace(**{name: value}))
             assert (name in why.without) == helps

@@ -116,9 +116,11 @@ const char* slotkern_words(int code) { return words(static_cast<Status>(code)); 
 
 slotkern_request slotkern_request_of(int64_t nodes, double volume) {
   const Query open;
-  return {nodes,         volume,      open.budget,   open.min_performance,
-          open.max_price, open.earliest, open.latest, open.deadline,
-          open.max_runtime, open.setup, open.step};
+  slotkern_request request;
+#define SLOTKERN_REQUEST_FIELD(name, ...) request.name = open.name;
+#include "slotkern/slots/request_fields.def"
+  request.nodes = nodes, request.volume = volume;
+  return request;
 }
 
 int slotkern_open(const slotkern_slot* slots, size_t count, slotkern_pool** pool, size_t* row) {
@@ -143,12 +145,10 @@ int slotkern_find(slotkern_pool* pool, const slotkern_request* request, const ch
       (shape != SLOTKERN_SQUARE && shape != SLOTKERN_RAGGED))
     return kRefused;
   Query query;
-  query.n = request->nodes, query.volume = request->volume, query.budget = request->budget;
-  query.min_performance = request->min_performance, query.max_price = request->max_price;
-  query.earliest = request->earliest, query.latest = request->latest;
-  query.deadline = std::min(request->deadline, query.deadline);
-  query.max_runtime = request->max_runtime;
-  query.setup = request->setup, query.step = request->step;
+  query.n = request->nodes;
+#define SLOTKERN_REQUEST_FIELD(name, ...) query.name = request->name;
+#include "slotkern/slots/request_fields.def"
+  query.deadline = std::min(query.deadline, kMaxTime);
   return run_locked(pool, [&] {
     const Answer answer =
         find_window(pool->pool, query, criterion_index(criterion), static_cast<ShapeKind>(shape));

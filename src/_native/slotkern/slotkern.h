@@ -35,13 +35,17 @@ typedef struct slotkern_slot {
    setup + volume / performance, rounded up to a multiple of step (0: not rounded). The other fields
    are limits; slotkern_request_of() sets none of them. */
 typedef struct slotkern_request {
-  int64_t nodes;
-  double volume;
-  double budget;
-  double min_performance, max_price;
-  double earliest, latest; /* of the start */
-  double deadline, max_runtime;
-  double setup, step;
+  int64_t nodes; /* the fields are written by ci/fields.py */
+  double volume; /* Work on each node. */
+  double budget; /* Maximum cost of all parts together. */
+  double min_performance; /* Minimum performance of every node. */
+  double max_price; /* Maximum price per time unit of every single slot (ALP in the papers). */
+  double earliest; /* Earliest start of the window. */
+  double latest; /* Latest start of the window, not before `earliest`. */
+  double deadline; /* Latest end of every part, not before `earliest`. */
+  double max_runtime; /* Maximum time from start to finish of the window. */
+  double setup; /* Constant part of the length of every part, charged like work. */
+  double step; /* Unit to which the length of every part is rounded up; 0 for no rounding. */
 } slotkern_request;
 
 typedef struct slotkern_window {

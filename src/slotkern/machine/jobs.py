@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._request import REQUEST_FIELDS, Request
+from slotkern._request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.foundation.checks import meant, row_label, shown
 
@@ -27,18 +27,14 @@ COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
 TEXT_COLUMNS = ("name", "where", "criterion")
 #: The columns of numbers in clock units, or of dates and durations.
 TIME_COLUMNS = (
-    "arrival",
-    "earliest",
-    "latest",
-    "deadline",
-    "walltime",
-    "setup",
-    "step",
-    "max_runtime",
+    *("arrival", "walltime"),
+    *(name for name, field in FIELDS.items() if field.kind != "number"),
 )
 
 #: The columns in which Slurm's words for no limit are accepted.
-_LIMITS = ("latest", "deadline", "max_runtime")
+_LIMITS = tuple(
+    name for name in TIME_COLUMNS if name in FIELDS and FIELDS[name].default == math.inf
+)
 
 Row = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slotkern._request import Request
+from slotkern._request import FIELDS, Request
 from slotkern.foundation.checks import shown
 
 from .clock import Clock
@@ -55,14 +55,18 @@ def resolve_times(
             "SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     for name, (_, meant) in dated.items():
-        if name in ("earliest", "latest", "deadline"):
+        if name in FIELDS and FIELDS[name].kind == "time":
             fields[name] = clock.time(meant, f"{at}{name}")
         else:
             fields[name] = clock.duration(meant, f"{at}{name}")
     if "walltime" in dated:
         del fields["volume"]
-    for name in ("latest", "deadline"):
-        if fields["earliest"] > fields[name]:
+    for name, field in FIELDS.items():
+        if (
+            field.kind == "time"
+            and field.default > 0
+            and fields["earliest"] > fields[name]
+        ):
             given_last = getattr(request, name)
             raise ValueError(
                 f"{at}earliest {request.earliest} lies after {name} {given_last}"

@@ -259,12 +259,10 @@ inline void print(const std::vector<Row>& rows) {
 
 inline void print(const FilteredQuery& request) {
   const Query& q = request.query;
-  std::fprintf(stderr,
-               "request: n %lld, volume %.17g, budget %.17g, min_performance %.17g, earliest "
-               "%.17g, deadline %.17g, max_price %.17g, setup %.17g, step %.17g, latest %.17g, "
-               "max_runtime %.17g, mask ",
-               static_cast<long long>(q.n), q.volume, q.budget, q.min_performance, q.earliest,
-               q.deadline, q.max_price, q.setup, q.step, q.latest, q.max_runtime);
+  std::fprintf(stderr, "request: n %lld, ", static_cast<long long>(q.n));
+  for (const QueryField& field : kQueryFields)
+    std::fprintf(stderr, "%s %.17g, ", field.name, q.*field.member);
+  std::fprintf(stderr, "mask ");
   for (const std::uint8_t x : request.mask) std::fprintf(stderr, "%d", x);
   std::fprintf(stderr, "\n");
 }

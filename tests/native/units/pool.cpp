@@ -246,26 +246,33 @@ void invalid_requests_are_refused() {
 
 // Fields that the caller omits mean no limit.
 void omitted_request_fields_mean_no_limit() {
-  const double fields[kRequestFields] = {2, 4, 35, 1.5, 3, 90, 6, 0.5, 0.25, 70, 8};
-  for (std::int64_t known = 0; known <= kRequestFields; ++known) {
+  const double fields[RequestField::count] = {2, 4, 35, 1.5, 3, 90, 6, 0.5, 0.25, 70, 8};
+  for (std::int64_t given = 0; given <= RequestField::count; ++given) {
     Query read, plain;
-    CHECK(detail::read_request(fields, known, read) == (known > kNodes));
-    if (known <= kNodes) continue;
-    const auto given = [&](RequestField field, double none) {
-      return field < known ? fields[field] : none;
-    };
-    CHECK(read.n == 2 && read.volume == given(kVolume, 0));
-    CHECK(read.budget == given(kBudget, plain.budget));
-    CHECK(read.min_performance == given(kMinPerformance, plain.min_performance));
-    CHECK(read.earliest == given(kEarliest, plain.earliest));
-    CHECK(read.deadline == given(kDeadline, plain.deadline));
-    CHECK(read.max_price == given(kMaxPrice, plain.max_price));
-    CHECK(read.setup == given(kSetup, plain.setup) && read.step == given(kStep, plain.step));
-    CHECK(read.latest == given(kLatest, plain.latest));
-    CHECK(read.max_runtime == given(kMaxRuntime, plain.max_runtime));
+    CHECK(detail::read_request(fields, given, read) == (given > RequestField::nodes));
+    if (given <= RequestField::nodes) continue;
+    CHECK(read.n == 2);
+#define SLOTKERN_REQUEST_FIELD(name, ...) \
+  CHECK(read.name == (RequestField::name < given ? fields[RequestField::name] : plain.name));
+#include "slotkern/slots/request_fields.def"
   }
   Query read;
-  CHECK(!detail::read_request(fields, kRequestFields + 1, read));
+  CHECK(!detail::read_request(fields, RequestField::count + 1, read));
+}
+
+// The cache of start bounds holds only answers to requests whose limits it compares.
+void requests_with_other_limits_are_not_cached() {
+  const std::string_view compared[] = {"volume", "budget",  "min_performance",
+                                       "earliest", "setup", "step"};
+  Query open;
+  open.volume = 4;
+  CHECK(open.is_cacheable());
+  for (const QueryField& field : kQueryFields) {
+    Query query = open;
+    field.set(query, 5);
+    const bool is_compared = std::ranges::find(compared, field.name) != std::end(compared);
+    CHECK(query.is_cacheable() == is_compared);
+  }
 }
 
 struct Pool {
@@ -543,6 +550,7 @@ int main(int argc, char**) {
   an_undecided_search_is_not_called_limits();
   invalid_requests_are_refused();
   omitted_request_fields_mean_no_limit();
+  requests_with_other_limits_are_not_cached();
   changes_are_atomic_when_memory_runs_out();
   booking_index_matches_a_list();
   failed_probes_find_cheap_slots();

@@ -1,7 +1,7 @@
 // Plain C functions on a pool, for callers that have only addresses (numba, Cython).
 //
 // A request is an array of doubles in the order of RequestField; fields omitted at the end mean no
-// limit. kLimits is the number under which the pool's handle registered the sum limits, 0 for none;
+// limit. `limits` is the number under which the pool's handle registered the sum limits, 0 for none;
 // an unknown number is refused. A window is five totals (start, finish, runtime, cost, processor
 // time) and n parts: origin row, node, length, cost. Each function locks the pool's mutex and
 // returns a Status as a number: 0 is success; otherwise nothing has changed.
@@ -23,11 +23,16 @@ namespace slotkern {
 
 inline constexpr int kInterface = 1;
 
-enum RequestField {
-  kNodes, kVolume, kBudget, kMinPerformance, kEarliest, kDeadline, kMaxPrice,
-  kSetup, kStep, kLatest, kMaxRuntime, kLimits
+// The positions of the fields: nodes, those of request_fields.def, and the number of the limits.
+struct RequestField {
+#define SLOTKERN_REQUEST_FIELD(name, ...) name,
+#define SLOTKERN_REQUEST_LIMITS limits,
+  enum : int {
+    nodes,
+#include "slotkern/slots/request_fields.def"
+    count
+  };
 };
-inline constexpr int kRequestFields = kLimits + 1;
 
 struct PoolHandle {
   SlotPool* pool = nullptr;
@@ -48,34 +53,40 @@ inline std::vector<Part> parts_of(std::int64_t n, const std::int64_t* rows,
 
 // Returns false if the numbers are not a request; searches validate the rest.
 inline bool read_request(const double* request, std::int64_t fields, Query& query) {
-  const auto field = [&](int i, double otherwise) { return i < fields ? request[i] : otherwise; };
-  const double nodes = field(kNodes, 0);
+  const double nodes = fields > 0 ? request[RequestField::nodes] : 0;
   if (!(nodes >= 1 && nodes <= 0x7FFFFFFF) || nodes != std::floor(nodes)) return false;
-  if (fields > kRequestFields) return false;
+  if (fields > RequestField::count) return false;
   query.n = static_cast<std::int64_t>(nodes);
-  query.volume = field(kVolume, 0);
-  query.budget = field(kBudget, query.budget);
-  query.min_performance = field(kMinPerformance, query.min_performance);
-  query.earliest = field(kEarliest, query.earliest);
-  query.deadline = std::min(field(kDeadline, query.deadline), query.deadline);
-  query.max_price = field(kMaxPrice, query.max_price);
-  query.setup = field(kSetup, query.setup);
-  query.step = field(kStep, query.step);
-  query.latest = field(kLatest, query.latest);
-  query.max_runtime = field(kMaxRuntime, query.max_runtime);
+#define SLOTKERN_REQUEST_FIELD(name, ...) \
+  if (RequestField::name < fields) query.name = request[RequestField::name];
+#include "slotkern/slots/request_fields.def"
+  query.deadline = std::min(query.deadline, kMaxTime);
   return true;
 }
 
 // Returns false if the limits are not registered.
 inline bool read_limits(const PoolHandle& handle, const double* request, std::int64_t fields,
                         Query& query) {
-  const double number = fields > kLimits ? request[kLimits] : 0;
+  const double number = fields > RequestField::limits ? request[RequestField::limits] : 0;
   if (number == 0) return true;
   if (!(number >= 1 && number <= static_cast<double>(handle.limits.size())) ||
       number != std::floor(number))
     return false;
   query.limits = handle.limits[static_cast<std::size_t>(number) - 1];
   return query.limits != nullptr;
+}
+
+// Writes the first `fields` fields of a request without limits.
+inline void fill_request(double* request, std::int64_t fields, std::int64_t nodes,
+                         double volume) noexcept {
+  Query open;
+  open.volume = volume;
+  double all[RequestField::count] = {static_cast<double>(nodes)};
+#define SLOTKERN_REQUEST_FIELD(name, ...) all[RequestField::name] = open.name;
+#include "slotkern/slots/request_fields.def"
+  all[RequestField::deadline] = kInfinity;
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(fields, RequestField::count); ++i)
+    request[i] = all[i];
 }
 
 // Calls book() or release() with the parts given by their columns.

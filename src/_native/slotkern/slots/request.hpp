@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "slotkern/base/exact_sum.hpp"
@@ -38,20 +39,27 @@ inline double round_up_to_step(double time, double step) {
 // Default work limit of a search under sum constraints: a few tenths of a second.
 inline constexpr std::int64_t kLimitsWork = 50'000'000;
 
-// A request whose numbers the binding has validated. Without a deadline, `deadline` is the largest
-// finite double, so that an infinite end t + d is never in time.
+// Default of the deadline: an infinite end t + d is never in time.
+inline constexpr double kMaxTime = std::numeric_limits<double>::max();
+
+enum class FieldKind : int { number, time, duration };
+enum class FieldRange : int { any, amount, positive };
+
+// The least and the largest value of a field: infinite only on the side of the default.
+constexpr double least_of(FieldRange range, double otherwise) {
+  if (range == FieldRange::any) return otherwise > 0 ? -kMaxTime : -kInfinity;
+  return range == FieldRange::amount ? 0 : std::numeric_limits<double>::denorm_min();
+}
+constexpr double most_of(double otherwise) {
+  return otherwise >= kMaxTime ? kInfinity : kMaxTime;
+}
+
+// A request: the numbers of request_fields.def, and what only the bindings can resolve.
 struct Query {
   std::int64_t n = 1;
-  double volume = 0;
-  double budget = kInfinity;
-  double min_performance = 0;
-  double earliest = -kInfinity;
-  double deadline = std::numeric_limits<double>::max();
-  double max_price = kInfinity;
-  double setup = 0;  // constant part of a part's length
-  double step = 0;  // lengths are rounded up to a multiple; 0: no rounding
-  double latest = kInfinity;  // latest start
-  double max_runtime = kInfinity;  // of the window; see PreparedSlots::normalized_for_search
+#define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
+  double name = otherwise;
+#include "slotkern/slots/request_fields.def"
   const std::uint8_t* mask = nullptr;  // one byte per slot, 0: filtered out
   // If not null, the mask is indexed by origin row (PreparedSlots::origins) and has `masked`
   // entries; slots of later rows are filtered out.
@@ -62,13 +70,14 @@ struct Query {
   // returns an answer that is not proven.
   std::int64_t max_work = kLimitsWork;
 
-  // Preconditions of every search, which the Python binding validates.
+  // Preconditions of every search; the Python binding also refuses other infinite values.
   bool is_valid() const {
-    const auto amount = [](double x) { return x >= 0 && x <= std::numeric_limits<double>::max(); };
-    return n >= 1 && volume > 0 && amount(volume) && budget >= 0 &&
-           !std::isnan(min_performance) && !std::isnan(earliest) && !std::isnan(deadline) &&
-           !std::isnan(max_price) && amount(setup) && amount(step) && !std::isnan(latest) &&
-           !std::isnan(max_runtime) && (!limits || limits->all.size() <= kMaxSumConstraints);
+    bool valid = n >= 1 && std::max({volume, setup, step}) <= kMaxTime &&
+                 (!limits || limits->all.size() <= kMaxSumConstraints);
+#define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
+  valid = valid && name >= least_of(FieldRange::range, otherwise);
+#include "slotkern/slots/request_fields.def"
+    return valid;
   }
 
   // Length of a part on a node of this performance.
@@ -91,19 +100,53 @@ struct Query {
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
   }
 
-  // True if the answer may be cached for other requests: only the fields compared by the
-  // start-bound cache (pool/start_bounds.hpp) are set; requests with overhead are cached
-  // separately. The structured binding names all fields, so a new field does not compile until it
-  // is considered here.
+  // True if the answer may be cached for other requests: all limits are unset but those that the
+  // start-bound cache compares (pool/start_bounds.hpp). Requests with overhead are cached
+  // separately.
   bool is_cacheable() const {
-    const auto& [nodes, work, money, performance, first, last, price, constant, multiple, late,
-                 runtime, filter, rows, count, sums, effort] = *this;
-    return last == std::numeric_limits<double>::max() && price == kInfinity &&
-           late == kInfinity && runtime == kInfinity && !filter && !sums;
+    bool others_unset = !mask && !limits;
+#define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
+  others_unset = others_unset && (is_compared(&Query::name) || name == otherwise);
+#include "slotkern/slots/request_fields.def"
+    return others_unset;
   }
 
  private:
+  static constexpr bool is_compared(double Query::* field) {
+    for (const auto each : {&Query::volume, &Query::budget, &Query::min_performance,
+                            &Query::earliest, &Query::setup, &Query::step})
+      if (field == each) return true;
+    return false;
+  }
+
   bool passes(std::size_t row) const { return !(origins && row >= masked) && mask[row]; }
 };
+
+// A field of request_fields.def, for loops over all fields.
+struct QueryField {
+  const char* name;
+  double Query::* member;
+  FieldKind kind;
+  FieldRange range;
+  double otherwise;  // the default
+  const char *unit, *label, *text;
+  double least = least_of(range, otherwise);
+  double most = most_of(otherwise);
+  double cap = otherwise == kMaxTime ? kMaxTime : kInfinity;  // the largest value in a query
+
+  // A time without upper limit is infinite for the user.
+  double get(const Query& query) const {
+    return query.*member == cap ? kInfinity : query.*member;
+  }
+  bool accepts(double x) const { return least <= x && x <= most; }  // false for NaN
+  void set(Query& query, double x) const { query.*member = std::min(x, cap); }
+};
+
+inline constexpr QueryField kQueryFields[] = {
+#define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
+  {#name, &Query::name, FieldKind::kind, FieldRange::range, otherwise, unit, label, text},
+#include "slotkern/slots/request_fields.def"
+};
+inline constexpr int kQueryFieldCount = std::size(kQueryFields);
 
 }  // namespace slotkern
