@@ -7,17 +7,17 @@ Every figure is the result of an exact search with one limit changed or lifted;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from slotkern._core import PreparedSlots, filter_rows, prepare_snapshot, resolve_times
 from slotkern._find import find_window
-from slotkern._request import Request
+from slotkern._request import FIELDS, Request
 from slotkern._windows import Window
 from slotkern.display import HasTable
 from slotkern.display.table import Table
@@ -41,19 +41,30 @@ __all__ = ["Explanation", "explain"]
 _AMOUNT_TOLERANCE = 1e-8
 #: The largest number of distinct values of a text column that are listed.
 _MAX_VALUES = 12
-#: The limits that `explain` lifts one by one, without a smallest change.
-_OTHER_LIMITS = {
-    "min_performance": "the least performance",
-    "earliest": "the earliest start",
-    "max_price": "the price limit",
-    "setup": "the setup time",
-    "step": "the rounding of lengths",
-    "latest": "the latest start",
-    "max_runtime": "the most runtime",
-    "where": "the filter",
-    "limits": "the limits on sums",
-}
 
+
+class Relaxation(NamedTuple):
+    """A limit whose smallest sufficient value results from a search without it."""
+
+    name: str  # field of the request
+    measure: BuiltIn  # criterion of the search, and attribute of its window
+    figure: str  # attribute of Explanation
+    remedy: str  # text of the changed limit
+    always: bool  # whether to search if the request has no such limit
+
+
+RELAXATIONS = (
+    Relaxation("budget", "cost", "cheapest", "a budget of {}", True),
+    Relaxation("deadline", "finish", "earliest_finish", "a deadline of {}", True),
+    Relaxation("latest", "start", "earliest_start", "a latest start of {}", False),
+    Relaxation("max_runtime", "runtime", "shortest_runtime", "a runtime of {}", False),
+)
+#: The limits that `explain` lifts one by one: for `without`, with their phrases.
+LIFTED = {
+    name: field.label
+    for name, field in FIELDS.items()
+    if name not in ("volume", "budget", "deadline")
+} | {"where": "the filter", "limits": "the limits on sums"}
 
 _UNDECIDED = (
     "It is not decided whether a window fits: the search spent its work "
@@ -166,12 +177,7 @@ class Explanation(HasTable):
         """
         if self.fits:
             return {}
-        found = {
-            "budget": self.cheapest,
-            "deadline": self.earliest_finish,
-            "latest": self.earliest_start,
-            "max_runtime": self.shortest_runtime,
-        }
+        found = {each.name: getattr(self, each.figure) for each in RELAXATIONS}
         changes = {name: x for name, x in found.items() if x is not None}
         changes |= {f"limits[{k}]": amount for k, amount in self.sums.items()}
         if self.nearest_nodes:
@@ -215,16 +221,7 @@ class Explanation(HasTable):
             f"{_pluralize(asked.nodes, ' is', ' are')} asked for",
         ]
         if self.cheapest is not None:
-            budget = asked.budget
-            of = "" if math.isinf(budget) else f"; the budget is {budget:g}"
-            cost = f"{self.cheapest:.6g}"
-            shown = float(f"{budget:g}")
-            if float(cost) <= shown and budget < self.cheapest:
-                cost, of = (
-                    _format_exact(self.cheapest),
-                    f"; the budget is {_format_exact(budget)}",
-                )
-            lines.append(f"the cheapest {self.shape} window costs {cost}{of}")
+            lines.append(self._describe_cheapest(self.cheapest))
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [
@@ -233,38 +230,39 @@ class Explanation(HasTable):
             f"{_format_exact(amount)} at {'most' if limit.side == '>=' else 'least'}"
             for k, amount in self.beyond.items()
         ]
-        remedies = {
-            "budget": "a budget of {}",
-            "deadline": "a deadline of {}",
-            "latest": "a latest start of {}",
-            "max_runtime": "a runtime of {}",
-            "nodes": "{} node instead"
-            if self.nearest_nodes == 1
-            else "{} nodes instead",
-        }
-        remedies |= {
-            f"limits[{k}]": _format_limit(asked.limits[k], "{}") for k in self.sums
-        }
-        either = [
-            "with " + remedies[name].format(self._format_change(name, v))
-            for name, v in self.changes().items()
-        ]
-        either += [
-            f"without {_OTHER_LIMITS[name]}"
-            for name in self.without
-            if name not in self.changes()
-        ]
-        lines.append(
-            "it fits " + ", or ".join(either)
-            if either
-            else "no change of one limit alone makes it fit"
-            if self.complete
-            else "no change of one limit alone is known to make it fit"
-        )
+        lines.append(self._describe_remedies())
         if not self.complete:
             lines.append("some searches spent their work: smaller changes may help too")
         heading = _UNDECIDED if self.undecided else "No window fits."
         return "\n".join([heading, *lines])
+
+    def _describe_cheapest(self, cost: float) -> str:
+        """Compare the lowest cost with the budget, in as many digits as differ."""
+        budget = self.request.budget
+        text, of = f"{cost:.6g}", f"{budget:g}"
+        if float(text) <= float(of) and budget < cost:
+            text, of = _format_exact(cost), _format_exact(budget)
+        limit = "" if math.isinf(budget) else f"; the budget is {of}"
+        return f"the cheapest {self.shape} window costs {text}{limit}"
+
+    def _describe_remedies(self) -> str:
+        """List the changes that each make the request fit."""
+        remedies = {each.name: each.remedy for each in RELAXATIONS}
+        one = self.nearest_nodes == 1
+        remedies["nodes"] = "{} node instead" if one else "{} nodes instead"
+        for k in self.sums:
+            remedies[f"limits[{k}]"] = _format_limit(self.request.limits[k], "{}")
+        changes = self.changes()
+        either = [
+            "with " + remedies[name].format(self._format_change(name, value))
+            for name, value in changes.items()
+        ]
+        either += [f"without {LIFTED[n]}" for n in self.without if n not in changes]
+        if either:
+            return "it fits " + ", or ".join(either)
+        if self.complete:
+            return "no change of one limit alone makes it fit"
+        return "no change of one limit alone is known to make it fit"
 
     def _describe_nodes(self) -> str:
         """Count the fast nodes, and those that pass the filter and the price limit."""
@@ -305,9 +303,10 @@ class Explanation(HasTable):
         """Format a changed limit; the printed value is sufficient if typed in."""
         if name == "budget":
             return _format_money(value)
-        if self.clock is None or name not in ("deadline", "latest", "max_runtime"):
+        kind = FIELDS[name].kind if name in FIELDS else "number"
+        if self.clock is None or kind == "number":
             return _format_exact(value)
-        if name == "max_runtime":
+        if kind == "duration":
             return str(self.clock.least_timedelta(value))
         return str(self.clock.least_datetime(value))
 
@@ -346,33 +345,6 @@ def _format_limit(limit: Limit, amount: str) -> str:
     """Format a limit with another amount."""
     of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
     return f"sum({of}) {limit.side} {amount}"
-
-
-def _nearest_amount(
-    limit: Limit,
-    find: Callable[[tuple[Limit, ...]], Window | None],
-    pool: PreparedSlots,
-    request: Request,
-) -> float | None:
-    """Find the amount nearest to the limit's own that some window meets.
-
-    Feasibility is monotone in the amount, so bisection is exact; the sum of each window
-    found tightens the feasible end. Bisection stops at a relative distance of
-    `_AMOUNT_TOLERANCE`, because many sets differ by less.
-    """
-    window = find(())
-    if window is None:
-        return None
-    near, far = limit.amount, _sum_of(limit, window, pool, request)
-    middle = near + (far - near) / 2
-    while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
-        window = find((replace(limit, amount=middle),))
-        if window is None:
-            near = middle
-        else:
-            far = _sum_of(limit, window, pool, request)
-        middle = near + (far - near) / 2
-    return far
 
 
 def _sum_of(
@@ -415,28 +387,75 @@ def _text_values(
     return found
 
 
-class _Searches:
-    """Searches for one request with some of its limits changed.
+def _counts(
+    table: NDArray[np.void], proper: NDArray[np.bool_] | None, request: Request
+) -> dict[str, Any]:
+    """Count the nodes and slots that pass the filters of the request."""
+    fast = table["performance"] >= request.min_performance
+    good = fast & (table["price"] <= request.max_price)
+    if proper is not None:
+        good &= proper
+    starts = np.maximum(table["start"], request.earliest)
+    ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
+    with np.errstate(over="ignore"):  # a length may be infinite
+        long = good & (starts + request.length(table["performance"]) <= ends)
+    return {
+        "nodes_total": len(np.unique(table["node"])),
+        "nodes_fast": len(np.unique(table["node"][fast])),
+        "nodes_proper": len(np.unique(table["node"][good])),
+        "slots_total": len(table),
+        "slots_long": int(np.count_nonzero(long)),
+    }
 
-    `undecided` counts those that reached their limit of work. They find nothing: only
-    changes that are proven to help are proposed.
+
+def _amounts(
+    amount: Callable[[int], float | None], limits: Iterable[int]
+) -> dict[int, float]:
+    return {k: x for k in limits if (x := amount(k)) is not None}
+
+
+class _Searches:
+    """The searches of one explanation, each with some fields of the request changed.
+
+    Attributes
+    ----------
+    undecided : int
+        The number of searches that reached their work limit.
     """
 
     def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
-        self.pool, self.request, self.shape = pool, request, shape
+        self._pool, self._request, self._shape = pool, request, shape
         self.undecided = 0
 
     def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
-        request = self.request.replace(**changes)
+        """Find a window; None also if undecided: reported changes are proven."""
+        request = self._request.replace(**changes)
         try:
-            return find_window(self.pool, request, criterion, shape=self.shape)
+            return find_window(self._pool, request, criterion, shape=self._shape)
         except UndecidedError:
             self.undecided += 1
             return None
 
-    def most_nodes(self, most: int, **changes: Any) -> int:
-        """Return the largest number of nodes that fits, by bisection."""
-        low, high = 0, most
+    def least(self, relaxation: Relaxation) -> float | None:
+        """Return the smallest sufficient value of a limit; None if none helps."""
+        name, measure = relaxation.name, relaxation.measure
+        if not relaxation.always and math.isinf(getattr(self._request, name)):
+            return None
+        window = self.find(measure, **{name: np.inf})
+        return None if window is None else getattr(window, measure)
+
+    def liftable(self) -> list[str]:
+        """Return the limits that each prevent a window alone."""
+        free = Request(self._request.nodes, self._request.volume)
+        return [
+            name
+            for name in LIFTED
+            if self.find("first", **{name: getattr(free, name)}) is not None
+        ]
+
+    def most_nodes(self, high: int, **changes: Any) -> int:
+        """Return the largest number of nodes up to `high` that fits, by bisection."""
+        low = 0
         while low < high:
             middle = (low + high + 1) // 2
             if self.find("first", nodes=middle, **changes) is None:
@@ -445,50 +464,62 @@ class _Searches:
                 low = middle
         return low
 
-    def most_and_nearest_nodes(self, most: int) -> tuple[int, int]:
-        """Return the largest number of nodes that fits, and the nearest to the request.
-
-        With limits on sums, fewer nodes may meet a limit worse: all numbers are tried.
-        """
-        wanted, largest = self.request.nodes, self.most_nodes(most, limits=())
-        if not self.request.limits:
-            return largest, min(wanted, largest)
+    def feasible_nodes(self, high: int) -> tuple[int, int]:
+        """Return the largest feasible number of nodes, and the nearest one."""
+        nodes, most = self._request.nodes, self.most_nodes(high, limits=())
+        if not self._request.limits:
+            return most, min(nodes, most)
 
         @cache
-        def fits(nodes: int) -> bool:
-            return self.find("first", nodes=nodes) is not None
+        def fits(number: int) -> bool:
+            return self.find("first", nodes=number) is not None
 
-        numbers = range(1, largest + 1)
-        by_distance = sorted(numbers, key=lambda n: abs(n - wanted))
-        nearest = next(filter(fits, by_distance), 0)
+        numbers = range(1, most + 1)  # not monotone: fewer may meet a limit worse
+        nearest = next(filter(fits, sorted(numbers, key=lambda n: abs(n - nodes))), 0)
         return next(filter(fits, reversed(numbers)), 0), nearest
 
-    def of_limits(self, amount: Callable[[int], float | None]) -> dict[int, float]:
-        """Return the amount for each limit on a sum that has one."""
-        numbers = range(len(self.request.limits))
-        return {k: x for k in numbers if (x := amount(k)) is not None}
-
-    def feasible_amount(self, k: int) -> float | None:
-        """Return the nearest amount of limit k at which the request fits."""
-        others = self.request.limits[:k] + self.request.limits[k + 1 :]
-        return _nearest_amount(
-            self.request.limits[k],
-            lambda limits: self.find("first", limits=others + limits),
-            self.pool,
-            self.request,
+    def nearest_feasible(self, k: int) -> float | None:
+        """Return the amount nearest to that of limit k with which the request fits."""
+        limits = self._request.limits
+        others = limits[:k] + limits[k + 1 :]
+        return self._nearest_amount(
+            limits[k], lambda limit: self.find("first", limits=others + limit)
         )
 
-    def reachable_amount(self, k: int) -> float | None:
-        """Return the nearest amount that limit k alone can reach; None if it can."""
+    def nearest_reachable(self, k: int) -> float | None:
+        """Return the amount nearest to that of limit k that any window reaches."""
 
         def alone(limits: tuple[Limit, ...]) -> Window | None:
             return self.find("first", limits=limits, budget=np.inf)
 
-        limit, before = self.request.limits[k], self.undecided
+        limit, before = self._request.limits[k], self.undecided
         if alone((limit,)) is not None:
             return None
-        amount = _nearest_amount(limit, alone, self.pool, self.request)
+        amount = self._nearest_amount(limit, alone)
         return amount if self.undecided == before else None
+
+    def _nearest_amount(
+        self, limit: Limit, find: Callable[[tuple[Limit, ...]], Window | None]
+    ) -> float | None:
+        """Find the amount nearest to the limit's own that some window meets.
+
+        Feasibility is monotone in the amount, so bisection is exact; the sum of each
+        window found tightens the feasible end. Bisection stops at a relative distance
+        of `_AMOUNT_TOLERANCE`, because many sets differ by less.
+        """
+        window = find(())
+        if window is None:
+            return None
+        near, far = limit.amount, _sum_of(limit, window, self._pool, self._request)
+        middle = near + (far - near) / 2
+        while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
+            window = find((replace(limit, amount=middle),))
+            if window is None:
+                near = middle
+            else:
+                far = _sum_of(limit, window, self._pool, self._request)
+            middle = near + (far - near) / 2
+        return far
 
 
 @hint_keywords
@@ -535,62 +566,32 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     asked, request = request, resolve_times(slots, request)
     table, proper = filter_rows(slots, request.where)
     # A raw array is prepared once; arrays in the request still match it row by row.
-    pool = prepare_snapshot(slots)
-    fast = table["performance"] >= request.min_performance
-    good = fast & (table["price"] <= request.max_price)
-    if proper is not None:
-        good &= proper
-    starts = np.maximum(table["start"], request.earliest)
-    ends = np.minimum(table["end"], min(request.deadline, np.finfo(np.float64).max))
-    with np.errstate(over="ignore"):  # a length may be infinite
-        long = good & (starts + request.length(table["performance"]) <= ends)
-
-    searches = _Searches(pool, request, shape)
-    find = searches.find
-    window = find("first")
-    is_undecided = searches.undecided > 0
-    cheapest = find("cost", budget=np.inf)
-    in_time = find("finish", deadline=np.inf)
-    soonest = shortest = None
-    if request.latest < np.inf:
-        soonest = find("start", latest=np.inf)
-    if request.max_runtime < np.inf:
-        shortest = find("runtime", max_runtime=np.inf)
-    nodes_proper = len(np.unique(table["node"][good]))
-    together = searches.most_nodes(nodes_proper, budget=np.inf, limits=())
-    most_nodes, nearest = searches.most_and_nearest_nodes(nodes_proper)
-    free = Request(request.nodes, request.volume)
-    lifted = {name: getattr(free, name) for name in _OTHER_LIMITS}
+    searches = _Searches(prepare_snapshot(slots), request, shape)
+    window = searches.find("first")
+    undecided = searches.undecided > 0
+    lifted = range(len(request.limits) if window is None else 0)
+    clock, machine = getattr(slots, "clock", None), getattr(slots, "machine", None)
+    counts = _counts(table, proper, request)
+    most, nearest = searches.feasible_nodes(counts["nodes_proper"])
     found = Explanation(
         fits=window is not None,
-        nodes_total=len(np.unique(table["node"])),
-        nodes_fast=len(np.unique(table["node"][fast])),
-        nodes_proper=nodes_proper,
-        slots_total=len(table),
-        slots_long=int(np.count_nonzero(long)),
-        together=together,
-        cheapest=None if cheapest is None else cheapest.cost,
-        earliest_finish=None if in_time is None else in_time.finish,
-        earliest_start=None if soonest is None else soonest.start,
-        shortest_runtime=None if shortest is None else shortest.runtime,
-        most_nodes=most_nodes,
+        **counts,
+        **{each.figure: searches.least(each) for each in RELAXATIONS},
+        together=searches.most_nodes(counts["nodes_proper"], budget=np.inf, limits=()),
+        most_nodes=most,
         nearest_nodes=nearest,
-        without=[
-            name
-            for name, value in lifted.items()
-            if window is None and find("first", **{name: value}) is not None
-        ],
-        sums={} if window else searches.of_limits(searches.feasible_amount),
-        beyond={} if window else searches.of_limits(searches.reachable_amount),
+        without=searches.liftable() if window is None else [],
+        sums=_amounts(searches.nearest_feasible, lifted),
+        beyond=_amounts(searches.nearest_reachable, lifted),
         words=(
-            _text_values(request.where, table, getattr(slots, "machine", None))
+            _text_values(request.where, table, machine)
             if isinstance(request.where, str) and len(table) and not np.any(proper)
             else {}
         ),
         request=request,
         shape=shape,
-        clock=getattr(slots, "clock", None),
+        clock=clock,
         asked=asked,
-        undecided=is_undecided,
+        undecided=undecided,
     )
     return found if searches.undecided == 0 else replace(found, complete=False)
