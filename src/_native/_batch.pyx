@@ -249,28 +249,29 @@ cdef object slices_of(const vector[SliceAnswer]& slices):
     return table
 
 
-cdef BatchRules rules_of(dict rules, list referenced) except *:
+cdef BatchRules rules_of(options, list referenced) except *:
+    """Return the kernel's form of `slotkern.batch.options.BatchOptions`."""
     cdef BatchRules out
-    out.shape = parse_shape(rules["shape"])
-    out.slices = rules["slices"]
-    out.target = measure_of(rules["target"], referenced)
-    out.expense = measure_of(rules["expense"], referenced)
-    out.maximize = rules["maximize"]
-    out.limited = rules["limit"] is not None
-    out.limit = rules["limit"] if rules["limit"] is not None else 0.0
-    out.gap, out.work, out.max_alternatives = rules["gap"], rules["work"], rules["most"]
-    out.max_bytes = rules["room"]
+    out.shape = parse_shape(options.shape)
+    out.slices = options.slices
+    out.target = measure_of(options.target, referenced)
+    out.expense = measure_of(options.expense, referenced)
+    out.maximize = options.maximize
+    out.limited = options.limit is not None
+    out.limit = options.limit if out.limited else 0.0
+    out.gap, out.work, out.max_alternatives = options.gap, options.max_work, options.most
+    out.max_bytes = options.max_bytes
     return out
 
 
-def schedule(CompiledJobs jobs not None, dict rules, str backfill):
+def schedule(CompiledJobs jobs not None, options, str backfill):
     """Schedule jobs that are sorted by priority.
 
     Returns the alternatives, the job of each, the alternative chosen for each job (-1: none),
     the reasons, and one row for each sub-batch.
     """
     referenced = []
-    cdef BatchRules policy = rules_of(rules, referenced)
+    cdef BatchRules policy = rules_of(options, referenced)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
@@ -280,10 +281,10 @@ def schedule(CompiledJobs jobs not None, dict rules, str backfill):
         with nogil:
             status = cpp_schedule(jobs.pool.prepared, jobs.jobs, policy, mode, earliest, answer)
     if status in (Status.value_not_finite, Status.cost_not_valid, Status.sum_overflows):
-        target, under = rules["names"]
+        target, under = options.target_name, options.expense_name
         job = answer.offending_job
-        if rules["order"] is not None:
-            job = rules["order"][job]
+        if options.order is not None:
+            job = options.order[job]
         raise batch_error(status, jobs, {
             "name": (f"{under if status == Status.cost_not_valid else target} "
                      "of an alternative of job"),
@@ -294,7 +295,7 @@ def schedule(CompiledJobs jobs not None, dict rules, str backfill):
     if status != Status.ok:
         raise batch_error(status, jobs)
     jobs.restore_origin_rows(answer.alternatives)
-    return (named_table(answer.alternatives, rules["name"], rules["shape"], jobs, &answer.owner),
+    return (named_table(answer.alternatives, options.criterion, options.shape, jobs, &answer.owner),
             copy_to_array(cnp.NPY_INT64, answer.owner.data(), answer.owner.size()),
             copy_to_array(cnp.NPY_INT64, answer.chosen.data(), answer.chosen.size()),
             copy_to_array(cnp.NPY_UINT8, answer.reasons.data(), answer.reasons.size()),
@@ -344,10 +345,10 @@ def execute(CompiledJobs jobs not None, str shape, str backfill, WindowTable alt
             answer.ends, answer.moves)
 
 
-def bound(CompiledJobs jobs not None, dict rules):
+def bound(CompiledJobs jobs not None, options):
     """Return the Lagrangian bound of the jobs' target within the limit."""
     referenced = []
-    cdef BatchRules policy = rules_of(rules, referenced)
+    cdef BatchRules policy = rules_of(options, referenced)
     cdef double found = 0
     cdef Status status = Status.ok
     cdef InterruptScope interrupts

@@ -109,8 +109,12 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         raise unknown_keyword("find_window", next(iter(unknown)), KEYWORDS)
     original = request
     request = resolve_times(slots, request)
-    cdef Window window = find_by_method(slots, request, criterion, shape, method, placement, span,
-                                        gap, max_work, seed)
+    cdef object options = None
+    if (method != "exact" or placement != "slot-start" or span != "window" or gap != 0.0
+            or max_work is not None or type(seed) is not int or seed < 0):
+        options = adapter("SearchOptions")(
+            shape, method, placement, span, gap, max_work, seed)
+    cdef Window window = find_by_options(slots, request, criterion, shape, options)
     if window is not None:
         window.name = request.name
         window.terms = terms_of(slots)
@@ -122,8 +126,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 cdef tuple KEYWORDS = hide_unknown(find_window)
 
 
-cdef Window find_by_method(slots, Request request, criterion, str shape, str method,
-                           str placement, str span, gap, max_work, seed):
+cdef Window find_by_options(slots, Request request, criterion, str shape, options):
+    """Search with the `SearchOptions`, or with the defaults but for the shape if None."""
     cdef object index = INDEX.get(criterion) if type(criterion) is str else None
     cdef PreparedSlots pool
     cdef bint changed = True
@@ -131,21 +135,19 @@ cdef Window find_by_method(slots, Request request, criterion, str shape, str met
     if isinstance(slots, PreparedSlots):
         pool = <PreparedSlots>slots
         changed = pool.changed
-        if index is None or method != "exact" or (changed and not is_booking_invariant(request)):
+        if (index is None or (options is not None and options.method != "exact")
+                or (changed and not is_booking_invariant(request))):
             pool = pool.snapshot()
         if pool is not slots:
-            return find_in_snapshot(pool, request, criterion, dict(
-                shape=shape, method=method, placement=placement, span=span, gap=gap,
-                max_work=max_work, seed=seed))
-    if (index is None or method != "exact" or placement != "slot-start" or span != "window"
-            or gap != 0.0 or max_work is not None or type(seed) is not int or seed < 0):
-        return adapter("find_otherwise")(slots, request, criterion, shape, method, placement,
-                                         span, gap, max_work, seed)
+            return find_in_snapshot(pool, request, criterion, shape, options)
+    if index is None or options is not None:
+        if options is None:
+            options = adapter("SearchOptions")(shape)
+        return adapter("find_otherwise")(slots, request, criterion, options)
     window = search_builtin(slots, request, <str>criterion, index, shape)
     # The pool changed before it was locked: search a snapshot.
     if not changed and pool.changed and not is_booking_invariant(request):
-        return find_by_method(slots, request, criterion, shape, method, placement, span, gap,
-                              max_work, seed)
+        return find_by_options(slots, request, criterion, shape, options)
     return window
 
 
@@ -189,9 +191,9 @@ cdef Window search_builtin_constrained(PreparedSlots pool, Query query, str crit
 
 
 cdef object find_in_snapshot(PreparedSlots snapshot, Request request, object criterion,
-                             dict options):
-    """Return find_window on a snapshot of a pool, with rows of the pool's origin array."""
-    cdef Window window = find_window(snapshot, request, criterion, **options)
+                             str shape, options):
+    """Search a snapshot of a pool; return the window with rows of the pool's origin array."""
+    cdef Window window = find_by_options(snapshot, request, criterion, shape, options)
     cdef Py_ssize_t i
     if window is not None and snapshot.origin is not None:
         for i in range(window.count):
@@ -209,8 +211,8 @@ def find_once(PreparedSlots pool not None, Request request not None, criterion, 
     """
     if method == "exact" and type(criterion) is str and criterion in INDEX:
         return find_window(pool, request, criterion, shape=shape)
-    return find_in_snapshot(pool.snapshot_for(request.query), request, criterion,
-                        dict(shape=shape, method=method))
+    return find_in_snapshot(pool.snapshot_for(request.query), request, criterion, shape,
+                            adapter("SearchOptions")(shape, method))
 
 
 def find_windows(slots, requests, criterion="finish", *, str shape="square",

@@ -147,6 +147,7 @@ _ADAPTERS = {
     "explain": "slotkern.search.explanation:explain",
     "find_alternatives": "slotkern.search.alternatives:find_alternatives",
     "find_otherwise": "slotkern.search.delegated:find_otherwise",
+    "SearchOptions": "slotkern.search.delegated:SearchOptions",
     "find_window": "slotkern._find:find_window",
     "frame_of": "slotkern.files.tables:frame_of",
     "load_pool": "slotkern.pool.file:load_pool",

@@ -30,7 +30,7 @@ def select_windows(
     found: WindowTable, rows: NDArray[np.int64], names: list[str] | None = None
 ) -> WindowTable: ...
 def schedule(
-    jobs: CompiledJobs, rules: dict[str, Any], backfill: str
+    jobs: CompiledJobs, options: Any, backfill: str
 ) -> tuple[
     WindowTable,
     NDArray[np.int64],
@@ -48,4 +48,4 @@ def execute(
     fixed: int,
     shares: NDArray[np.float64],
 ) -> tuple[WindowTable, NDArray[np.float64], NDArray[np.uint8], int, int]: ...
-def bound(jobs: CompiledJobs, rules: dict[str, Any]) -> float: ...
+def bound(jobs: CompiledJobs, options: Any) -> float: ...

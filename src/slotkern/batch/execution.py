@@ -179,7 +179,7 @@ def execute(
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
     kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
-    order = schedule._rules["order"]
+    order = schedule._options.order
     planned, used = schedule.chosen, shares
     if order is not None:
         planned, used = planned[order], shares[order]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +18,7 @@ from slotkern._request import Request
 from slotkern._windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
+from slotkern.batch.options import BatchOptions, Measure
 from slotkern.batch.policies import Policy
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
@@ -70,7 +71,7 @@ class Schedule(HasPlot):
     slices: NDArray[np.void]
     target: str
     under: str
-    _rules: dict[str, Any] = field(repr=False)
+    _options: BatchOptions = field(repr=False)
     _jobs: _batch.CompiledJobs = field(repr=False)
 
     # 1 us faster than the generated one, which calls object.__setattr__ for each field.
@@ -85,7 +86,7 @@ class Schedule(HasPlot):
         slices: NDArray[np.void],
         target: str,
         under: str,
-        _rules: dict[str, Any],
+        _options: BatchOptions,
         _jobs: _batch.CompiledJobs,
     ) -> None:
         self.__dict__.update(
@@ -98,7 +99,7 @@ class Schedule(HasPlot):
             slices=slices,
             target=target,
             under=under,
-            _rules=_rules,
+            _options=_options,
             _jobs=_jobs,
         )
 
@@ -120,13 +121,12 @@ class Schedule(HasPlot):
     @property
     def shape(self) -> Shape:
         """The shape of the windows."""
-        shape: Shape = self._rules["shape"]
-        return shape
+        return self._options.shape
 
     @property
     def order(self) -> NDArray[np.int64]:
         """The jobs, those of highest priority first."""
-        order: NDArray[np.int64] | None = self._rules["order"]
+        order = self._options.order
         return np.arange(len(self)) if order is None else order
 
     @property
@@ -159,7 +159,7 @@ class Schedule(HasPlot):
     @property
     def piece(self) -> NDArray[np.int64]:
         """The sub-batch of each job, from 0; -1 for backfilled jobs."""
-        first, rank = self._rules["slices"], np.argsort(self.order)
+        first, rank = self._options.slices, np.argsort(self.order)
         at = np.searchsorted(first, rank, side="right") - 1
         return np.where(rank < first[-1], at, -1)
 
@@ -172,7 +172,7 @@ class Schedule(HasPlot):
         """
         if not len(self.slices):
             return math.inf
-        given: float | None = self._rules["limit"]
+        given = self._options.limit
         return math.fsum(self.slices["limit"].tolist()) if given is None else given
 
     def totals(self) -> dict[str, float]:
@@ -191,7 +191,7 @@ class Schedule(HasPlot):
     @property
     def value(self) -> float:
         """The sum of the target over the scheduled jobs."""
-        measure = self._rules["target"]
+        measure = self._options.target
         if isinstance(measure, str):
             return self.totals()[measure]
         rows = find_slot_rows(self.slots, self.windows.parts)
@@ -234,7 +234,7 @@ class Schedule(HasPlot):
 
         Holds up to rounding: it is computed in floating point.
         """
-        sliced = self.order[: self._rules["slices"][-1]]
+        sliced = self.order[: self._options.slices[-1]]
         limited = np.isin(np.arange(len(self)), sliced) & self.scheduled
         total = 0.0
         for some, limit in (
@@ -249,10 +249,10 @@ class Schedule(HasPlot):
         return total
 
     def _bound_of(self, requests: list[Request], limit: float | None) -> float:
-        target = self._rules["target"]
+        target = self._options.target
         single = ("start", "finish", "runtime")
         if isinstance(target, str) and target in single:
-            if self._rules["maximize"]:
+            if self._options.maximize:
                 return math.nan
             best = find_windows(
                 self._jobs.prepared,
@@ -261,11 +261,11 @@ class Schedule(HasPlot):
                 shape=self.shape,
             )
             return math.fsum(window.value for window in best if window is not None)
-        rules = {**self._rules, "limit": None if self.under in single else limit}
+        limit = None if self.under in single else limit
         jobs = _batch.CompiledJobs(
             self._jobs.prepared, requests, ["start"] * len(requests)
         )
-        return _batch.bound(jobs, rules)
+        return _batch.bound(jobs, replace(self._options, limit=limit))
 
     def trade_off(self, points: int = 256) -> TradeOff:
         """Return every trade-off between target and expense of the alternatives.
@@ -276,14 +276,14 @@ class Schedule(HasPlot):
         rows = np.argsort(self.owner, kind="stable")
         counts = self.count[self.count > 0]
         return trade_off(
-            self._column(self._rules["target"])[rows],
-            self._column(self._rules["expense"])[rows],
+            self._column(self._options.target)[rows],
+            self._column(self._options.expense)[rows],
             np.concatenate([[0], np.cumsum(counts)]),
-            maximize=self._rules["maximize"],
+            maximize=self._options.maximize,
             points=points,
         )
 
-    def _column(self, measure: Any) -> NDArray[np.float64]:
+    def _column(self, measure: Measure) -> NDArray[np.float64]:
         found = self.alternatives
         if isinstance(measure, str):
             return np.asarray(getattr(found, measure))
@@ -328,7 +328,7 @@ class Schedule(HasPlot):
         freed time may serve the job.
         """
         shares = true_shares(lengths, len(self), seed, least)
-        sliced = self._rules["slices"][-1]
+        sliced = self._options.slices[-1]
         return execute(self, self._jobs, sliced, shares, reschedule)
 
     def _as_table(self) -> Table:

@@ -14,6 +14,7 @@ from slotkern._core import PreparedSlots, prepare_snapshot
 from slotkern._find import find_windows
 from slotkern._request import Request
 from slotkern.batch.jobs import Batch
+from slotkern.batch.options import BatchOptions, Measure
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of, shown
@@ -153,31 +154,32 @@ def schedule_batch(
     if most is None and own is not None and jobs.has_unbounded_slot:
         _check_ends(asked)
     target = maximize or minimize or "processor_time"
-    rules = {
-        "shape": shape,
-        "name": criterion,
-        "slices": slices,
-        "target": _measure(table, target, "maximize" if maximize else "minimize"),
-        "expense": _measure(table, under, "under"),
-        "names": (target, under),
-        "order": order,
-        "maximize": maximize is not None,
-        "limit": None if limit is None else number("limit", limit, finite=False),
-        "gap": number("gap", gap, least=0),
-        "work": integer("max_work", max_work, least=0),
-        "room": MAX_BYTES,
-        "most": 2**62 if most is None else integer("most", most, least=1),
-    }
+    options = BatchOptions(
+        shape=shape,
+        criterion=criterion,
+        slices=slices,
+        order=order,
+        target=_measure(table, target, "maximize" if maximize else "minimize"),
+        expense=_measure(table, under, "under"),
+        target_name=target,
+        expense_name=under,
+        maximize=maximize is not None,
+        limit=None if limit is None else number("limit", limit, finite=False),
+        gap=number("gap", gap, least=0),
+        max_work=integer("max_work", max_work, least=0),
+        most=2**62 if most is None else integer("most", most, least=1),
+        max_bytes=MAX_BYTES,
+    )
     if limit is None and len(slices) > 1:
         log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
     kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
-    found, owner, chosen, reason, choices = _batch.schedule(jobs, rules, kind)
+    found, owner, chosen, reason, choices = _batch.schedule(jobs, options, kind)
     if order is not None:
         place = np.argsort(order)
         owner, chosen, reason = order[owner], chosen[place], reason[place]
     aim, beside = MEASURES.get(target, target), MEASURES.get(under, under)
     return Schedule(
-        batch, policy, found, owner, chosen, reason, choices, aim, beside, rules, jobs
+        batch, policy, found, owner, chosen, reason, choices, aim, beside, options, jobs
     )
 
 
@@ -225,7 +227,7 @@ def _order(
     return order
 
 
-def _measure(table: NDArray[np.void], name: str, argument: str) -> Any:
+def _measure(table: NDArray[np.void], name: str, argument: str) -> Measure:
     """Return the name of a measure, or a column of the slots as float64."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a name, got {name!r}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
+from slotkern.commands.options import with_options
 from slotkern.commands.results import Output, date_columns, write_table
 from slotkern.commands.tables import TOTALS, comparison_table
 from slotkern.commands.terminal import progress, show
@@ -14,7 +15,6 @@ from slotkern.commands.windows import (
     Plot,
     SlotsFile,
     check_results,
-    with_request,
 )
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
     app.command()(compare)
 
 
-@with_request
+@with_options
 def compare(
     slots: SlotsFile,
     request: sk.Request,

@@ -1,18 +1,16 @@
 """The commands ``slotkern find``, ``front``, ``alternatives`` and ``explain``.
 
 Each reads a file of slots, builds a request from its options, runs one search and
-prints the result as a table or, with ``--json``, as one JSON object. `with_request`
+prints the result as a table or, with ``--json``, as one JSON object. `with_options`
 gives every command the same options for the request. Exit code 1 means that no window
 exists; the explanation is printed.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,13 +20,8 @@ import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.completion import SHAPES, complete_from
-from slotkern.commands.machine import (
-    has_clock,
-    is_bare,
-    is_pool,
-    number_or_text,
-    read_free,
-)
+from slotkern.commands.machine import is_pool, read_free
+from slotkern.commands.options import with_options
 from slotkern.commands.pools import Force, lock_for_update
 from slotkern.commands.results import (
     Html,
@@ -43,15 +36,13 @@ from slotkern.commands.results import (
 )
 from slotkern.commands.terminal import show, write
 from slotkern.foundation.extras import extra
-from slotkern.machine.durations import duration_of
-from slotkern.machine.moments import moment_of
 from slotkern.search.criteria import criterion_names
 from slotkern.search.delegated import METHODS
 
 with extra():
     import typer
 
-__all__ = ["SlotsFile", "check_results", "register", "with_request"]
+__all__ = ["SlotsFile", "check_results", "register"]
 
 # The options that several commands share.
 SlotsFile = Annotated[
@@ -61,19 +52,6 @@ SlotsFile = Annotated[
         "pool as written by `slotkern free`, which has node names and dates."
     ),
 ]
-Nodes = Annotated[int, typer.Option(help="Number of nodes used at the same time.")]
-Volume = Annotated[
-    float | None,
-    typer.Option(help="Work on each node, in units of performance x time."),
-]
-Walltime = Annotated[
-    str | None,
-    typer.Option(
-        help="Run time on a node of performance 1, instead of --volume: 4:00:00, "
-        "1-12:00:00 or 2h30m; a number of time units if the slots have no clock."
-    ),
-]
-Budget = Annotated[float, typer.Option(help="Maximum total cost of the window.")]
 Shape = Annotated[
     str,
     typer.Option(
@@ -88,49 +66,6 @@ Method = Annotated[
         autocompletion=complete_from(METHODS),
         help="exact: the optimum; lite: only the n cheapest slots of each step; "
         "published, published-lite: the algorithms as printed in the papers.",
-    ),
-]
-LeastPerformance = Annotated[float, typer.Option(help="Minimum performance of a node.")]
-Earliest = Annotated[
-    str,
-    typer.Option(
-        help="Earliest start: a number, or a date such as 2026-12-01T08:00 if the "
-        "slots have a clock."
-    ),
-]
-Deadline = Annotated[str, typer.Option(help="Latest finish: a number or a date.")]
-MaxPrice = Annotated[float, typer.Option(help="Maximum price of a slot per time unit.")]
-Setup = Annotated[
-    str,
-    typer.Option(
-        help="Constant time added to the length of each part and charged like work: "
-        "a duration as for --walltime."
-    ),
-]
-Step = Annotated[
-    str,
-    typer.Option(
-        help="Round the length of each part up to a multiple of this duration; 0 for "
-        "no rounding."
-    ),
-]
-Latest = Annotated[str, typer.Option(help="Latest start: a number or a date.")]
-MaxRuntime = Annotated[
-    str, typer.Option(help="Maximum time from start to finish: a duration.")
-]
-Where = Annotated[
-    str | None,
-    typer.Option(
-        help="Filter of the slots, such as \"memory >= 64 and site == 'a'\"; by "
-        "default all slots are used."
-    ),
-]
-Limits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit",
-        help='Bound on a sum over the parts, such as "sum(storage) >= 500" or '
-        '"sum(power * length) <= 12"; repeat for several bounds.',
     ),
 ]
 Placement = Annotated[
@@ -191,175 +126,114 @@ def register(app: typer.Typer) -> None:
     app.command()(explain)
 
 
-def build_request(
-    nodes: Nodes,
-    volume: Volume = None,
-    walltime: Walltime = None,
-    budget: Budget = math.inf,
-    min_performance: LeastPerformance = 0.0,
-    earliest: Earliest = "-inf",
-    deadline: Deadline = "inf",
-    max_price: MaxPrice = math.inf,
-    setup: Setup = "0",
-    step: Step = "0",
-    latest: Latest = "inf",
-    max_runtime: MaxRuntime = "inf",
-    where: Where = None,
-    limits: Limits = None,
-) -> sk.Request:
-    """Build the request from a command's options; times stay numbers or texts.
+@dataclass(frozen=True)
+class FindOptions:
+    """The options of `find_window`."""
 
-    Raises
-    ------
-    ValueError
-        If not exactly one of --volume and --walltime is given, or a text is neither a
-        date nor a duration, whichever its option takes.
-    """
-    if (volume is None) == (walltime is None):
-        raise ValueError("one of --volume and --walltime is needed, and only one")
-    date_columns = {"earliest": earliest, "latest": latest, "deadline": deadline}
-    lengths = {"setup": setup, "step": step, "max_runtime": max_runtime}
-    times: dict[str, Any] = {
-        name: number_or_text(text) for name, text in (date_columns | lengths).items()
-    }
-    for name, value in times.items():
-        if isinstance(value, str):
-            check: Any = duration_of if name in lengths else moment_of
-            check(value, f"--{name.replace('_', '-')}")
-    return sk.Request(
-        nodes,
-        volume,
-        walltime=number_or_text(walltime),
-        budget=budget,
-        min_performance=min_performance,
-        max_price=max_price,
-        where=where,
-        limits=limits,
-        **times,
-    )
-
-
-def refuse_bare_durations(path: Path, given: dict[str, Any]) -> None:
-    """Raise ValueError for a duration without a unit if the slots have a clock.
-
-    The unit would be a guess: the clock's own unit, or minutes as in Slurm.
-    """
-    if not has_clock(path):
-        return
-    for name in ("walltime", "setup", "step", "max_runtime"):
-        if is_bare(number_or_text(given[name])):
-            duration_of(given[name], f"--{name.replace('_', '-')}")
-
-
-def with_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `request` of a command by the options of a request.
-
-    The options are those of `build_request`; they follow the command's first parameter,
-    the file.
-    """
-    request_options = inspect.signature(build_request, eval_str=True)
-    own = inspect.signature(command, eval_str=True)
-
-    @functools.wraps(command)
-    def run(**options: Any) -> None:
-        given = {name: options.pop(name) for name in request_options.parameters}
-        request = build_request(**given)
-        refuse_bare_durations(options["slots"], given)
-        command(request=request, **options)
-
-    options = [p for p in own.parameters.values() if p.name != "request"]
-    options[1:1] = request_options.parameters.values()  # after the file
-    # A parameter without a default may follow one with a default: typer passes names.
-    named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in options]
-    run.__signature__ = own.replace(parameters=named)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in named}
-    return run
-
-
-@with_request
-def find(
-    slots: SlotsFile,
-    request: sk.Request,
     criterion: Annotated[
         str,
         typer.Option(
             autocompletion=complete_from(criterion_names()),
             help=f"Objective to optimize: {CRITERION_HELP}",
         ),
-    ] = "finish",
-    shape: Shape = "square",
-    method: Method = "exact",
-    placement: Placement = "slot-start",
-    span: Span = "window",
-    gap: Gap = 0.0,
-    max_work: MaxWork = None,
-    seed: Seed = 0,
-    plot: Plot = None,
-    html: Html = None,
+    ] = "finish"
+    shape: Shape = "square"
+    method: Method = "exact"
+    placement: Placement = "slot-start"
+    span: Span = "window"
+    gap: Gap = 0.0
+    max_work: MaxWork = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class FindResults:
+    """The outputs of ``slotkern find``."""
+
+    plot: Plot = None
+    html: Html = None
     output: Annotated[
         Path | None,
         typer.Option(
             help="File of the result: .csv, .json or .parquet. With --book also .npz: "
             "write the pool there and leave SLOTS unchanged."
         ),
-    ] = None,
-    as_json: AsJson = False,
+    ] = None
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True)
+class Booking:
+    """The booking of a found window; errors name the option that needs --book."""
+
     book: Annotated[
         bool,
         typer.Option(
             "--book",
             help="Book the window and save the pool to its file; needs --owner.",
         ),
-    ] = False,
+    ] = False
     owner: Annotated[
         str | None, typer.Option(help="Owner of the booking, with --book.")
-    ] = None,
+    ] = None
     name: Annotated[
         str | None,
         typer.Option(
             help="Name of the booking, with --book: listed by `slotkern bookings`, "
             "selected by `slotkern release --name`; by default no name."
         ),
-    ] = None,
-    force: Force = False,
+    ] = None
+    force: Force = False
+
+    def __post_init__(self) -> None:
+        for option, value in (("--name", self.name), ("--owner", self.owner)):
+            if value is not None and not self.book:
+                raise ValueError(
+                    f"{option} {value!r} needs --book, which makes the booking"
+                )
+
+
+@with_options
+def find(
+    slots: SlotsFile,
+    request: sk.Request,
+    options: FindOptions,
+    results: FindResults,
+    booking: Booking,
 ) -> None:
     """Find the best window of a job, and book it with --book.
 
     Prints the parts of the window: node, start, end and cost of each. Exits
     with 1 and an explanation if no window exists.
     """
-    for option, value in (("--name", name), ("--owner", owner)):
-        if value is not None and not book:
-            raise ValueError(
-                f"{option} {value!r} needs --book, which makes the booking"
-            )
+    shape, plot, output = options.shape, results.plot, results.output
+    owner, name = booking.owner, booking.name
     if name is not None:
         request = request.replace(name=name)
-    target = _pool_to_book(slots, owner, output) if book else None
+    target = _pool_to_book(slots, owner, output) if booking.book else None
     if target is not None and target == output:
         output = None
-    check_results(slots, plot, output, html)
-    how: Any = {"criterion": criterion, "shape": shape, "method": method}
-    how |= {"placement": placement, "span": span, "gap": gap, "max_work": max_work}
+    check_results(slots, plot, output, results.html)
+    search: Any = sk.find_window  # find_window checks the texts
     with lock_for_update(slots, [target]):
         free, table = read_free(slots)
-        window = sk.find_window(free, request, seed=seed, **how)
+        window = search(free, request, **vars(options))
         if target is not None and window is not None:
             free.book(window, owner)
-            free.save(target, overwrite=force)
+            free.save(target, overwrite=booking.force)
     why = None if window is not None else _explain(free, request, shape)
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         if plot is not None:
             sk.plot_gantt(table, window, path=plot, title=title)
-        write_page(html, free, window, title)
+        write_page(results.html, free, window, title)
     if output is not None:
         windows = [] if window is None else [window]
         write_table(output, part_columns(free, table, windows))
-    if as_json:
+    if results.as_json:
         _print_json(
             slots,
-            (criterion, shape, method),
+            (options.criterion, shape, options.method),
             request,
             window=None if window is None else window_record(free, table, window),
             explanation=None if why is None else why.to_dict() | {"text": str(why)},
@@ -380,7 +254,7 @@ def find(
         raise typer.Exit(1)
 
 
-@with_request
+@with_options
 def front(
     slots: SlotsFile,
     request: sk.Request,
@@ -472,7 +346,7 @@ def front_columns(found: sk.Front) -> dict[str, Any]:
     return columns | {"nodes": [" ".join(window.names) for window in found]}
 
 
-@with_request
+@with_options
 def alternatives(
     slots: SlotsFile,
     request: sk.Request,
@@ -544,7 +418,7 @@ def alternatives(
         raise typer.Exit(1)
 
 
-@with_request
+@with_options
 def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> None:
     """Explain why a job has no window, or which of its limits are tight.
 

@@ -7,7 +7,9 @@ placements and spans, and the published algorithms. `find_window` calls
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ from slotkern._core import (
     resolve_times,
 )
 from slotkern._find import CRITERIA, find_builtin
-from slotkern._request import Request
+from slotkern._request import FIELDS, Request
 from slotkern._windows import Window, window_from_rows
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of
 
@@ -43,20 +45,10 @@ SPANS = ("window", "group")
 
 
 def find_otherwise(
-    slots: Slots,
-    request: Request,
-    criterion: Any,
-    shape: Shape,
-    method: Method,
-    placement: Placement,
-    span: Span,
-    gap: float,
-    max_work: int | None,
-    seed: int,
+    slots: Slots, request: Request, criterion: Any, options: SearchOptions
 ) -> Window | None:
     """Run `find_window` for anything but one sweep of a built-in criterion."""
-    one_of("method", method, METHODS)
-    options = SearchOptions(shape, method, placement, span, gap, max_work, seed)
+    method, span = options.method, options.span
     if request.limits and (method != "exact" or span != "window"):
         feature = f"method {method!r}" if method != "exact" else f"span {span!r}"
         raise ValueError(
@@ -72,7 +64,7 @@ def find_otherwise(
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The checked options of a search."""
+    """The checked options of `find_window`."""
 
     shape: Shape
     method: Method = "exact"
@@ -83,6 +75,7 @@ class SearchOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
         one_of("shape", self.shape, ("square", "ragged"))
         one_of("placement", self.placement, PLACEMENTS)
         one_of("span", self.span, SPANS)
@@ -253,6 +246,18 @@ def _find_builtin(
     return find_builtin(slots, request, criterion, options.shape, options.max_work)
 
 
+def _published_fields(request: Request, supported: Collection[str]) -> dict[str, Any]:
+    """Return the numeric fields; raise ValueError for a limit that is not supported."""
+    fields = {name: getattr(request, name) for name in FIELDS}
+    for name in FIELDS.keys() - set(supported):
+        value = fields.pop(name)
+        if value != FIELDS[name].default:
+            raise ValueError(
+                f"the published algorithms have no {name}; the request has {value}"
+            )
+    return fields
+
+
 def _find_published(
     slots: Slots,
     request: Request,
@@ -281,16 +286,7 @@ def _find_published(
     found = published.find(
         table,
         nodes=request.nodes,
-        volume=request.volume,
-        budget=request.budget,
-        min_performance=request.min_performance,
-        earliest=request.earliest,
-        deadline=request.deadline,
-        max_price=request.max_price,
-        setup=request.setup,
-        step=request.step,
-        latest=request.latest,
-        max_runtime=request.max_runtime,
+        **_published_fields(request, signature(published.find).parameters),
         proper=proper,
         criterion=criterion,
         shape=options.shape,
