@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+import slotkern as sk
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,6 +31,21 @@ layers = load()
 
 def test_uses_go_one_way() -> None:
     assert layers.faults(layers.uses()) == []
+
+
+def test_adapters_are_functions_of_later_layers() -> None:
+    """A function of an earlier layer is imported instead."""
+    order = list(layers.LAYERS)
+    paths = [*(ROOT / "src" / "_native").glob("*.pyx")]
+    paths += (ROOT / layers.PYTHON).rglob("*.py")
+    for path in paths:
+        module = path.stem
+        if path.suffix == ".py":
+            module = layers._name(path.relative_to(ROOT / layers.PYTHON))
+        for name in re.findall(r'\badapter\("(\w+)"\)', path.read_text("utf-8")):
+            place = sk._ADAPTERS[name].partition(":")[0].removeprefix("slotkern.")
+            user, used = layers.layer_of(module), layers.layer_of(place)
+            assert order.index(user) <= order.index(used), (module, name)
 
 
 def test_every_header_and_module_is_found() -> None:
