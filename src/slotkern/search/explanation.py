@@ -573,10 +573,11 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     clock, machine = getattr(slots, "clock", None), getattr(slots, "machine", None)
     counts = _counts(table, proper, request)
     most, nearest = searches.feasible_nodes(counts["nodes_proper"])
+    figures: dict[str, Any] = {r.figure: searches.least(r) for r in RELAXATIONS}
     found = Explanation(
         fits=window is not None,
         **counts,
-        **{each.figure: searches.least(each) for each in RELAXATIONS},
+        **figures,
         together=searches.most_nodes(counts["nodes_proper"], budget=np.inf, limits=()),
         most_nodes=most,
         nearest_nodes=nearest,
