@@ -48,8 +48,8 @@ LAYERS = {
     "community": Layer(HEADERS, "schedulers that negotiate, and their simulation"),
     "foundation": Layer(
         PYTHON,
-        "checks of arguments, filters, extras, types, display of results",
-        ("foundation", "display", "limits", "typing", "where"),
+        "checks of arguments, expressions, extras, types, display of results",
+        ("foundation", "display", "expressions", "limits", "typing", "where"),
     ),
     "core": Layer(
         PYTHON,

@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import slotkern as sk
+from slotkern.expressions.filters import evaluate
 from slotkern.files.slots import read_slots, write_slots
 from slotkern.studies.load import load_study
 from slotkern.studies.papers import PAPERS, study_text
-from slotkern.where import evaluate
 
 HERE = Path(__file__).parent
 LONGEST = 10  # seconds of CPU time for each input

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         generate_community,
     )
     from slotkern.environment import Environment, generate_environment
+    from slotkern.expressions.limits import Limit
     from slotkern.files.slots import (
         from_arrow,
         from_pandas,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from slotkern.fronts import Front, pareto
     from slotkern.knapsack.choice import Choice, choose, choose_each
     from slotkern.knapsack.one_each import OneEach, TradeOff, choose_one_each, trade_off
-    from slotkern.limits import Limit
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
@@ -116,7 +116,7 @@ _LAZY = {
         "write_slots",
     ),
     "fronts": ("Front", "pareto"),
-    "limits": ("Limit",),
+    "expressions.limits": ("Limit",),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "knapsack.one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),

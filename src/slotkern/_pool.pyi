@@ -10,8 +10,8 @@ from slotkern._changing import ChangingSlots
 from slotkern._request import Request
 from slotkern._spans import CLOSURE as CLOSURE
 from slotkern._windows import Window
+from slotkern.expressions.limits import Limit
 from slotkern.files.atomic import AnyPath
-from slotkern.limits import Limit
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 _Nodes: TypeAlias = str | int | Sequence[str] | Sequence[int] | NDArray[Any]

@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern.limits import Limit
+from slotkern.expressions.limits import Limit
 from slotkern.typing import Duration, Time
 
 class RequestField(NamedTuple):

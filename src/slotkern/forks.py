@@ -21,6 +21,8 @@ LATE_IMPORTS = (
     "slotkern._pool_state",
     "slotkern._value",
     "slotkern.display.table",
+    "slotkern.expressions.filters",
+    "slotkern.expressions.limits",
     "slotkern.foundation.extras",
     "slotkern.foundation.hostlists",
     "slotkern.limits",

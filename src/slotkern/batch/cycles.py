@@ -21,9 +21,9 @@ from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
+from slotkern.expressions.limits import Limit
 from slotkern.foundation.checks import hint_keywords, integer, number, shown
 from slotkern.foundation.logger import log
-from slotkern.limits import Limit
 from slotkern.machine.clock import Clock, is_number
 from slotkern.search.delegated import restate_window
 from slotkern.typing import Slots

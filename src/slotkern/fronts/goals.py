@@ -15,7 +15,7 @@ from slotkern._find import CRITERIA
 from slotkern._request import Request
 from slotkern._value import NAMED_VALUES, evaluate_parts
 from slotkern._windows import Window
-from slotkern.limits import LENGTH, Limit
+from slotkern.expressions.limits import LENGTH, Limit
 from slotkern.search.criteria import Criterion, Minimize, criterion_names, valuation_of
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from slotkern._request import FIELDS, Request
 from slotkern._windows import Window
 from slotkern.display import HasTable
 from slotkern.display.table import Table
+from slotkern.expressions.filters import columns
+from slotkern.expressions.limits import Limit, uses_of
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.errors import UndecidedError
 from slotkern.foundation.hostlists import abridge
-from slotkern.limits import Limit, uses_of
-from slotkern.where import columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_peak import peak_of
 
-from slotkern.where import compile_where, evaluate
+from slotkern.expressions.filters import compile_where, evaluate
 
 COLUMNS = np.dtype(
     [
