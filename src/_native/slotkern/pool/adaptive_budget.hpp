@@ -41,8 +41,8 @@ class AdaptiveBudget {
   }
 
   // Records a cell search: if it completed or gave up, and if most of its effort built bounds that
-  // later searches reuse.
-  void record_cell_search(bool completed, std::size_t effort, bool was_build) {
+  // later searches reuse. Returns the effort that it saved.
+  std::int64_t record_cell_search(bool completed, std::size_t effort, bool was_build) {
     const auto spent = static_cast<std::int64_t>(effort);
     last_was_build_ = was_build;
     if (completed && spent < mean_sweep_)
@@ -50,7 +50,9 @@ class AdaptiveBudget {
     else if (!was_build)
       decay_ = std::min(2 * decay_, kMaxDecay);
     effort_since_sweep_ += spent;
-    earn(completed ? mean_sweep_ - spent : -spent);
+    const std::int64_t saved = completed ? mean_sweep_ - spent : -spent;
+    earn(saved);
+    return saved;
   }
 
  private:

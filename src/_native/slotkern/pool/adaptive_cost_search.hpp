@@ -72,6 +72,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
   if (!row.table) {
     const bool any = detail::improve_cheapest(prepared, query, least, goal.best, work, found);
     costs.record_sweep(query, work.effort);
+    work.effort += costs.take_effort();
     return any ? Status::ok : Status::none;
   }
   goal.budget = query.max_cost();
@@ -80,7 +81,8 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
                     cost_scratch(), budget / CostSearch::kEffort);
   const bool all = search.run();
   work.effort = search.effort() + row.new_cells / 8;
-  costs.budget_for(query).record_cell_search(all, work.effort, search.was_mostly_build());
+  costs.record_cell_search(query, all, work.effort, search.was_mostly_build());
+  work.effort += costs.take_effort();
   if (!all)
     return detail::improve_cheapest(prepared, query, least, goal.best, work, found) ? Status::ok
                                                                              : Status::none;

@@ -56,23 +56,28 @@ class CostBoundCache {
   // True if a search for this volume should use bounds: they cover it, or sweeps have spent a
   // multiple (rebuild_threshold_) of the effort of build(). Requires is_applicable().
   bool should_use(const PreparedSlots& prepared, double volume) {
-    // The requests differ too much for reuse.
-    if (is_built_ && utility_ < 0) reset_keeping(backoff_threshold());
+    drop_if_useless();
     if (covers(volume)) return true;
     largest_uncovered_volume_ = std::max(largest_uncovered_volume_, volume);
     // Outside these ranges quotients may under- or overflow, and the relative safety margins do not
     // hold; such requests are left to sweeps.
     const double least = volume / prepared.nodes.front().performance;
     if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
-    const std::size_t rows = prepared.slots.size(), bytes = MaxWorkMatrix::count_bytes(prepared);
-    return missed_effort_ >=
-           rebuild_threshold_ * prepared.options.effort_before_build * (4 * rows + bytes / 8);
+    return missed_effort_ >= rebuild_threshold_ * prepared.options.effort_before_build *
+                                 build_effort(prepared);
   }
   // Records a sweep for this query.
   void record_sweep(const Query& query, std::size_t effort) {
     const std::size_t counts = budget_for(query).record_sweep(effort);
     if (!covers(query.volume)) missed_effort_ += counts;
-    if (is_built_) utility_ -= kSweepPenalty;
+    drop_if_useless();
+  }
+  // Records a cell search, as AdaptiveBudget does. What it saved counts for the cache.
+  void record_cell_search(const Query& query, bool completed, std::size_t effort, bool was_build) {
+    gain_ += budget_for(query).record_cell_search(completed, effort, was_build);
+    if (gain_ < max_gain_) return;
+    gain_ = max_gain_;
+    rebuild_threshold_ = 1;
   }
 
   // Returns the budget of similar queries: the same number of nodes up to a factor of two, and both
@@ -92,23 +97,29 @@ class CostBoundCache {
     const double largest = std::clamp(largest_uncovered_volume_, volume, 16 * volume);
     MaxWorkMatrix matrix;
     matrix.build(prepared, prices, spans, largest);
-    reset_keeping(!is_built_ || utility_ >= initial_utility() ? rebuild_threshold_
+    reset_keeping(!is_built_ || gain_ >= max_gain_ / kMaxGain ? rebuild_threshold_
                                                               : backoff_threshold());
     cells_ = std::move(matrix);
     is_built_ = true;
     max_rows_ = prepared.options.max_bound_rows;
-    utility_ = initial_utility();
+    gain_ = static_cast<std::int64_t>(build_effort(prepared));
+    max_gain_ = kMaxGain * gain_;
+    uncounted_effort_ += build_effort(prepared);
   }
+
+  // Returns the effort of builds and changes since the last call.
+  std::size_t take_effort() { return std::exchange(uncounted_effort_, 0); }
 
   const MaxWorkMatrix& cells() const { return cells_; }
 
   // See MaxWorkMatrix.
   void on_booked(std::size_t k, const std::vector<Span>& free, double begin, double end) {
+    charge_change();
     cells_.on_booked(k, free, begin, end);
   }
   void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed,
                    const Span& grown) {
-    --utility_;
+    charge_change();
     cells_.on_released(
         k, free, freed, grown, [this](std::size_t j, std::size_t before, std::size_t now) {
           for (Table& table : tables_)  // other classes keep their bounds
@@ -158,13 +169,8 @@ class CostBoundCache {
       std::uint8_t row = c;
       if (num_rows_ >= max_rows_)
         while (row > 0 && !found->rows[row]) --row;
-      if (found->rows[row]) {
-        utility_ = std::min(utility_ + kRowUtility, kRowUtility * kMaxUtilityRows);
-        if (utility_ == kRowUtility * kMaxUtilityRows) rebuild_threshold_ = 1;
-        return {&*found, row, 0};
-      }
+      if (found->rows[row]) return {&*found, row, 0};
     }
-    utility_ -= kRowUtility;
     if (num_rows_ >= max_rows_ || tables_.size() >= kMaxTables)
       num_rows_ = 0, tables_.clear(), found = tables_.end();
     auto row = std::make_unique<Row>(make_row(n, c));
@@ -190,8 +196,17 @@ class CostBoundCache {
     rebuild_threshold_ = threshold;
   }
 
-  std::int64_t initial_utility() const {
-    return kRowUtility * static_cast<std::int64_t>(max_rows_);
+  void charge_change() {
+    gain_ -= static_cast<std::int64_t>(kChangeEffort);
+    uncounted_effort_ += kChangeEffort;
+  }
+  // Effort of build() in the unit of sweeps.
+  static std::size_t build_effort(const PreparedSlots& prepared) {
+    return 4 * prepared.slots.size() + MaxWorkMatrix::count_bytes(prepared) / 8;
+  }
+  // Drops the cache if its upkeep has cost more than cell searches have saved.
+  void drop_if_useless() {
+    if (is_built_ && gain_ < 0) reset_keeping(backoff_threshold());
   }
   // Returns the rebuild threshold after bounds that did not pay.
   std::size_t backoff_threshold() const {
@@ -200,9 +215,8 @@ class CostBoundCache {
 
   static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 16,
                                kMaxWidthBits = 13;  // wider n share one budget
-  // Utility units: reusing a row +64, creating one -64, releasing a part -1, falling back to a
-  // sweep -4.
-  static constexpr std::int64_t kRowUtility = 64, kMaxUtilityRows = 256, kSweepPenalty = 4;
+  static constexpr std::size_t kChangeEffort = 16;  // to book or release a part
+  static constexpr std::int64_t kMaxGain = 4;       // times the effort of build()
   static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond: sweeps only
 
   // Returns a new row with bounds inherited from lower classes and from the next smaller number of
@@ -240,7 +254,10 @@ class CostBoundCache {
   std::size_t num_rows_ = 0, max_rows_ = 0;
   std::size_t missed_effort_ = 0;  // effort of sweeps for volumes not covered
   std::size_t rebuild_threshold_ = 1;  // times the effort of build()
-  std::int64_t utility_ = 0;  // of the cache; negative: drop it
+  // Effort that cell searches have saved since build(), less that of changes, plus that of one
+  // build(); and the most that is remembered.
+  std::int64_t gain_ = 0, max_gain_ = 0;
+  std::size_t uncounted_effort_ = 0;  // of builds and changes since take_effort()
   double largest_uncovered_volume_ = 0;  // since the last build
 };
 

@@ -134,7 +134,7 @@ class CostSearch {
   std::size_t effort() const {
     return kEffort * (max_work_ - work_left_) + 16 + cells_.size() / 64;
   }
-  static constexpr std::size_t kEffort = 3;  // effort of a step
+  static constexpr std::size_t kEffort = 5;  // effort of a step
   // True if most of the effort built bounds that later searches reuse.
   bool was_mostly_build() const { return 2 * kEffort * build_work_ >= effort(); }
 

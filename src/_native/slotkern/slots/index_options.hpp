@@ -40,7 +40,7 @@ struct IndexOptions {
   // Rows of cost bounds in all tables.
   std::size_t max_bound_rows = 153;
   // Effort of sweeps, in units of the effort of a build, before cost bounds are built.
-  std::size_t effort_before_build = 1;
+  std::size_t effort_before_build = 8;
   // Effort that cell searches may lose before they have gained (pool/adaptive_budget.hpp).
   std::int64_t cell_search_credit = 0;
 
