@@ -77,8 +77,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         double performance, min_price
 
     cdef struct IndexOptions:
-        size_t max_unindexed_blocks, min_nodes_per_key, max_blocks_without_key_index
-        cbool probe_cheapest
+        size_t max_unindexed_blocks, min_nodes_per_key
         size_t min_bitset_parts, max_bitset_nodes_per_part, max_ranked_parts
         cbool omit_short_spans, start_bounds
         size_t max_rows_without_start_bounds, min_cost_bound_rows, rows_per_cell, cell_buckets

@@ -469,37 +469,6 @@ void booking_index_matches_a_list() {
   CHECK(found > 10000 && unsorted > 100);
 }
 
-// Cheap slots that are slightly too short in many blocks: probes for the cheapest slots, successful
-// before, now fail.
-void failed_probes_find_cheap_slots() {
-  for (int round = 0; round < 40; ++round) {
-    const std::int32_t nodes = 2000, hiding = 48 * static_cast<std::int32_t>(1 + below(40));
-    std::vector<Row> rows;
-    for (std::int32_t k = 0; k < nodes; ++k) {
-      const bool is_short = k % 20 == 0 && k < hiding;
-      rows.push_back({k, 0, is_short ? 20.5 : 100, 1, is_short ? 1 + real() : 2 + 50 * real()});
-    }
-    Pool p(rows);
-    Query query;
-    query.n = static_cast<std::int64_t>(1 + below(6));
-    for (const double volume : {20, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 20}) {
-      query.volume = volume;
-      std::vector<std::int32_t> cheapest;
-      for (const Row& row : rows)
-        if (volume <= row.end) cheapest.push_back(row.node);
-      std::sort(cheapest.begin(), cheapest.end(), [&](std::int32_t a, std::int32_t b) {
-        return rows[static_cast<std::size_t>(a)].price < rows[static_cast<std::size_t>(b)].price;
-      });
-      cheapest.resize(static_cast<std::size_t>(query.n));
-      std::sort(cheapest.begin(), cheapest.end());
-      const Answer answer = find_window(p.pool, query, criterion_index("start"), ShapeKind::ragged);
-      CHECK(answer.status == Status::ok && answer.found.start == 0);
-      CHECK(std::equal(cheapest.begin(), cheapest.end(), answer.parts,
-                       [](std::int32_t node, const Part& part) { return part.node == node; }));
-    }
-  }
-}
-
 // In a pool that fills up, a search for the shortest window costs a few searches for the earliest,
 // for few node types and for many: performance groups without a window are cached.
 void shortest_costs_a_few_earliest_searches() {
@@ -553,7 +522,6 @@ int main(int argc, char**) {
   requests_with_other_limits_are_not_cached();
   changes_are_atomic_when_memory_runs_out();
   booking_index_matches_a_list();
-  failed_probes_find_cheap_slots();
   if (defaults) shortest_costs_a_few_earliest_searches();
   return report();
 }

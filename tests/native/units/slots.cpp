@@ -51,46 +51,11 @@ void simd_filters_agree() {
 void block_bounds_equal_plain_extremes() {
   constexpr float none = std::numeric_limits<float>::infinity();
   for (int round = 0; round < 4000; ++round) {
-    float key[65], room[65];
+    float key[65];
     for (float& x : key) x = round % 3 ? static_cast<float>(below(90)) - 20 : none;
-    for (float& x : room) x = static_cast<float>(below(1 + below(70))) - 1;
     const float* const keys = key + round % 2;
-    const float wanted = static_cast<float>(below(70));
-    float least = none;
-    for (int j = 0; j < 64; ++j)
-      if (room[j] >= wanted) least = std::min(least, keys[j]);
     CHECK(detail::min64(keys) == *std::min_element(keys, keys + 64));
     CHECK(detail::max64(keys) == *std::max_element(keys, keys + 64));
-    CHECK(detail::min_key_with_capacity64(keys, room, wanted) == least);
-  }
-}
-
-void lane_minima_and_approximate_ranks() {
-  constexpr float none = std::numeric_limits<float>::infinity();
-  for (int round = 0; round < 4000; ++round) {
-    std::vector<float> x(64 * (1 + below(3)));
-    const std::size_t kinds = 1 + below(round % 2 ? 3 : 1000), gaps = below(3);
-    for (float& one : x)
-      one = below(2) < gaps ? none : static_cast<float>(1 + below(kinds)) * 0.125f;
-    float lanes[8], expected[8];
-    for (int k = 0; k < 8; ++k) lanes[k] = expected[k] = static_cast<float>(below(100));
-    for (int j = 0; j < 64; ++j) expected[j % 8] = std::min(expected[j % 8], x[j]);
-    const float least = *std::min_element(x.begin(), x.begin() + 64);
-    CHECK(detail::min_of_lanes64(x.data(), lanes) == least);
-    CHECK(std::equal(lanes, lanes + 8, expected));
-
-    const std::size_t n = 1 + below(80);
-    const float key = detail::approximate_nth(x, n);
-    std::sort(x.begin(), x.end());
-    const auto finite =
-        static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), none) - x.begin());
-    if (finite == 0) {
-      CHECK(key == none);
-      continue;
-    }
-    const std::size_t nth = std::min(n, finite) - 1, most = nth + 1 + (nth + 1) / 4;
-    CHECK(key >= x[nth] && key < none);
-    CHECK(most >= finite || key < x[most] || x[most] == x[nth]);
   }
 }
 
@@ -108,113 +73,6 @@ SlotZoneMap zone_map_of(std::size_t count, double origin, Put put) {
     zone_map.append(rows);
   }
   return zone_map;
-}
-
-// No pruned block contains a row that passes, while rows are added, removed, lengthened and cut.
-void key_index_has_no_false_negatives() {
-  constexpr std::size_t blocks = 1024;
-  std::vector<float> key(blocks * 64), room(key.size());
-  std::vector<float> leasts(blocks, 0.0f);  // over all capacities
-  MinKeyByCapacity keys;
-  keys.reset(blocks);
-  std::size_t hidden = 0, shown = 0, computed = 0;
-  for (int round = 0; round < 20000; ++round) {
-    const std::size_t block = below(8), row = block * 64 + below(64);
-    const float before = room[row];
-    room[row] = below(3) ? 100 * static_cast<float>(below(1000)) / 999 : 0;
-    if (room[row] > before || below(2)) {
-      key[row] = static_cast<float>(below(1000));
-      keys.expand(block, key[row], room[row]);
-    }
-    keys.mark_stale(block);
-    const float* const first = &key[block * 64];
-    leasts[block] = *std::min_element(first, first + 64);
-    if (below(500) == 0) keys.reset_entry(block, leasts[block]);
-    const float most = static_cast<float>(below(40)), least = 12 + static_cast<float>(below(80));
-    const std::size_t size = keys.class_for(least, leasts.data());
-    if (size == MinKeyByCapacity::kNoClass) continue;
-    bool some = false;
-    for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
-      some |= key[j] <= most && room[j] >= least;
-    const bool passes = keys.pass(0, size, most) >> block & 1;
-    CHECK(passes || !some);
-    passes ? ++shown : ++hidden;
-    if (!passes || some) continue;
-    // At the lower end of a class, a block that passes has such a row.
-    const float begins = 12 + static_cast<float>(below(4));
-    const std::size_t from = keys.class_for(begins, leasts.data());
-    keys.compute(block, &key[block * 64], &room[block * 64]);
-    bool any = false;
-    for (std::size_t j = block * 64; j < block * 64 + 64; ++j)
-      any |= key[j] <= most && room[j] >= begins;
-    CHECK((keys.pass(0, from, most) >> block & 1) == any);
-    computed += any ? 1 : 0;
-  }
-  CHECK(hidden > 1000 && shown > 1000 && computed > 100);
-}
-
-// compute() separates all classes, the lowest included: a row at the lower end of a class counts
-// for requests of that class and not for the next one.
-void key_index_separates_classes() {
-  const std::vector<float> leasts(64, 0.0f);
-  for (float first = 8; first < 16; ++first)  // lower end of a class, and so is 2 * first
-    for (std::size_t k = 0; k < 15; ++k) {
-      const auto begins = [](float room, std::size_t sizes) {
-        for (; sizes > 0; --sizes) room += room < 16 ? 1 : room < 32 ? 2 : 4;
-        return room;
-      };
-      MinKeyByCapacity keys;
-      keys.reset(64);
-      keys.class_for(2 * first, leasts.data());  // the range begins at half of it
-      std::vector<float> key(64, kInfinity), room(64, -1);
-      key[5] = 3, room[5] = begins(first, k);
-      keys.compute(7, key.data(), room.data());
-      const auto passes = [&](std::size_t size, float most) {
-        return keys.pass(0, keys.class_for(begins(first, size), leasts.data()), most) >> 7 & 1;
-      };
-      CHECK(passes(k, 3) && !passes(k, 2) && !passes(k + 1, 3));
-    }
-  // Capacities too small for a class are not indexed; the largest class is correct.
-  constexpr float largest = std::numeric_limits<float>::max();
-  for (const float wanted : {1e-40f, 1e-30f, largest / 4, largest}) {
-    MinKeyByCapacity keys;
-    keys.reset(64);
-    const std::size_t size = keys.class_for(wanted, leasts.data());
-    CHECK((size == MinKeyByCapacity::kNoClass) == (wanted < 1e-38f));
-    if (size == MinKeyByCapacity::kNoClass) continue;
-    const std::vector<float> key(64, 3), room(64, wanted), little(64, wanted / 4);
-    keys.compute(7, key.data(), room.data());
-    keys.compute(8, key.data(), little.data());
-    CHECK(keys.pass(0, size, 3) >> 7 & 1 && !(keys.pass(0, size, 2) >> 7 & 1));
-    CHECK(!(keys.pass(0, size, 3) >> 8 & 1));
-    keys.expand(8, 2, wanted);
-    CHECK(keys.pass(0, size, 2) >> 8 & 1);
-  }
-}
-
-// leaf_min_key() covers all blocks of a leaf up to the last one requested.
-void leaf_minima_cover_their_blocks() {
-  for (int round = 0; round < 300; ++round) {
-    const std::size_t blocks = 1 + below(round % 3 ? 900 : 70);
-    BlockDirectory order;
-    order.bulk_load(blocks);
-    const std::size_t entries = order.entries();
-    std::vector<float> leasts(entries, kInfinity);
-    order.each([&](std::size_t entry) { leasts[entry] = static_cast<float>(below(1000)); });
-    MinKeyByCapacity keys;
-    keys.reset(entries);
-    const std::size_t size = keys.class_for(1, leasts.data()), last = below(entries);
-    const float some = keys.estimate_threshold(order, size, last, 1 + below(40));
-    float least = kInfinity;
-    for (std::size_t page = 0; page <= last / 64; ++page) {
-      const auto first = leasts.begin() + static_cast<std::ptrdiff_t>(order.entry_at(64 * page));
-      const std::size_t begun = page == last / 64 ? last % 64 + 1 : 64;
-      const float of_page = *std::min_element(first, first + static_cast<std::ptrdiff_t>(begun));
-      CHECK(keys.leaf_min_key(page) == of_page);
-      least = std::min(least, of_page);
-    }
-    CHECK(some >= least && some < kInfinity);
-  }
 }
 
 // The zone map resolves relative differences below 1/1000, also far from zero.
@@ -374,7 +232,7 @@ void zone_map_follows_changes() {
         key = NAN;
         zone_map.clear(row);
         zone_map.mark_stale(entry);
-        if (below(4) == 0) zone_map.freeze(order), zone_map.unfreeze();
+        if (below(4) == 0) zone_map.refresh(order);
       }
     }
     const std::size_t last = order.position_of(order.last_entry());
@@ -487,10 +345,6 @@ void mask_excludes_later_slots() {
 int main() {
   simd_filters_agree();
   block_bounds_equal_plain_extremes();
-  lane_minima_and_approximate_ranks();
-  key_index_has_no_false_negatives();
-  key_index_separates_classes();
-  leaf_minima_cover_their_blocks();
   zone_map_resolves_small_differences();
   zone_map_has_no_false_negatives();
   directory_keeps_blocks_in_order();

@@ -72,7 +72,7 @@ class CostBoundCache {
     if (!covers(query.volume)) missed_effort_ += counts;
     drop_if_useless();
   }
-  // Records a cell search, as AdaptiveBudget does. What it saved counts for the cache.
+  // Records a cell search as AdaptiveBudget does, and its savings for the whole cache.
   void record_cell_search(const Query& query, bool completed, std::size_t effort, bool was_build) {
     gain_ += budget_for(query).record_cell_search(completed, effort, was_build);
     if (gain_ < max_gain_) return;
@@ -213,7 +213,7 @@ class CostBoundCache {
     return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold);
   }
 
-  static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 16,
+  static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 2,
                                kMaxWidthBits = 13;  // wider n share one budget
   static constexpr std::size_t kChangeEffort = 16;  // to book or release a part
   static constexpr std::int64_t kMaxGain = 4;       // times the effort of build()

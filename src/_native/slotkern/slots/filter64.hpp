@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "slotkern/base/numbers.hpp"
 
@@ -174,79 +173,6 @@ inline float max64(const float* x) {
   return most_lane(_mm_max_ps(even, odd));
 #else
   return *std::max_element(x, x + 64);
-#endif
-}
-
-#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
-__attribute__((target("avx2"))) inline float least_of_lanes64_avx2(const float* x, float* lanes) {
-  __m256 a = _mm256_loadu_ps(x), b = _mm256_loadu_ps(x + 8), c = _mm256_loadu_ps(x + 16),
-         d = _mm256_loadu_ps(x + 24);
-  a = _mm256_min_ps(a, _mm256_loadu_ps(x + 32)), b = _mm256_min_ps(b, _mm256_loadu_ps(x + 40));
-  c = _mm256_min_ps(c, _mm256_loadu_ps(x + 48)), d = _mm256_min_ps(d, _mm256_loadu_ps(x + 56));
-  a = _mm256_min_ps(_mm256_min_ps(a, b), _mm256_min_ps(c, d));
-  _mm256_storeu_ps(lanes, _mm256_min_ps(a, _mm256_loadu_ps(lanes)));
-  __m128 e = _mm_min_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  e = _mm_min_ps(e, _mm_movehl_ps(e, e));
-  return _mm_cvtss_f32(_mm_min_ss(e, _mm_shuffle_ps(e, e, 1)));
-}
-#endif
-
-// Minimum of 64 floats; also lowers each of 8 lane minima, lane j over the elements j mod 8.
-inline float min_of_lanes64(const float* x, float* lanes) {
-#if defined(SLOTKERN_MULTIVERSION) && SLOTKERN_MULTIVERSION
-  if (__builtin_cpu_supports("avx2")) return least_of_lanes64_avx2(x, lanes);
-#endif
-#if defined(__SSE2__)
-  __m128 low = _mm_loadu_ps(x), high = _mm_loadu_ps(x + 4);
-  for (int j = 8; j < 64; j += 8)
-    low = _mm_min_ps(low, _mm_loadu_ps(x + j)), high = _mm_min_ps(high, _mm_loadu_ps(x + j + 4));
-  _mm_storeu_ps(lanes, _mm_min_ps(low, _mm_loadu_ps(lanes)));
-  _mm_storeu_ps(lanes + 4, _mm_min_ps(high, _mm_loadu_ps(lanes + 4)));
-  return least_lane(_mm_min_ps(low, high));
-#else
-  for (int j = 0; j < 64; ++j) lanes[j % 8] = std::min(lanes[j % 8], x[j]);
-  return *std::min_element(x, x + 64);
-#endif
-}
-
-// A value that about n of the floats do not exceed: at least n (or all finite ones, if fewer), at
-// most n + n/4 except for ties. The size of x must be a multiple of 64 and its elements positive.
-// Infinite if no element is finite. Bisects the bit pattern.
-inline float approximate_nth(const std::vector<float>& x, std::size_t n) {
-  const auto count = [&x](std::int32_t bits) {
-    int at_most = 0;
-    for (std::size_t i = 0; i < x.size(); i += 64)
-      at_most += std::popcount(mask_at_most64(x.data() + i, std::bit_cast<float>(bits)));
-    return static_cast<std::size_t>(at_most);
-  };
-  std::int32_t low = 0, high = std::bit_cast<std::int32_t>(std::numeric_limits<float>::max());
-  n = std::min(n, count(high));
-  if (n == 0) return std::numeric_limits<float>::infinity();
-  while (high - low > 1) {
-    const std::int32_t middle = low + (high - low) / 2;
-    const std::size_t found = count(middle);
-    (found < n ? low : high) = middle;
-    if (found >= n && found <= n + n / 4) break;
-  }
-  return std::bit_cast<float>(high);
-}
-
-// Minimum key of the rows among 64 with at least this capacity; infinite if there is none.
-inline float min_key_with_capacity64(const float* key, const float* capacity, float wanted) {
-  constexpr float none = std::numeric_limits<float>::infinity();
-#if defined(__SSE2__)
-  const __m128 limit = _mm_set1_ps(wanted), infinite = _mm_set1_ps(none);
-  __m128 least = infinite;
-  for (int j = 0; j < 64; j += 4) {
-    const __m128 fits = _mm_cmpge_ps(_mm_loadu_ps(capacity + j), limit);
-    least = _mm_min_ps(least, _mm_or_ps(_mm_and_ps(fits, _mm_loadu_ps(key + j)),
-                                        _mm_andnot_ps(fits, infinite)));
-  }
-  return least_lane(least);
-#else
-  float least = none;
-  for (int j = 0; j < 64; ++j) least = std::min(least, capacity[j] >= wanted ? key[j] : none);
-  return least;
 #endif
 }
 

@@ -17,10 +17,6 @@ struct IndexOptions {
   std::size_t max_unindexed_blocks = 2;
   // Key dictionary (slots/key_dictionary.hpp): nodes that share a key on average. kNever: no codes.
   std::size_t min_nodes_per_key = 8;
-  // Least keys by capacity (slots/min_key_by_capacity.hpp): used above this many blocks.
-  std::size_t max_blocks_without_key_index = 512;
-  // Probes of the cheapest slots at the first start (window/tie_rule.hpp).
-  bool probe_cheapest = true;
   // Bitset of live slots (window/top_n_live_bitset.hpp): fewest parts, and most nodes per part.
   std::size_t min_bitset_parts = 48;
   std::size_t max_bitset_nodes_per_part = 16;
@@ -49,7 +45,6 @@ struct IndexOptions {
     IndexOptions options;
     options.max_unindexed_blocks = 0;
     options.min_nodes_per_key = 1;
-    options.max_blocks_without_key_index = 0;
     options.min_bitset_parts = 3;
     options.max_bitset_nodes_per_part = kNever;
     options.max_rows_without_start_bounds = 0;

@@ -192,25 +192,11 @@ class PreparedSlots {
     rate_order_ = other.rate_order_;
   }
 
-  // RAII guard for concurrent searches: brings lazy caches up to date, then freezes them. No-op for
-  // slots that never change.
-  class ConcurrentReadGuard {
-   public:
-    ConcurrentReadGuard(const PreparedSlots& prepared, ShapeKind shape)
-        : screen_(shape == ShapeKind::square ? prepared.by_price() : prepared.by_rate),
-          changes_(!prepared.order.empty()) {
-      if (changes_) screen_.freeze(prepared.order);
-    }
-    ~ConcurrentReadGuard() {
-      if (changes_) screen_.unfreeze();
-    }
-    ConcurrentReadGuard(const ConcurrentReadGuard&) = delete;
-    ConcurrentReadGuard& operator=(const ConcurrentReadGuard&) = delete;
-
-   private:
-    const SlotZoneMap& screen_;
-    const bool changes_;
-  };
+  // Brings the zone map of the shape up to date, so that concurrent searches write nothing.
+  void prepare_concurrent_reads(ShapeKind shape) const {
+    const SlotZoneMap& zone_map = shape == ShapeKind::square ? by_price() : by_rate;
+    if (!order.empty()) zone_map.refresh(order);
+  }
 
   // Lower bound on the sum of the rates of any k live slots.
   double min_rate_sum(std::size_t k) const { return cheapest_rates[k]; }

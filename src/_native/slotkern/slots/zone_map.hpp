@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +28,6 @@
 #include "slotkern/slots/filter64.hpp"
 #include "slotkern/slots/index_options.hpp"
 #include "slotkern/slots/key_dictionary.hpp"
-#include "slotkern/slots/min_key_by_capacity.hpp"
 
 namespace slotkern {
 
@@ -67,7 +65,6 @@ class SlotZoneMap {
     const std::size_t blocks = (slots + 63) / 64;
     row_bounds_.reserve(blocks * 64);
     block_bounds_.reserve((entries + 63) / 64 * 64);
-    if (blocks > options_.max_blocks_without_key_index) min_keys_.reserve(entries);
   }
 
   // Makes space for `slots` rows in `blocks` blocks at `entries` directory entries, for rows that
@@ -79,7 +76,6 @@ class SlotZoneMap {
     row_bounds_.reset(slots);
     block_bounds_.reset(entries);
     stale_.clear();
-    min_keys_.reset(blocks > options_.max_blocks_without_key_index ? entries : 0);
   }
 
   double origin() const { return origin_; }
@@ -101,7 +97,6 @@ class SlotZoneMap {
     origin_ = origin;
     blocks_ = 0;
     row_bounds_.clear_all(), block_bounds_.clear_all(), stale_.clear();
-    min_keys_.reset(0);
     reserve(slots, (slots + 63) / 64);
   }
 
@@ -132,19 +127,18 @@ class SlotZoneMap {
                std::size_t last, Some some, Visit visit) const {
     if (slots_ == 0 || from > last) return;
     const std::size_t first_block = from / 64, last_block = last / 64;
-    const std::size_t capacity_class = class_for(thresholds.capacity);
     std::uint64_t wanted = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t leaf = first_block / 64; leaf <= last_block / 64; ++leaf) {
       poll();
       const std::size_t entries = order.empty() ? leaf * 64 : order.entry_at(leaf * 64);
-      std::uint64_t blocks = mask_passing_blocks(entries, capacity_class, thresholds) & wanted;
+      std::uint64_t blocks = mask_passing_blocks(entries, thresholds) & wanted;
       for (wanted = ~std::uint64_t{0}; blocks &= some(entries); blocks &= blocks - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
         const std::size_t entry = entries + j, block = leaf * 64 + j;
         if (block > last_block) return;
         const std::size_t rows = 64 * (order.empty() ? entry : order.block(entry));
         std::uint64_t hits = row_bounds_.pass(rows, thresholds);
-        if (!hits && blocks_ > options_.max_unindexed_blocks) on_false_positive(entry, rows, capacity_class);
+        if (!hits && blocks_ > options_.max_unindexed_blocks) on_false_positive(entry, rows);
         if (block == first_block) hits &= ~std::uint64_t{0} << from % 64;
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
@@ -159,85 +153,6 @@ class SlotZoneMap {
   void each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t last,
             Visit visit) const {
     each(order, thresholds, 0, last, [&](std::size_t row, std::size_t) { return visit(row); });
-  }
-
-  // True if probe_cheapest() can help: many blocks, and keys that mostly differ.
-  bool can_probe() const {
-    return options_.probe_cheapest && !min_keys_.empty() && !dictionary_.is_exact();
-  }
-
-  // Number of probes to attempt: 2 after a run of successes, 0 while backing off or during
-  // concurrent searches (the counters are not synchronized), otherwise 1.
-  int probe_budget() const {
-    if (frozen_) return 0;
-    if (skipped_probes_ < failed_probes_ / 2) return ++skipped_probes_, 0;
-    skipped_probes_ = 0;
-    return failed_probes_ == kMaxProbeConfidence ? 2 : 1;
-  }
-
-  // Visits the rows with low keys at positions up to `last`: chooses a key threshold that about
-  // `wanted` blocks meet, prefetches the keys of up to 64 such blocks, then calls visit(row), which
-  // returns true if the row was useful. If at most two rows of a block have low keys, expect(row)
-  // is called for them before (a prefetch) and visit() must test the other thresholds. Lowers
-  // thresholds.key to the threshold used. Returns false, without visits, if keys have no bounds.
-  template <class Expect, class Visit>
-  bool probe_cheapest(const BlockDirectory& order, Thresholds& thresholds, std::size_t last,
-                  std::size_t wanted, Expect expect, Visit visit) const {
-    const std::size_t capacity_class = class_for(thresholds.capacity), last_block = last / 64;
-    if (capacity_class == MinKeyByCapacity::kNoClass || order.empty()) return false;
-    const float key = min_keys_.estimate_threshold(order, capacity_class, last_block, wanted);
-    if (!(key < std::numeric_limits<float>::infinity())) return false;
-    thresholds.key = std::min(thresholds.key, key);
-    struct CandidateBlock {
-      std::size_t entry, rows;
-      std::uint64_t cheap;  // bit mask of the rows with low keys
-    };
-    std::array<CandidateBlock, 64> batch;
-    std::size_t count = 0;
-    const auto visit_batch = [&] {
-      const auto each = [](const CandidateBlock& block, auto visit_row) {
-        for (std::uint64_t rows = block.cheap; rows; rows &= rows - 1)
-          visit_row(block.rows + static_cast<std::size_t>(std::countr_zero(rows)));
-      };
-      for (std::size_t k = 0; k < count; ++k) {
-        batch[k].cheap = detail::mask_at_most64(&row_bounds_.key[batch[k].rows], thresholds.key);
-        if (at_most(2, batch[k].cheap))
-          each(batch[k], expect);
-        else
-          for (std::size_t j = 0; j < 64; j += 16) row_bounds_.prefetch(batch[k].rows + j);
-      }
-      for (std::size_t k = 0; k < count; ++k) {
-        if (!at_most(2, batch[k].cheap))
-          batch[k].cheap = row_bounds_.pass(batch[k].rows, thresholds);
-        bool is_useless = true;
-        each(batch[k], [&](std::size_t row) { is_useless = !visit(row) && is_useless; });
-        if (is_useless) on_false_positive(batch[k].entry, batch[k].rows, capacity_class);
-      }
-      count = 0;
-    };
-    for (std::size_t leaf = 0; leaf <= last_block / 64; ++leaf) {
-      poll();
-      if (min_keys_.leaf_min_key(leaf) > thresholds.key) continue;
-      const std::size_t entries = order.entry_at(leaf * 64);
-      for (std::uint64_t blocks = mask_passing_blocks(entries, capacity_class, thresholds); blocks;
-           blocks &= blocks - 1) {
-        const std::size_t entry = entries + static_cast<std::size_t>(std::countr_zero(blocks));
-        if (leaf * 64 + entry - entries > last_block) break;
-        const std::size_t rows = 64 * order.block(entry);
-        batch[count++] = {entry, rows, 0};
-        prefetch_block(entry, rows);
-        if (count == batch.size()) visit_batch();
-      }
-    }
-    visit_batch();
-    return true;
-  }
-
-  // Adjusts probe_budget(): after two failures skips 1 search, then 3, and so on (exponential
-  // backoff).
-  void report_probe(bool enough) const {
-    failed_probes_ = enough ? std::max(std::min(failed_probes_, 0) - 1, kMaxProbeConfidence)
-                      : std::min(2 * std::max(failed_probes_, 0) + 1, 63);
   }
 
   // Bit j: block `entries + j` may have a row with a key of at most `most`.
@@ -255,16 +170,13 @@ class SlotZoneMap {
   void resize(std::size_t entries) {
     block_bounds_.resize(entries);
     if (!stale_.empty()) stale_.resize(entries);
-    min_keys_.resize(entries);
   }
   void move(std::size_t from, std::size_t to, std::size_t count) {
     block_bounds_.move(from, to, count);
     if (!stale_.empty()) std::memmove(stale_.data() + to, stale_.data() + from, count);
-    min_keys_.move(from, to, count);
   }
   void clear_entry(std::size_t entry) {
     block_bounds_.clear(entry);
-    min_keys_.reset_entry(entry, block_bounds_.key[entry]);
   }
 
   void clear(std::size_t row) { row_bounds_.clear(row); }
@@ -283,7 +195,6 @@ class SlotZoneMap {
   // Expands the bounds of the block to a row that was added.
   void expand(std::size_t entry, std::size_t row) {
     block_bounds_.expand(entry, row_bounds_, row);
-    min_keys_.expand(entry, row_bounds_.key[row], row_bounds_.capacity[row]);
   }
 
   // Marks bounds as possibly too wide after a row was removed or shrank. The next false positive of
@@ -291,19 +202,15 @@ class SlotZoneMap {
   void mark_stale(std::size_t entry) {
     if (stale_.empty()) stale_.resize(block_bounds_.key.size());
     stale_[entry] = 1;
-    min_keys_.mark_stale(entry);
   }
 
-  // Recomputes all stale bounds and freezes the caches: searches write nothing until unfreeze().
-  void freeze(const BlockDirectory& order) const {
-    frozen_ = true;
+  // Recomputes all stale bounds: searches write nothing until rows change.
+  void refresh(const BlockDirectory& order) const {
     if (stale_.empty()) return;
     order.each([&](std::size_t entry) {
       if (stale_[entry]) recompute_block_bounds(entry, 64 * order.block(entry));
     });
   }
-
-  void unfreeze() const { frozen_ = false; }
 
   void move_rows(std::size_t from, std::size_t to, std::size_t count) {
     row_bounds_.move(from, to, count);
@@ -321,7 +228,6 @@ class SlotZoneMap {
   // Recomputes the bounds of a block whose rows were replaced.
   void recompute_bounds(std::size_t entry, std::size_t rows) {
     recompute_block_bounds(entry, rows);
-    min_keys_.reset_entry(entry, block_bounds_.key[entry]);
   }
 
  private:
@@ -330,50 +236,15 @@ class SlotZoneMap {
     for (int j = 0; j < 64; ++j) to[j] = dictionary_.code_of(keys[j]);
   }
 
-  // True if at most `limit` bits are set; then testing them individually reads less memory.
-  static bool at_most(int limit, std::uint64_t bits) {
-    for (; limit > 0; --limit) bits &= bits - 1;
-    return bits == 0;
-  }
-
   // Mask of the blocks of a leaf that may contain rows that pass.
-  std::uint64_t mask_passing_blocks(std::size_t entries, std::size_t capacity_class,
-                            const Thresholds& thresholds) const {
-    std::uint64_t blocks = ~std::uint64_t{0};
-    if (blocks_ <= options_.max_unindexed_blocks) return blocks;
-    if (capacity_class != MinKeyByCapacity::kNoClass)
-      blocks = min_keys_.pass(entries, capacity_class, thresholds.key);
-    if (!at_most(4, blocks)) return blocks & block_bounds_.pass(entries, thresholds);
-    std::uint64_t passing = 0;  // few blocks: reads only their bounds
-    for (std::uint64_t rest = blocks; rest; rest &= rest - 1) {
-      const auto j = static_cast<std::size_t>(std::countr_zero(rest));
-      passing |= std::uint64_t{block_bounds_.passes(entries + j, thresholds)} << j;
-    }
-    return passing;
+  std::uint64_t mask_passing_blocks(std::size_t entries, const Thresholds& thresholds) const {
+    return blocks_ <= options_.max_unindexed_blocks ? ~std::uint64_t{0}
+                                                    : block_bounds_.pass(entries, thresholds);
   }
 
-  std::size_t class_for(float capacity) const {
-    return frozen_ ? MinKeyByCapacity::kNoClass
-                   : min_keys_.class_for(capacity, block_bounds_.key.data());
-  }
-
-  // Prefetches the block's keys, and its capacities if a false positive would trigger
-  // MinKeyByCapacity::compute().
-  void prefetch_block(std::size_t entry, std::size_t rows) const {
-    const bool learns = !min_keys_.is_exact(entry);
-    for (std::size_t row = rows; row < rows + 64; row += 16) {
-      slotkern::prefetch(&row_bounds_.key[row]);
-      if (learns) slotkern::prefetch(&row_bounds_.capacity[row]);
-    }
-  }
-
-  // A false positive: computes exact minima by capacity, which read two columns, else stale bounds,
-  // which read four.
-  void on_false_positive(std::size_t entry, std::size_t rows, std::size_t capacity_class) const {
-    if (capacity_class != MinKeyByCapacity::kNoClass && !min_keys_.is_exact(entry))
-      min_keys_.compute(entry, row_bounds_.key.data() + rows, row_bounds_.capacity.data() + rows);
-    else if (!stale_.empty() && stale_[entry])
-      recompute_block_bounds(entry, rows);
+  // A false positive: recomputes the bounds if rows have been removed.
+  void on_false_positive(std::size_t entry, std::size_t rows) const {
+    if (!stale_.empty() && stale_[entry]) recompute_block_bounds(entry, rows);
   }
 
   // Computes the bounds of a block from its rows.
@@ -432,33 +303,21 @@ class SlotZoneMap {
       slotkern::prefetch(&key[i]), slotkern::prefetch(&capacity[i]),
           slotkern::prefetch(&performance[i]), slotkern::prefetch(&end[i]);
     }
-    bool passes(std::size_t i, const Thresholds& thresholds) const {
-      return key[i] <= thresholds.key && capacity[i] >= thresholds.capacity &&
-             performance[i] >= thresholds.performance && end[i] >= thresholds.end;
-    }
     std::uint64_t pass(std::size_t i, const Thresholds& thresholds) const {
       return detail::pass64(key.data() + i, capacity.data() + i, performance.data() + i,
                             end.data() + i, thresholds);
     }
   };
 
-  // Value of failed_probes_ after a run of successes; allows two probes.
-  static constexpr int kMaxProbeConfidence = -8;
-
   std::size_t slots_ = 0, blocks_ = 0;
   double origin_ = 0;
   IndexOptions options_;
   KeyDictionary dictionary_;
   Columns row_bounds_;
-  // Caches written by const searches if rows change. Guarded by the pool's exclusive lock; frozen
-  // (read-only) inside a ConcurrentReadGuard.
+  // Caches written by const searches if rows change. Guarded by the pool's exclusive lock;
+  // up to date after refresh().
   mutable Columns block_bounds_;
   mutable std::vector<std::uint8_t> stale_;  // [entry]; empty until a row was removed or shrank
-  mutable MinKeyByCapacity min_keys_;
-  // State of probe_budget(): recent failures (negative: a run of successes), and probes skipped
-  // since the last one.
-  mutable int failed_probes_ = 0, skipped_probes_ = 0;
-  mutable bool frozen_ = false;  // true during concurrent searches
 };
 
 }  // namespace slotkern

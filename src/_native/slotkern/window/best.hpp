@@ -67,18 +67,6 @@ std::size_t last_position_of(const PreparedSlots& prepared, const Best& best) {
                                  : prepared.position_at(best.start);
 }
 
-// Probes the first possible start: returns true with the window's slots in `chosen` if the earliest
-// window starts there. In a lightly booked pool most windows do.
-template <class Shape>
-SLOTKERN_NOINLINE bool probe_earliest_start(const PreparedSlots& prepared, const Query& query,
-                                   const Shape& shape, double& start,
-                                   std::vector<Entry>& chosen) {
-  start = std::max(prepared.first_start(), query.earliest);
-  if (!probe_cheapest_at(prepared, query, shape, start, chosen)) return false;
-  const double sum = exact_sum(chosen.size(), [&](std::size_t i) { return chosen[i].key; });
-  return shape.total(sum) <= query.max_cost();
-}
-
 template <class Criterion, class Shape>
 bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double least,
                    Workspace& work, Found& found, const Best& incumbent = {}) {
@@ -88,14 +76,6 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
   const std::size_t n = static_cast<std::size_t>(query.n);
   const Shape shape(query);
   Goal goal{{query.max_cost(), incumbent, least}};
-  if constexpr (Criterion::earliest && !Criterion::only_up_to_step) {
-    double start = 0;
-    if (Shape::zone_map(prepared).can_probe() &&
-        probe_earliest_start(prepared, query, shape, start, work.chosen)) {
-      build_window(prepared, shape, work.chosen, n, start, found, work.parts, work.node_order);
-      return true;
-    }
-  }
   const double least_others = prepared.min_rate_sum(n - 1);
   const auto sweep = [&] {
     if constexpr (Shape::index_order_is_key_order && !Criterion::value_is_cost)

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -200,8 +199,7 @@ Status find_windows_with(const PreparedSlots& prepared, const std::vector<Query>
       if (status != Status::ok) report_failure(status, c * chunk);
     };
     const auto num_workers = static_cast<unsigned>(std::min<std::size_t>(threads, chunks.size()));
-    std::optional<PreparedSlots::ConcurrentReadGuard> shared;
-    if (num_workers > 1) shared.emplace(prepared, shape);
+    if (num_workers > 1) prepared.prepare_concurrent_reads(shape);
     JoiningThreads extra_threads;
     try {
       for (unsigned k = 1; k < num_workers; ++k) extra_threads.threads.emplace_back(work);

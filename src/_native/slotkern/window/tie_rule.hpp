@@ -141,34 +141,4 @@ bool select_cheapest_at(const PreparedSlots& prepared, const Query& query, const
       });
 }
 
-// Selects from all slots that have begun by t, reading only slots with low keys. Returns false if
-// this does not succeed: because those slots are busy, or because the index has no keys to probe.
-template <class Shape>
-bool probe_cheapest_at(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-                       double t, std::vector<Entry>& chosen) {
-  const SlotZoneMap& zone_map = Shape::zone_map(prepared);
-  std::size_t quota = 2 * static_cast<std::size_t>(query.n) + 4;
-  const std::size_t last = prepared.last_row_position_at(t);
-  bool probed = false, succeeded = false;
-  // Too few found: many slots just below the required capacity cluster here; retry with four times
-  // the quota.
-  for (int tries = zone_map.probe_budget(); tries > 0; --tries, quota *= 4) {
-    Thresholds thresholds = thresholds_at(prepared, query, shape, t);
-    const bool all = select_cheapest(
-        prepared, query, shape, t, thresholds, [t](const Slot& s) { return s.start <= t; }, chosen,
-        [&](Thresholds& lowered, const NthCandidate<Shape>&, auto add) {
-          probed = zone_map.probe_cheapest(
-              prepared.order, lowered, last, quota,
-              [&](std::size_t row) {
-                prefetch(&prepared.slots[row]), prefetch(&prepared.origins[row]);
-              },
-              add);
-        });
-    succeeded = all && max_index_key(shape.index_key_of(chosen.back().key), 0) <= thresholds.key;
-    if (succeeded || !probed) break;
-  }
-  if (probed) zone_map.report_probe(succeeded);
-  return succeeded;
-}
-
 }  // namespace slotkern
