@@ -102,6 +102,9 @@ LAYERS = {
     "communities": Layer(
         PYTHON, "communities of schedulers, simulated", ("communities",)
     ),
+    "clusters": Layer(
+        PYTHON, "clusters as their schedulers report them", ("clusters",)
+    ),
     "plotting": Layer(PYTHON, "pictures", ("plotting",)),
     "viewer": Layer(PYTHON, "schedules as pages of one file", ("viewer",)),
     "api": Layer(PYTHON, "the names of import slotkern", ("slotkern", "forks")),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import slotkern as sk
+from slotkern.clusters.files import read_slurm_files
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
@@ -30,7 +31,7 @@ from .results import (
     write_page,
     write_table,
 )
-from .tables import listing_table
+from .tables import free_table, listing_table
 from .terminal import log_to_stderr, show
 
 with extra():
@@ -85,27 +86,59 @@ def is_bare(value: float | str | None) -> bool:
 
 def free(
     machine: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="File of the nodes: .csv or .parquet. Column: name; optional: "
-            "performance, price and others."
+            "performance, price and others. Not with --sinfo."
         ),
-    ],
-    start: Annotated[str, typer.Option(help="Start of the horizon: a date.")],
-    end: Annotated[str, typer.Option(help="End of the horizon: a date.")],
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="Start of the horizon: a date. With --sinfo by default the time of "
+            "the texts."
+        ),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option(
+            help="End of the horizon: a date. With --sinfo by default a week after "
+            "the start."
+        ),
+    ] = None,
     output: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             help="File of the pool, .npz, with names and dates for other commands; or "
             "of the free slots alone: .csv, .json or .parquet. Repeat for several "
-            "files."
+            "files. With --sinfo by default none: the free slots are only listed."
         ),
-    ],
+    ] = None,
     busy: Annotated[
         Path | None,
         typer.Option(
             help="File of busy spans: .csv or .parquet with columns node, start, end; "
             "by default all nodes are free."
+        ),
+    ] = None,
+    sinfo: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the output of `sinfo`, such as `sinfo -N -l`, or of "
+            "`scontrol -o show node`: the nodes, instead of MACHINE."
+        ),
+    ] = None,
+    squeue: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the output of `squeue -l` or `squeue -a -o "
+            "'%i|%T|%N|%S|%e|%u|%P|%Y'`: the jobs, with --sinfo."
+        ),
+    ] = None,
+    reservations: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the output of `scontrol show reservation`, with --sinfo."
         ),
     ] = None,
     zone: Annotated[
@@ -129,28 +162,70 @@ def free(
             "becomes a node; by default none."
         ),
     ] = None,
+    html: Html = None,
 ) -> None:
     """Write the free time of a machine to a pool with node names and dates.
 
-    Assumptions are printed on standard error: missing prices, prices per
-    second, busy spans without an end or outside the horizon.
+    The machine is a table with its busy spans, or a cluster as Slurm's
+    commands print it: --sinfo, --squeue, --reservations. Assumptions are
+    printed on standard error: missing prices, prices per second, busy spans
+    without an end or outside the horizon.
     """
-    check_outputs(output, [machine, busy])
-    with log_to_stderr():
-        table = sk.Machine.read(machine, processors=processors)
-        spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
-        if unit is None and table.price.any():
-            log.info("no --unit is given: prices are per second")
-        times: Any = {"start": start, "end": end, "zone": zone, "unit": unit or "s"}
-        found = sk.free_slots(table, spans, **times)
+    check_outputs(output, [machine, busy, sinfo, squeue, reservations])
+    check_page(html)
+    if sinfo is not None:
+        given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
+        given |= {"--unit": unit, "--processors": processors}
+        _refuse_given(given, "with --sinfo")
+        with log_to_stderr():
+            texts = sinfo, squeue, reservations
+            found = read_slurm_files(*texts, zone=zone).free_slots(start, end)
+    else:
+        given = {"--squeue": squeue, "--reservations": reservations}
+        _refuse_given(given, "without --sinfo")
+        needed: dict[str, Any] = {"MACHINE": machine, "--start": start, "--end": end}
+        needed["--output"] = output
+        if lacking := [name for name, value in needed.items() if not value]:
+            raise ValueError(f"{lacking[0]} is needed, or --sinfo")
+        assert machine is not None
+        with log_to_stderr():
+            found = _free_of_tables(machine, busy, (start, end), zone, unit, processors)
+    if output is None and html is None:
+        show(free_table(found), "not saved: save the free slots with --output pool.npz")
     slots = found.slots
     columns = {"name": found.machine.names[slots["node"]]}
     columns |= {name: slots[name] for name in slots.dtype.names or ()}
     if found.clock is not None:
         columns |= date_columns(found.clock, {n: slots[n] for n in ("start", "end")})
     write_outputs(output, sk.SlotPool(found), columns)
-    for path in output:
+    write_page(html, found, None, "free slots" if sinfo is None else sinfo.name)
+    for path in output or ():
         show(f"{path}: {found!r}")
+    if html is not None:
+        show(f"{html}: {found!r}")
+
+
+def _free_of_tables(
+    machine: Path,
+    busy: Path | None,
+    span: tuple[Any, Any],
+    zone: str | None,
+    unit: str | None,
+    processors: str | None,
+) -> sk.FreeSlots:
+    table = sk.Machine.read(machine, processors=processors)
+    spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
+    if unit is None and table.price.any():
+        log.info("no --unit is given: prices are per second")
+    return sk.free_slots(
+        table, spans, start=span[0], end=span[1], zone=zone, unit=unit or "s"
+    )
+
+
+def _refuse_given(options: dict[str, Any], when: str) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise ValueError(f"{option} {value} is not possible {when}")
 
 
 def schedule(

@@ -33,6 +33,7 @@ __all__ = [
     "abbreviate_nodes",
     "alternatives_table",
     "comparison_table",
+    "free_table",
     "front_table",
     "listing_table",
     "metrics_table",
@@ -385,6 +386,35 @@ def listing_table(listing: npt.NDArray[Any], clock: Any = None) -> Table:
             for text in columns["nodes"]
         ]
     for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(escaped_text, row))
+    return table
+
+
+def free_table(free: Any) -> Table:
+    """Return a table of free slots: one row per span, with all nodes free in it.
+
+    Only the first and the last 100 rows of more than 200 are shown.
+    """
+    groups: dict[tuple[float, float], list[str]] = {}
+    rows = zip(*(free.slots[name].tolist() for name in ("start", "end")), strict=True)
+    for span, node in zip(rows, free.slots["node"].tolist(), strict=True):
+        groups.setdefault(span, []).append(str(free.machine.names[node]))
+    spans = sorted(groups)
+    table = Table(box=SIMPLE_HEAD)
+    columns: dict[str, list[str]] = {}
+    ends = {
+        name: [span[k] for span in spans] for k, name in enumerate(("start", "end"))
+    }
+    add_times(table, columns, ends, free.clock)
+    columns["count"] = [str(len(groups[span])) for span in spans]
+    columns["nodes"] = [abbreviate_nodes(groups[span]) for span in spans]
+    for name in columns:
+        table.add_column(name, justify="right" if name == "count" else "left")
+    cells = [*zip(*columns.values(), strict=True)]
+    if len(cells) > 2 * SHOWN_ENDS:
+        middle = f"... {len(cells) - 2 * SHOWN_ENDS:,} more"
+        cells[SHOWN_ENDS:-SHOWN_ENDS] = [(middle, "", "", "")]
+    for row in cells:
         table.add_row(*map(escaped_text, row))
     return table
 

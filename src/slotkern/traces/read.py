@@ -1,6 +1,7 @@
-"""Reading and writing of workload traces: Standard and Grid Workload Format.
+"""Reading and writing of workload traces: Standard and Grid Workload Format, sacct.
 
-Files are read in pieces by a compiled parser, in one pass and O(bytes).
+Files of the two formats are read in pieces by a compiled parser, in one pass and
+O(bytes). Output of ``sacct -P`` is recognized by its first line.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from slotkern.files.atomic import AnyPath, as_path, open_atomic, refuse_folder
 from slotkern.foundation.checks import hint_keywords, integer, one_of
 from slotkern.foundation.logger import log
 from slotkern.traces.clean import clean_trace, repair_names
+from slotkern.traces.sacct import is_sacct, jobs_of_sacct
 from slotkern.traces.trace import GWF, SWF, WORDS, Trace
 
 __all__ = ["read_trace", "write_trace"]
@@ -36,6 +38,7 @@ def read_trace(
     clean: str | tuple[str, ...] | list[str] = (),
     errors: Literal["raise", "skip"] = "raise",
     max_bytes: int = MAX_BYTES,
+    zone: str | None = None,
 ) -> Trace:
     """Read a workload trace.
 
@@ -44,7 +47,9 @@ def read_trace(
     path : path
         ``.swf`` (Standard Workload Format) or ``.gwf`` (Grid Workload Format), or
         either compressed: ``.swf.gz``, ``.gwf.gz``. Comment lines begin with ``;``, in
-        the Grid Workload Format with ``#``.
+        the Grid Workload Format with ``#``. A file of any other suffix, such as
+        ``.txt``, is read if its first line is that of ``sacct -P``: ``JobID|...``, with
+        Submit, Start, End (or Elapsed), State and AllocCPUS.
     clean : str or sequence of str
         Repairs, in this order: ``"partial"``, ``"cancelled"``, ``"unknown"``,
         ``"zero-run"``, ``"too-wide"`` leave out jobs, ``"overrun"`` cuts run times,
@@ -53,6 +58,9 @@ def read_trace(
         The treatment of a malformed line: an error, or skipped and counted.
     max_bytes : int
         The largest allowed size of the decompressed file, in bytes.
+    zone : str, optional
+        The time zone of the local dates of ``sacct``; without it they are read as UTC.
+        Not for the other formats.
 
     Returns
     -------
@@ -94,6 +102,10 @@ def read_trace(
     max_bytes = integer("max_bytes", max_bytes, least=1)
     repair_names(clean)
     source = str(as_path(path))
+    if _is_sacct(source):
+        return _read_sacct(source, clean, zone, errors == "skip", max_bytes)
+    if zone is not None:
+        raise ValueError(f"{source}: zone is for the output of sacct")
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
     parser = TraceParser(dtype, words, comment, errors == "skip", not grid)
@@ -131,7 +143,13 @@ def read_trace(
         parser.skipped + early,
         parser.remarks,
     )
-    if trace.skipped and not len(jobs):
+    return _repaired(trace, clean)
+
+
+def _repaired(trace: Trace, clean: Any) -> Trace:
+    """Report the lines left out, and clean the trace."""
+    source = trace.source
+    if trace.skipped and not len(trace):
         first = (
             trace.remarks[0] if trace.remarks else "submitted before the trace begins"
         )
@@ -143,6 +161,40 @@ def read_trace(
         first = f": {trace.remarks[0]}" if trace.remarks else ""
         log.warning("%s: %d lines left out%s", source, trace.skipped, first)
     return clean_trace(trace, clean) if clean else trace
+
+
+def _is_sacct(path: str) -> bool:
+    """Return whether a file without a suffix of a trace is output of ``sacct -P``."""
+    if Path(path.lower().removesuffix(".gz")).suffix in (".swf", ".gwf"):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return is_sacct(file.read(2**12))
+    except (IsADirectoryError, FileNotFoundError):
+        return False
+
+
+def _read_sacct(
+    source: str, clean: Any, zone: str | None, skip: bool, max_bytes: int
+) -> Trace:
+    with open(source, "rb") as file:
+        data = file.read(max_bytes + 1)
+    try:
+        if len(data) > max_bytes:
+            raise LineError(f"more than {max_bytes:,} bytes; max_bytes= sets the limit")
+        found = jobs_of_sacct(data.decode("utf-8", "replace"), source, zone, skip=skip)
+    except LineError as error:
+        place = ", " if str(error).startswith("line") else ": "
+        raise ValueError(f"{source}{place}{error}") from None
+    trace = Trace(
+        found.jobs,
+        found.header,
+        words=found.words,
+        source=source,
+        skipped=found.skipped,
+        remarks=found.remarks,
+    )
+    return _repaired(trace, clean)
 
 
 def write_trace(
@@ -230,7 +282,10 @@ def _kind(path: str) -> tuple[bool, bool]:
     if suffix not in (".swf", ".gwf"):
         refuse_folder(Path(path))
         known = ".swf, .gwf, .swf.gz, .gwf.gz"
-        raise ValueError(f"{path}: the suffix is not one of {known}")
+        raise ValueError(
+            f"{path}: the suffix is not one of {known}, and the first line is not that "
+            "of `sacct -P`"
+        )
     return suffix == ".gwf", packed
 
 

@@ -1,0 +1,230 @@
+"""The tables that Slurm's commands print, and their times, lengths and numbers.
+
+`table` splits the text of ``sinfo``, ``squeue`` or ``sacct -P`` into rows: cells by
+heading. The headings in the text decide which columns there are, so the user's own
+formats are read as well. A row converts its cells; every error names the file, the
+line, the heading and the value.
+
+Times are seconds since 1970: epoch seconds (``SLURM_TIME_FORMAT=%s``), or local dates,
+which need a clock with a zone. An unknown time is NaN, an unlimited length is inf.
+Cost: linear in the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from slotkern.foundation.checks import shown
+from slotkern.foundation.hostlists import expand
+
+from .clock import Clock
+
+__all__ = ["MISSING", "Row", "epoch_clock", "table"]
+
+#: Words for a value that Slurm does not have, in lower case.
+MISSING = frozenset(
+    ("", "unknown", "none", "n/a", "(null)", "not_set", "invalid", "partition_limit")
+)
+_UNLIMITED = frozenset(("unlimited", "infinite"))
+_LENGTH = re.compile(
+    r"(?:([0-9]{1,6})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9]{2})(?:\.[0-9]{1,9})?"
+)
+_DATE_LINE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r" +([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) ([0-9]{4})"
+)
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+#: Lines before the headings, such as the date that ``squeue -l`` prints.
+_LINES_BEFORE = 3
+#: Bound on numbers: all integers up to it are float64.
+_WHOLE = 2**53
+#: Times beyond the year 9999 are not dates.
+_LAST_TIME = 253_402_300_799
+
+
+def epoch_clock(zone: str | None) -> Clock:
+    """Return the clock of seconds since 1970, whose local dates are of a zone."""
+    return Clock("1970-01-01T00:00:00Z", zone=zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table: `cells` by heading, of the line `line` of `source`."""
+
+    source: str
+    line: int
+    cells: Mapping[str, str]
+
+    def error(self, heading: str, allowed: str) -> ValueError:
+        """Return the error for the value under a heading; `allowed` is its end."""
+        value = shown(self.cells.get(heading, ""))
+        return ValueError(
+            f"{self.source}, line {self.line}, {heading}: {value} {allowed}"
+        )
+
+    def heading(self, *names: str) -> str | None:
+        """Return the first of these headings that the row has."""
+        return next((name for name in names if name in self.cells), None)
+
+    def text(self, *names: str) -> str:
+        """Return the text under the first heading there is; "" if it is missing."""
+        name = self.heading(*names)
+        value = "" if name is None else self.cells[name].strip()
+        return "" if value.lower() in MISSING else value
+
+    def time(self, name: str, clock: Clock) -> float:
+        """Return the time under a heading in seconds since 1970; NaN if unknown."""
+        value = self.text(name)
+        if not value:
+            return math.nan
+        if value.isascii() and value.isdigit():
+            if len(value) > 12 or int(value) > _LAST_TIME:
+                raise self.error(name, "is no time before the year 10000")
+            return float(value)
+        return clock.time(value, f"{self.source}, line {self.line}, {name}")
+
+    def length(self, name: str) -> float:
+        """Return the seconds of ``days-hours:minutes:seconds``; NaN if unknown."""
+        value = self.text(name)
+        if not value:
+            return math.nan
+        if value.lower() in _UNLIMITED:
+            return math.inf
+        match = _LENGTH.fullmatch(value)
+        if match is None:
+            raise self.error(
+                name, "is no length such as 30:00, 4:00:00, 1-12:00:00 or UNLIMITED"
+            )
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+    def whole(self, name: str) -> int:
+        """Return the integer under a heading; ``16+`` is 16, a missing one is -1.
+
+        Slurm abbreviates large numbers: ``5K`` is 5 * 1024.
+        """
+        value = self.text(name).rstrip("+")
+        match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", value)
+        if not value:
+            return -1
+        if match is None:
+            raise self.error(name, "is no whole number")
+        number = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+        if number > _WHOLE:
+            raise self.error(name, "is larger than 2**53")
+        return number
+
+    def hosts(self, name: str, most: int) -> list[str]:
+        """Return the names of the hostlist under a heading, at most `most`."""
+        value = self.text(name)
+        try:
+            return expand(value, most) if value else []
+        except ValueError as error:
+            raise ValueError(
+                f"{self.source}, line {self.line}, {name}: {error}"
+            ) from None
+
+
+def table(
+    text: str, source: str, headings: Iterable[str], clock: Clock
+) -> tuple[list[Row], float]:
+    """Split the text of a command into rows; also return the time it was printed at.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        The name of the text in errors.
+    headings : iterable of str
+        The first line with one of these headings is the line of headings.
+    clock : Clock
+        The clock of `epoch_clock`, for the date line that ``squeue -l`` prints.
+
+    Returns
+    -------
+    list of Row
+        A heading that ends in a ``*`` or a colon has it removed.
+    float
+        NaN if the text begins with no date.
+    """
+    wanted, printed = frozenset(headings), math.nan
+    lines = text.replace("\r\n", "\n").split("\n")
+    for at, line in enumerate(lines[: _LINES_BEFORE + 1]):
+        separator = next((sign for sign in "\x1f|" if sign in line), None)
+        names = line.split(separator) if separator else line.split()
+        if not wanted.isdisjoint(map(str.strip, names)):
+            break
+        if match := _DATE_LINE.fullmatch(line.strip()):
+            month = _MONTHS.index(match[1]) // 3 + 1
+            date = f"{match[4]}-{month:02}-{int(match[2]):02}T{match[3]}"
+            printed = clock.time(date, f"{source}, line {at + 1}, the date")
+        elif line.strip():
+            at = _LINES_BEFORE
+            break
+    else:
+        at = _LINES_BEFORE
+    if at == _LINES_BEFORE:
+        first = next((each for each in lines if each.strip()), "")
+        raise ValueError(
+            f"{source}, line 1: {shown(first)} is no line of headings with one of "
+            f"{', '.join(sorted(wanted))}; paste the output with its headings (without "
+            "-h)"
+        )
+    names = [name.strip() for name in names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"{source}, line {at + 1}: the heading {shown(twice)} is twice"
+        )
+    ends = None if separator else _right_ends(lines[at])
+    rows = []
+    for number, line in enumerate(lines[at + 1 :], at + 2):
+        if line.strip():
+            cells = _cells(line, separator, names, ends, source, number)
+            rows.append(Row(source, number, dict(zip(names, cells, strict=True))))
+    return rows, printed
+
+
+def _right_ends(line: str) -> list[int]:
+    return [match.end() for match in re.finditer(r"\S+", line)]
+
+
+def _cells(
+    line: str,
+    separator: str | None,
+    names: list[str],
+    ends: list[int] | None,
+    source: str,
+    number: int,
+) -> list[str]:
+    """Split a line into as many cells as there are headings.
+
+    The last column of a table with blanks may contain blanks, or be empty. Names with
+    blanks in other columns are cut where the right-aligned columns of ``squeue`` end.
+    """
+    count = len(names)
+    if separator is not None:
+        cells = line.split(separator)
+        if len(cells) == count + 1 and not cells[-1]:  # sacct -p ends lines with a |
+            cells.pop()
+    else:
+        cells = line.split(None, count - 1)
+        if len(cells) == count - 1:
+            cells.append("")
+        wide = count > 2 and names[0] == "JOBID" and len(line) >= (ends or [0])[-2]
+        if wide and ends is not None and len(line.split()) > count:
+            starts = [0, *ends[:-1]]
+            parts = zip(starts, [*ends[:-1], len(line)], strict=True)
+            aligned = [line[a:b].strip() for a, b in parts]
+            if all(line[end : end + 1] in ("", " ") for end in ends[:-1]):
+                cells = aligned
+    if len(cells) != count:
+        raise ValueError(
+            f"{source}, line {number}: {len(cells)} fields, but {count} headings: "
+            f"{shown(line.strip())}; print the columns with | between them, as in "
+            "-o '%i|%T|%N'"
+        )
+    return [cell.strip() for cell in cells]
