@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "slotkern/base/interrupt.hpp"
+#include "slotkern/tariff/cell_queue.hpp"
 #include "slotkern/tariff/part_costs.hpp"
 #include "slotkern/tariff/ticks.hpp"
 
@@ -56,7 +57,7 @@ class CellSearch {
 
  public:
   CellSearch(const PreparedSlots& prepared, const TariffIndex& index)
-      : index_(index), costs_(prepared, index) {}
+      : index_(index), costs_(prepared, index), rates_(index) {}
 
   // See PartCosts::open(). In a square search a window of parts that are all shorter than the span
   // belongs to another span, and is not found.
@@ -66,14 +67,15 @@ class CellSearch {
     span_ = span;
     max_cost_ = query.max_cost();
     costs_.open(query, max_length, span);
+    rates_.open(costs_.n(), costs_.min_length());
   }
 
   // Improves `best` by the cheapest window; with `any`, stops at the first window within the
   // budget.
   void find_cheapest(TariffWindow& best, bool any) {
     if (!costs_.any() || !open_cells()) return;
-    while (!heap_.empty()) {
-      const CellBound entry = pop();
+    while (!queue_.empty()) {
+      const CellBound entry = queue_.pop();
       const double ceiling =
           best.found ? std::min(max_cost_, max_cost_of_key(best.key)) : max_cost_;
       if (entry.bound > ceiling) {
@@ -84,20 +86,20 @@ class CellSearch {
           index_.cells().begin(entry.cell) > best.start)
         continue;
       poll();
-      const double per_rate = per_rate_[entry.cell];
-      double bound = entry.bound;
-      if (entry.level == 0) {
-        bound = std::max(bound, costs_.bound(entry.cell, per_rate, false));
-        if (!(bound <= ceiling)) continue;
-        if (is_later(bound, entry.cell)) {
-          push({bound, entry.cell, 1});
-          continue;
-        }
+      if (entry.level == BoundLevel::rates) {
+        raise_bound(entry, ceiling);
+        continue;
       }
-      bound = std::max(bound, costs_.bound(entry.cell, per_rate, true));
+      if (entry.level == BoundLevel::group && index_.cells().per_group() > 1) {
+        open_group(entry, ceiling);
+        continue;
+      }
+      const double per_rate = costs_.min_cost_per_rate(entry.cell);
+      const double bound =
+          std::max(entry.bound, costs_.bound_cell_tightly(entry.cell, per_rate));
       if (!(bound <= ceiling)) continue;
-      if (entry.level < 2 && is_later(bound, entry.cell)) {
-        push({bound, entry.cell, 2});
+      if (entry.level != BoundLevel::exact && queue_.has_before(bound, entry.cell)) {
+        queue_.push({bound, entry.cell, BoundLevel::exact});
         continue;
       }
       const double typical = index_.min_rate_sum(costs_.n()) * query_->volume;
@@ -112,7 +114,7 @@ class CellSearch {
         slack_ = std::clamp(1.2 * (best.total / bound - 1), 0.01, 1.0);
       if (!improved && first && limit < ceiling) {
         slack_ = std::min(2 * slack_, 0x1p60);
-        push({limit, entry.cell, 2});
+        queue_.push({limit, entry.cell, BoundLevel::exact});
       }
     }
   }
@@ -124,13 +126,17 @@ class CellSearch {
     if (!costs_.any()) return false;
     from = std::max(from, query_->earliest);
     upto = std::min(upto, query_->latest);
+    const std::size_t per_group = cells.per_group();
     for (std::size_t cell = cells.cell_at(from); cell < cells.size(); ++cell) {
       if (cell > 0 && cells.begin(cell) > upto) return false;
       poll();
+      if (cell % per_group == 0 && !may_have_window(cell / per_group)) {
+        cell += per_group - 1;
+        continue;
+      }
       const double per_rate = costs_.min_cost_per_rate(cell);
-      if (index_.min_rate_sum(costs_.n()) * per_rate * (1 - kBoundMargin) > max_cost_) continue;
-      if (!(costs_.bound(cell, per_rate, false) <= max_cost_)) continue;
-      if (!(costs_.bound(cell, per_rate, true) <= max_cost_)) continue;
+      if (per_group > 1 && !(costs_.bound_cell(cell, per_rate) <= max_cost_)) continue;
+      if (!(costs_.bound_cell_tightly(cell, per_rate) <= max_cost_)) continue;
       if (!costs_.gather(cell, per_rate, max_cost_, upto)) continue;
       const CellResult outcome = earliest_in(cell, from, upto, best);
       rejected |= rejected_;
@@ -172,42 +178,50 @@ class CellSearch {
 
  private:
   enum class CellResult { none, found, stop };
-  struct CellBound {
-    double bound;
-    std::uint32_t cell, level;  // 0: by rates; 1: by tables; 2: by exact integrals
-  };
 
   // --- cells in the order of their bounds
 
-  static bool is_after(const CellBound& a, const CellBound& b) {
-    const std::uint64_t x = cost_key(a.bound), y = cost_key(b.bound);
-    return x != y ? x > y : a.cell > b.cell;
-  }
-  bool is_later(double bound, std::uint32_t cell) const {
-    return !heap_.empty() && is_after({bound, cell, 0}, heap_.front());
-  }
-  CellBound pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), is_after);
-    const CellBound entry = heap_.back();
-    heap_.pop_back();
-    return entry;
-  }
-  void push(CellBound entry) {
-    heap_.push_back(entry);
-    std::push_heap(heap_.begin(), heap_.end(), is_after);
-  }
   bool open_cells() {
     costs_.min_costs_per_rate(per_rate_);
     const TimeCells& cells = index_.cells();
-    const double rates = index_.min_rate_sum(costs_.n()) * (1 - kBoundMargin);
-    const std::size_t last = cells.cell_at(std::min(query_->latest, query_->deadline));
-    heap_.clear();
-    for (std::size_t cell = cells.cell_at(query_->earliest); cell <= last; ++cell) {
-      const double bound = rates * per_rate_[cell];
-      if (bound <= max_cost_) heap_.push_back({bound, static_cast<std::uint32_t>(cell), 0});
+    const std::size_t last = group_at(std::min(query_->latest, query_->deadline));
+    queue_.clear();
+    for (std::size_t group = group_at(query_->earliest); group <= last; ++group) {
+      const double bound = rates_.get_if_known(group) * per_rate_[group];
+      const auto first = static_cast<std::uint32_t>(group * cells.per_group());
+      if (bound <= max_cost_) queue_.append({bound, first, BoundLevel::rates});
     }
-    std::make_heap(heap_.begin(), heap_.end(), is_after);
-    return !heap_.empty();
+    queue_.build();
+    return !queue_.empty();
+  }
+  std::size_t group_at(double t) const {
+    return index_.cells().cell_at(t) / index_.cells().per_group();
+  }
+  // Raises the bound of a group by the rates with room, then by the nodes with room.
+  void raise_bound(const CellBound& entry, double ceiling) {
+    const std::size_t group = entry.cell / index_.cells().per_group();
+    double bound = std::max(entry.bound, rates_.get(group) * per_rate_[group]);
+    if (!(bound <= ceiling)) return;
+    if (queue_.has_before(bound, entry.cell) && bound > entry.bound) {
+      queue_.push({bound, entry.cell, BoundLevel::rates});
+      return;
+    }
+    bound = std::max(bound, costs_.bound_group(group, per_rate_[group]));
+    if (bound <= ceiling) queue_.push({bound, entry.cell, BoundLevel::group});
+  }
+  // Replaces a group by its cells.
+  void open_group(const CellBound& group, double ceiling) {
+    for (std::uint32_t k = 0; k < index_.cells().per_group(); ++k) {
+      const std::uint32_t cell = group.cell + k;
+      const double bound = costs_.bound_cell(cell, costs_.min_cost_per_rate(cell));
+      if (bound <= ceiling)
+        queue_.push({std::max(bound, group.bound), cell, BoundLevel::cell});
+    }
+  }
+  // True if the bounds of the group do not exceed the budget.
+  bool may_have_window(std::size_t group) {
+    const double per_rate = costs_.min_cost_per_rate_of_group(group);
+    return rates_.get(group) * per_rate <= max_cost_ && costs_.bound_group(group, per_rate) <= max_cost_;
   }
 
   // --- one cell
@@ -225,8 +239,8 @@ class CellSearch {
     list_turns(index_.cells().begin(cell), index_.cells().end(cell));
     bool improved = false;
     for (const double t : turns_) {
-      const double sum = costs_.total_at(t);
-      if (!(sum <= ceiling * (1 + PartCosts::kSumError))) continue;
+      const double sum = costs_.total_at(t, ceiling);
+      if (sum == kInfinity || sum > ceiling * (1 + PartCosts::kSumError)) continue;
       if (!choose(t) || !is_own_turn(t)) continue;
       describe(t, trial_);
       if (!(trial_.total <= max_cost_) || !(trial_.total <= ceiling)) continue;
@@ -374,7 +388,8 @@ class CellSearch {
   double slack_ = 0.1;  // expected excess of the best cost over the bound of its cell, relative
   bool rejected_ = false;
   std::vector<double> per_rate_, turns_;
-  std::vector<CellBound> heap_;
+  CellQueue queue_;
+  RateSums rates_;
   std::vector<Priced> chosen_, joins_;
   TariffWindow trial_;
 };

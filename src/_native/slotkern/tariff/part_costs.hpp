@@ -1,11 +1,11 @@
 // The parts that a request may use, their lower bounds by time cell, and the candidates of a cell.
 //
 // PartCosts::open() sets the length of a part for each class (tariff, performance): its own length
-// (ragged), or one span for all (square). bound() walks the nodes of a cell by ascending rate and
-// adds the n lowest bounds on their cost; it stops when no later node can be among these. gather()
-// lists each slot whose own least cost plus the n - 1 lowest bounds meets a ceiling: every part of
-// a window that starts in the cell and costs at most the ceiling is a candidate. total_at() adds
-// the n lowest costs of candidates at one start.
+// (ragged), or one span for all (square). Bounds walk the nodes of a cell or group by ascending
+// rate, add the n lowest bounds on their cost, and stop when no later node can be among these.
+// gather() lists each slot whose own least cost plus the n - 1 lowest bounds meets a ceiling: every
+// part of a window that starts in the cell and costs at most the ceiling is a candidate. total_at()
+// adds the n lowest costs of candidates at one start.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,6 @@ class PartCosts {
   void open(const Query& query, double max_length, double span) {
     query_ = &query;
     n_ = static_cast<std::size_t>(query.n);
-    span_ = span;
     active_.clear();
     for (std::size_t k = 0; k < states_.size(); ++k) {
       const TariffIndex::Class& of = index_.classes()[k];
@@ -50,11 +49,12 @@ class PartCosts {
       state.own_length = query.length(of.performance);
       state.length = span > 0 ? span : state.own_length;
       state.table = nullptr;
-      state.bound_cell = state.cost_stamp = kNever;
+      state.tight_cell = state.cost_stamp = kNever;
       if (of.performance < query.min_performance || !(state.own_length <= max_length) ||
           !std::isfinite(state.length))
         continue;
       state.table = &index_.table(of, state.length);
+      state.more = state.length - state.table->shortest;
       state.per_rate = of.performance / of.mean_factor;
       state.room = round_down(state.length);
       active_.push_back(static_cast<std::uint32_t>(k));
@@ -65,67 +65,78 @@ class PartCosts {
   double own_length(std::uint32_t k) const { return states_[k].own_length; }
   double length(std::uint32_t k) const { return states_[k].length; }
   bool any() const { return !active_.empty(); }
+  // Length of the shortest admitted part; 0 if there is none.
+  double min_length() const {
+    double least = active_.empty() ? 0 : kInfinity;
+    for (const std::uint32_t k : active_) least = std::min(least, states_[k].length);
+    return least;
+  }
 
   // Least cost of a part in the cell for each unit of rate, over all classes.
   double min_cost_per_rate(std::size_t cell) const {
     double least = kInfinity;
     for (const std::uint32_t k : active_)
-      least = std::min(least, states_[k].table->min_integral(cell, states_[k].length) *
+      least = std::min(least, states_[k].table->cells.min_integral(cell, states_[k].more) *
                                   states_[k].per_rate);
     return least * (1 - kBoundMargin);
   }
-  // The same for all cells.
+  // The same for each group, into an array.
   void min_costs_per_rate(std::vector<double>& least) const {
-    least.assign(index_.cells().size(), kInfinity);
+    least.assign(index_.cells().groups(), kInfinity);
     for (const std::uint32_t k : active_) {
       const State& state = states_[k];
-      const double* const base = state.table->least.data();
-      const double* const after = state.table->after.data();
-      const double more = state.length - state.table->shortest;
+      const double* const base = state.table->groups.least.data();
+      const double* const after = state.table->groups.after.data();
+      const double more = state.more;
       const double scale = state.per_rate * (1 - kBoundMargin);
       double* const out = least.data();
-      for (std::size_t cell = 0; cell < least.size(); ++cell) {
-        const double x = (base[cell] + more * after[cell]) * scale;
-        out[cell] = x < out[cell] ? x : out[cell];
+      for (std::size_t group = 0; group < least.size(); ++group) {
+        const double x = (base[group] + more * after[group]) * scale;
+        out[group] = x < out[group] ? x : out[group];
       }
     }
   }
 
-  // Lower bound on the cost of a window that starts in the cell; infinite: no window does.
-  // `tight`: by the least integral of each class over the cell instead of its table.
-  double bound(std::size_t cell, double per_rate, bool tight) {
-    lowest_.clear();
-    const float* const room = index_.room(cell);
-    const std::size_t nodes = index_.nodes();
-    double nth = kInfinity;
-    for (std::size_t rank = 0; rank < nodes; ++rank) {
-      const double rate = index_.rate(rank);
-      if (lowest_.size() == n_ && rate * per_rate >= nth) break;
-      const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
-      const State& state = states_[k];
-      if (!state.table || room[rank] < state.room) continue;
-      const double integral = tight ? tight_integral(cell, k) : table_integral(cell, k);
-      nth = insert(rate * (integral * state.per_rate) * (1 - kBoundMargin));
-    }
-    if (lowest_.size() < n_) return kInfinity;
-    others_ = 0;
-    for (std::size_t k = 0; k + 1 < n_; ++k) others_ += lowest_[k];
-    return (others_ + lowest_.back()) * (1 - kBoundMargin);
+  // The same for one group.
+  double min_cost_per_rate_of_group(std::size_t group) const {
+    double least = kInfinity;
+    for (const std::uint32_t k : active_)
+      least = std::min(least, states_[k].table->groups.min_integral(group, states_[k].more) *
+                                  states_[k].per_rate);
+    return least * (1 - kBoundMargin);
   }
 
-  // Lists the candidates of the cell after bound(cell, per_rate, true); returns false if they are
+  // Lower bounds on the cost of a window that starts in the group or cell; infinite: no window
+  // does. Tight: by the least integral of each class over the cell instead of its table.
+  double bound_group(std::size_t group, double per_rate) {
+    return walk(group, per_rate, [this, group](std::uint32_t k) {
+      return states_[k].table->groups.min_integral(group, states_[k].more);
+    });
+  }
+  double bound_cell(std::size_t cell, double per_rate) {
+    return walk(group_of(cell), per_rate, [this, cell](std::uint32_t k) {
+      return states_[k].table->cells.min_integral(cell, states_[k].more);
+    });
+  }
+  double bound_cell_tightly(std::size_t cell, double per_rate) {
+    return walk(group_of(cell), per_rate,
+                [this, cell](std::uint32_t k) { return tight_integral(cell, k); });
+  }
+
+  // Lists the candidates of the cell after bound_cell_tightly(); returns false if they are
   // too few for a window. Ascending least_cost.
   bool gather(std::size_t cell, double per_rate, double ceiling, double upto) {
-    candidates_.clear();
+    candidates_.clear(), classes_.clear();
+    ++gathered_;
     const double most = (ceiling - others_ * (1 - kBoundMargin)) + ceiling * kSumError;
-    const float* const room = index_.room(cell);
+    const float* const room = index_.room(group_of(cell));
     const double from = index_.cells().begin(cell), to = index_.cells().end(cell);
     const double deadline = query_->deadline;
     for (std::size_t rank = 0; rank < index_.nodes(); ++rank) {
       const double rate = index_.rate(rank);
       if (rate * per_rate > most) break;
       const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
-      const State& state = states_[k];
+      State& state = states_[k];
       if (!state.table || room[rank] < state.room) continue;
       const double integral = tight_integral(cell, k) * (1 - kBoundMargin);
       if (rate * (integral * state.per_rate) * (1 - kBoundMargin) > most) continue;
@@ -144,6 +155,10 @@ class PartCosts {
           continue;
         const Slot& slot = prepared_.slots[at->row];
         if (!query_->admits(slot, at->row)) continue;
+        if (state.gathered != gathered_) {
+          state.gathered = gathered_;
+          classes_.push_back(k);
+        }
         const double last = latest_start(limit, state.length);
         candidates_.push_back({at->start, begin, limit, last, at->price, least_cost, at->row,
                                slot.node, k});
@@ -153,6 +168,9 @@ class PartCosts {
       return a.least_cost < b.least_cost || (a.least_cost == b.least_cost && a.node < b.node);
     });
     ++stamp_;
+    least_total_ = 0;
+    for (std::size_t k = 0; k < n_ && k < candidates_.size(); ++k)
+      least_total_ += candidates_[k].least_cost;
     return candidates_.size() >= n_;
   }
 
@@ -167,9 +185,14 @@ class PartCosts {
   }
 
   // Plain sum of the n lowest costs of parts live at t, within kSumError; infinite if there are
-  // fewer. lowest() has these costs.
-  double total_at(double t) {
+  // fewer, or if the sum is proven to exceed the ceiling: relative to the least integral of its
+  // class in the cell, no part is cheaper at t than a part of the least expensive class.
+  double total_at(double t, double ceiling) {
     begin_start(t);
+    double excess = kInfinity;
+    for (const std::uint32_t k : classes_)
+      excess = std::min(excess, integral_at(k, t) / states_[k].tight);  // NaN: a free cell
+    if (least_total_ * excess * (1 - kSumError) > ceiling) return kInfinity;
     lowest_.clear();
     double nth = kInfinity;
     for (const TariffCandidate& c : candidates_) {
@@ -186,7 +209,8 @@ class PartCosts {
 
   // True if the n cheapest parts at t cost at most max_cost.
   bool fits(double t, double max_cost) {
-    const double sum = total_at(t);
+    const double sum = total_at(t, max_cost);
+    if (sum == kInfinity) return false;
     if (sum > max_cost * (1 + kSumError)) return false;
     if (sum < max_cost * (1 - kSumError)) return true;
     return exact_sum(n_, [this](std::size_t k) { return lowest_[k]; }) <= max_cost;
@@ -205,17 +229,11 @@ class PartCosts {
     const auto add = [&](double t) {
       if (from <= t && t < to) turns.push_back(t);
     };
-    seen_.clear();
     for (const TariffCandidate& c : candidates_) {
       add(c.begin);
       add(c.last);
-      State& state = states_[c.class_index];
-      if (state.turn_stamp == turn_stamp_) continue;
-      state.turn_stamp = turn_stamp_;
-      seen_.push_back(c.class_index);
     }
-    ++turn_stamp_;
-    for (const std::uint32_t k : seen_) {
+    for (const std::uint32_t k : classes_) {
       const Tariff& tariff = index_.tariff_of(index_.classes()[k]);
       const auto falls = tariff.falls(), rises = tariff.rises();
       for (auto at = std::lower_bound(falls.begin(), falls.end(), from);
@@ -241,21 +259,42 @@ class PartCosts {
 
   struct State {
     double own_length = 0, length = 0;
+    double more = 0;  // length beyond the shortest one of the table
     double per_rate = 0;  // performance / mean factor
     float room = 0;  // lower bound on the room of a part
     const PriceTable* table = nullptr;  // null: no part of this class is admitted
-    std::size_t bound_cell = kNever, cost_stamp = kNever, turn_stamp = kNever;
-    double tight = 0, integral = 0;  // of bound_cell; of cost_stamp
+    std::size_t tight_cell = kNever, cost_stamp = kNever, gathered = kNever;
+    double tight = 0, integral = 0;  // least integral over tight_cell; integral at cost_stamp
   };
 
-  double table_integral(std::size_t cell, std::uint32_t k) const {
-    return states_[k].table->min_integral(cell, states_[k].length) * (1 - kBoundMargin);
+  std::size_t group_of(std::size_t cell) const { return cell / index_.cells().per_group(); }
+
+  // Adds the n lowest bounds of nodes with room, with the least integral of each class.
+  template <class MinIntegral>
+  double walk(std::size_t group, double per_rate, MinIntegral min_integral) {
+    lowest_.clear();
+    const float* const room = index_.room(group);
+    const std::size_t nodes = index_.nodes();
+    double nth = kInfinity;
+    for (std::size_t rank = 0; rank < nodes; ++rank) {
+      const double rate = index_.rate(rank);
+      if (lowest_.size() == n_ && rate * per_rate >= nth) break;
+      const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
+      const State& state = states_[k];
+      if (!state.table || room[rank] < state.room) continue;
+      nth = insert(rate * (min_integral(k) * state.per_rate) * (1 - kBoundMargin));
+    }
+    if (lowest_.size() < n_) return kInfinity;
+    others_ = 0;
+    for (std::size_t k = 0; k + 1 < n_; ++k) others_ += lowest_[k];
+    return (others_ + lowest_.back()) * (1 - kBoundMargin);
   }
+
   double tight_integral(std::size_t cell, std::uint32_t k) {
     State& state = states_[k];
-    if (state.bound_cell != cell) {
-      state.bound_cell = cell;
-      state.tight = std::max(table_integral(cell, k),
+    if (state.tight_cell != cell) {
+      state.tight_cell = cell;
+      state.tight = std::max(state.table->cells.min_integral(cell, state.more) * (1 - kBoundMargin),
                              min_integral_in_cell(index_.tariff_of(index_.classes()[k]),
                                                   index_.cells(), cell, state.length));
     }
@@ -297,12 +336,12 @@ class PartCosts {
   const TariffIndex& index_;
   const Query* query_ = nullptr;
   std::size_t n_ = 0;
-  double span_ = 0;
   double start_ = 0;
-  std::size_t stamp_ = 0, turn_stamp_ = 0;
-  double others_ = 0;  // sum of the n - 1 lowest bounds of the last bound()
+  std::size_t stamp_ = 0, gathered_ = 0;
+  double others_ = 0;  // sum of the n - 1 lowest bounds of the last walk()
+  double least_total_ = 0;  // sum of the n lowest least_cost of candidates
   std::vector<State> states_;  // [class]
-  std::vector<std::uint32_t> active_, seen_;
+  std::vector<std::uint32_t> active_, classes_;  // admitted classes; classes of the candidates
   std::vector<double> lowest_;  // ascending
   std::vector<TariffCandidate> candidates_;
 };

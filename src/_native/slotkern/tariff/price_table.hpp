@@ -1,7 +1,8 @@
 // Time cells, and lower bounds on the integral of a tariff by cell and by length of a part.
 //
 // Time from the first slot start to the last slot time or breakpoint is cut into cells of equal
-// width; the last cell has no end. Lengths are divided into buckets, four for each power of two.
+// width; the last cell has no end. Neighbouring cells form groups, so that a search need not test
+// each cell of a year. Lengths are divided into buckets, four for each power of two.
 // For a tariff and a bucket [shortest, longest), a table holds for each cell the least integral
 // over `shortest` of a part that starts in the cell, and the least factor after `shortest`. A part
 // of length L in the bucket pays at least
@@ -9,8 +10,7 @@
 // for each unit of price. The integral is concave between falls and `rises - shortest`, so its
 // least value over a cell is at an edge or at one of these times. Bounds include a margin for
 // relative errors of a few ulp and for the rounding of t + L to the clock.
-// Cost: O(breakpoints + cells) for a table, except that `after` scans the breakpoints of [start,
-// start + longest - shortest + width) for each cell.
+// Cost: O(breakpoints + cells) for a table.
 #pragma once
 
 #include <algorithm>
@@ -39,13 +39,16 @@ inline double clock_error(double t, double length) {
 class TimeCells {
  public:
   TimeCells() = default;
-  TimeCells(double first, double last, std::size_t count)
-      : origin_(first), width_((last - first) / static_cast<double>(count)), count_(count) {
+  TimeCells(double first, double last, std::size_t groups, std::size_t cells_per_group)
+      : origin_(first), count_(groups * cells_per_group), per_group_(cells_per_group) {
+    width_ = (last - first) / static_cast<double>(count_);
     if (!(width_ > 0) || !std::isfinite(width_) || !(first + width_ > first))
-      count_ = 1, width_ = std::max(1.0, std::fabs(last - first));
+      count_ = per_group_ = 1, width_ = std::max(1.0, std::fabs(last - first));
   }
 
   std::size_t size() const { return count_; }
+  std::size_t groups() const { return count_ / per_group_; }
+  std::size_t per_group() const { return per_group_; }
   // Start of a cell; begin(size()) is at or after all slot times and breakpoints.
   double begin(std::size_t cell) const { return origin_ + static_cast<double>(cell) * width_; }
   // Exclusive end of a cell.
@@ -62,7 +65,7 @@ class TimeCells {
 
  private:
   double origin_ = 0, width_ = 1;
-  std::size_t count_ = 1;
+  std::size_t count_ = 1, per_group_ = 1;
 };
 
 // Least integral over parts of `length` that start in the cell, exact up to the margin.
@@ -83,23 +86,42 @@ inline double min_integral_in_cell(const Tariff& tariff, const TimeCells& cells,
   return std::clamp(least, 0.0, std::numeric_limits<double>::max());
 }
 
+// Rows of lower bounds: by cell, or by group of cells.
+struct PriceRow {
+  std::vector<double> least, after;
+
+  double min_integral(std::size_t at, double more) const { return least[at] + more * after[at]; }
+};
+
 struct PriceTable {
   double shortest = 0;
-  std::vector<double> least, after;  // [cell]
+  PriceRow cells, groups;
 
   PriceTable() = default;
-  PriceTable(const Tariff& tariff, const TimeCells& cells, double from, double to)
-      : shortest(from), least(cells.size()), after(cells.size()) {
-    for (std::size_t cell = 0; cell < cells.size(); ++cell) {
-      const double end = cells.begin(cell + 1);
-      least[cell] = min_integral_in_cell(tariff, cells, cell, shortest);
-      after[cell] = tariff.min_factor(cells.begin(cell) + shortest - clock_error(end, shortest),
-                                      end + clock_error(end, to) + to);
+  PriceTable(const Tariff& tariff, const TimeCells& time, double from, double to) : shortest(from) {
+    const std::size_t count = time.size();
+    cells.least.resize(count), cells.after.resize(count);
+    groups.least.assign(time.groups(), kInfinity), groups.after.assign(time.groups(), kInfinity);
+    // The segments after `shortest`, with rising factors: a sliding minimum.
+    std::vector<std::size_t> segments;
+    std::size_t front = 0, next = 0;
+    for (std::size_t cell = 0; cell < count; ++cell) {
+      const double begin = time.begin(cell), end = time.begin(cell + 1);
+      cells.least[cell] = min_integral_in_cell(tariff, time, cell, shortest);
+      const std::size_t first = tariff.segment_at(begin + shortest - clock_error(end, shortest));
+      const std::size_t last = tariff.segment_at(end + clock_error(end, to) + to);
+      for (next = std::max(next, first); next <= last; ++next) {
+        const double factor = tariff.factors()[next];
+        while (segments.size() > front && tariff.factors()[segments.back()] >= factor)
+          segments.pop_back();
+        segments.push_back(next);
+      }
+      while (segments[front] < first) ++front;
+      cells.after[cell] = tariff.factors()[segments[front]];
+      const std::size_t group = cell / time.per_group();
+      groups.least[group] = std::min(groups.least[group], cells.least[cell]);
+      groups.after[group] = std::min(groups.after[group], cells.after[cell]);
     }
-  }
-
-  double min_integral(std::size_t cell, double length) const {
-    return least[cell] + (length - shortest) * after[cell];
   }
 };
 

@@ -65,6 +65,7 @@ class Tariff {
       made.breakpoints_.push_back(breakpoints[k]);
       made.factors_.push_back(factors[k + 1] + 0.0);
     }
+    made.max_factor_ = *std::max_element(made.factors_.begin(), made.factors_.end());
     made.sum_segments();
     made.build_index();
     *this = std::move(made);
@@ -75,14 +76,21 @@ class Tariff {
   std::span<const double> factors() const { return factors_; }
   std::span<const double> falls() const { return falls_; }  // breakpoints at which the factor falls
   std::span<const double> rises() const { return rises_; }  // breakpoints at which it rises
-  double max_factor() const { return *std::max_element(factors_.begin(), factors_.end()); }
+  double max_factor() const { return max_factor_; }
 
-  double factor_at(double t) const { return factors_[count_until(t)]; }
+  double factor_at(double t) const { return factors_[segment_at(t)]; }
+  // Index of the factor at t: the number of breakpoints <= t.
+  std::size_t segment_at(double t) const {
+    std::size_t k = guess(t);
+    while (k < breakpoints_.size() && breakpoints_[k] <= t) ++k;
+    while (k > 0 && breakpoints_[k - 1] > t) --k;
+    return k;
+  }
 
   // Integral of the factor over [t, t + length).
   double integral(double t, double length) const {
     const double end = t + length;
-    const std::size_t i = count_until(t), j = count_before(end, i);
+    const std::size_t i = segment_at(t), j = count_before(end, i);
     if (j <= i) return factors_[i] * length;
     const double head = factors_[i] * (breakpoints_[i] - t);
     const double tail = factors_[j] * (end - breakpoints_[j - 1]);
@@ -91,7 +99,7 @@ class Tariff {
 
   // Lowest factor over [from, to].
   double min_factor(double from, double to) const {
-    std::size_t k = count_until(from);
+    std::size_t k = segment_at(from);
     double least = factors_[k];
     for (; k < breakpoints_.size() && breakpoints_[k] <= to; ++k)
       least = std::min(least, factors_[k + 1]);
@@ -116,13 +124,6 @@ class Tariff {
   }
 
  private:
-  // Number of breakpoints <= t.
-  std::size_t count_until(double t) const {
-    std::size_t k = guess(t);
-    while (k < breakpoints_.size() && breakpoints_[k] <= t) ++k;
-    while (k > 0 && breakpoints_[k - 1] > t) --k;
-    return k;
-  }
   // Number of breakpoints < t; at least `known` of them unless t <= the start of that segment.
   std::size_t count_before(double t, std::size_t known) const {
     if (known == breakpoints_.size() || t <= breakpoints_[known]) return known;
@@ -185,6 +186,7 @@ class Tariff {
   // [entry]: number of breakpoints before first_ + entry / scale_, where a search by time begins
   std::vector<std::uint32_t> index_{0};
   double first_ = 0, scale_ = 0;
+  double max_factor_ = 1;
 };
 
 }  // namespace slotkern
