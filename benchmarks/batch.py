@@ -20,7 +20,7 @@ import numpy as np
 import slotkern as sk
 from slotkern.published.batch import grid_choice, time_limit
 from slotkern.studies import load_study
-from slotkern.studies.batches import draw
+from slotkern.studies.batches import draw_cycle
 
 HIGHS = """
 import json, sys, time
@@ -120,7 +120,7 @@ def policies():
     setting = load_study("vo").sweeps["table3"][0]
     cases = []
     for cycle in range(50):
-        drawn = draw(setting, cycle)
+        drawn = draw_cycle(setting, cycle)
         cases.append((sk.SlotPool(drawn.slots), drawn.batch, drawn.lengths))
     print("\n20 jobs on 24 nodes, batches a second")
     for name, policy in {

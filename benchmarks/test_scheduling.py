@@ -20,7 +20,7 @@ import slotkern as sk
 from slotkern.published import SCHEMES
 from slotkern.published.batch import grid_choice
 from slotkern.studies import load_study
-from slotkern.studies.batches import draw
+from slotkern.studies.batches import draw_cycle
 
 ROUNDS: dict[str, Any] = {"rounds": 5, "warmup_rounds": 1}
 CRITERIA = ("q", "dependable", "coordinated")
@@ -109,7 +109,7 @@ def test_alternatives(benchmark: BenchmarkFixture, shape: str) -> None:
 def test_batches(benchmark: BenchmarkFixture, name: str) -> None:
     """Schedule ten batches of twenty jobs on 24 nodes."""
     setting = load_study("vo").sweeps["table3"][0]
-    drawn = [draw(setting, cycle) for cycle in range(10)]
+    drawn = [draw_cycle(setting, cycle) for cycle in range(10)]
     cases = [(sk.SlotPool(each.slots), each.batch) for each in drawn]
     benchmark.group = "batches"
     schedules = benchmark.pedantic(

@@ -144,7 +144,7 @@ def test_columns_are_written_as_they_are(tmp_path):
         ({"environment": {"wrong": True}}, "environment.wrong: is wrong"),
         (
             {"grid": {"algorithms": {"c": {"k": [1]}}}},
-            "grid.algorithms.c.k: 'c' is not",
+            "grid.algorithms.c.k must be one of a, b; got 'c'",
         ),
     ],
 )
@@ -345,10 +345,10 @@ def test_the_value_of_a_criterion_is_a_metric():
 def test_errors_name_unknown_formats(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL.replace("seed = 7", 'seed = 7\nformats = ["gif"]'))
-    with pytest.raises(ValueError, match=r"formats: 'gif' is not one of png, svg, pdf"):
+    with pytest.raises(ValueError, match=r"formats must be one of png.*'gif'"):
         studies.load_study(path)
     path.write_text(SMALL)
     result = run_command("study", path, "--format", "gif", "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert "--format: 'gif' is not one of" in result.output
+    assert "--format must be one of" in result.output
     assert not (tmp_path / "out").exists()

@@ -13,7 +13,13 @@ from rich.console import Console
 
 import slotkern as sk
 from slotkern import studies
-from slotkern.studies.batches import BATCH, USER_CRITERIA, _PolicyRun, draw, run_flow
+from slotkern.studies.batches import (
+    BATCH,
+    USER_CRITERIA,
+    _PolicyRun,
+    draw_cycle,
+    run_flow,
+)
 from slotkern.studies.claims import verdicts
 from slotkern.studies.experiment import compute
 from slotkern.studies.load import _study
@@ -39,7 +45,7 @@ def test_results_do_not_depend_on_the_division_into_chunks(vo, name):
 
 def test_a_cycle_is_drawn_from_its_setting(vo):
     setting = vo.sweeps["table2"][2]
-    drawn = draw(setting, 3)
+    drawn = draw_cycle(setting, 3)
     slots, batch = drawn.slots, drawn.batch
     own = slots[slots["node"] == 0]
     assert own[["start", "end", "performance", "price"]].tolist() == [(0, 600, 6.5, 6)]
@@ -49,7 +55,7 @@ def test_a_cycle_is_drawn_from_its_setting(vo):
     for job in batch.requests:
         assert 2 <= job.nodes <= 6
         assert 0.85 <= job.budget / (job.nodes * job.volume) <= 1.6
-    again = draw(setting, 3)
+    again = draw_cycle(setting, 3)
     assert (again.slots == slots).all()
     assert again.batch == batch
 
@@ -57,14 +63,14 @@ def test_a_cycle_is_drawn_from_its_setting(vo):
 def test_columns_are_those_of_the_schedules(vo):
     """Means by hand of one cycle: all jobs, those of one criterion, true lengths."""
     setting = vo.sweeps["table1"][0]
-    drawn, got = draw(setting, 5), compute(setting, 5, 6)
+    drawn, got = draw_cycle(setting, 5), compute(setting, 5, 6)
     schedule = sk.schedule_batch(drawn.slots, drawn.batch, sk.BatchSlicer(10), most=14)
     own = np.array(drawn.batch.criteria)
     for column, name in enumerate(USER_CRITERIA):
         costs = schedule.windows.table["cost"][own == name]
         assert got["cost"][0, column] == np.nanmean(costs)
     setting = vo.sweeps["table3"][0]
-    drawn, got = draw(setting, 5), compute(setting, 5, 6)
+    drawn, got = draw_cycle(setting, 5), compute(setting, 5, 6)
     schedule = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS)
     done = schedule.execute(drawn.lengths)
     assert got["start"][0, 2] == pytest.approx(schedule.means()["start"])
@@ -92,18 +98,24 @@ SMALL = {
         ({"job": {"volumes": 3}}, r"job\.volumes: unknown key"),
         ({"job": {"limit": 0}}, r"job\.limit must be more than 0"),
         ({"job": {"choice": "least time"}}, r"job\.choice: 'least time' is not like"),
-        ({"job": {"choice": "minimize age under cost"}}, r"job\.choice: 'age' is not"),
+        ({"job": {"choice": "minimize age under cost"}}, r"job\.choice must .*'age'"),
         ({"metrics": ["profit"]}, r"metrics: 'profit' needs environment\.owner"),
-        ({"metrics": ["prophet"]}, r"metrics: 'prophet'"),
-        ({"algorithms": {"a": {"policy": "best"}}}, r"algorithms\.a\.policy: 'best'"),
+        ({"metrics": ["prophet"]}, r"metrics must .*'prophet'"),
+        (
+            {"algorithms": {"a": {"policy": "best"}}},
+            r"algorithms\.a\.policy must .*'best'",
+        ),
         ({"algorithms": {"a": {"policy": "slicer", "k": 0}}}, r"algorithms\.a: k .* 0"),
         ({"algorithms": {"a": {"policy": "slicer", "q": 0}}}, r"a\.q: unknown key"),
         (
             {"algorithms": {"a": {"policy": "slicer", "alternatives": "csa"}}},
-            r"algorithms\.a\.alternatives: 'csa'",
+            r"algorithms\.a\.alternatives must .*'csa'",
         ),
         ({"timing": [{"algorithms": ["css"]}]}, r"timing\[0\].*'batch' has no search"),
-        ({"figure": [{"name": "g", "kind": "gantt"}]}, r"figure\[0\]\.kind: 'gantt'"),
+        (
+            {"figure": [{"name": "g", "kind": "gantt"}]},
+            r"figure\[0\]\.kind must .*'gantt'",
+        ),
     ],
 )
 def test_settings_are_checked(change, told):
@@ -158,21 +170,21 @@ def test_options_of_the_organization(vo):
     """Policies, problems, limits and prices of single slots follow the arguments."""
     setting = vo.sweeps["administrators_limit"][0]
     assert setting.job["limit"] == 0.94
-    drawn, got = draw(setting, 2), compute(setting, 2, 3)
+    drawn, got = draw_cycle(setting, 2), compute(setting, 2, 3)
     free = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS)
     tight = sk.schedule_batch(drawn.slots, drawn.batch, sk.CSS, limit=0.94 * free.limit)
     assert tight.totals()["cost"] <= 0.94 * free.limit
     assert got["cost"][0, 0] == np.nanmean(tight.windows.table["cost"])
 
     setting = vo.sweeps["administrators_choice"][0]
-    drawn, got = draw(setting, 2), compute(setting, 2, 3)
+    drawn, got = draw_cycle(setting, 2), compute(setting, 2, 3)
     most = sk.schedule_batch(
         drawn.slots, drawn.batch, sk.BatchSlicer(3), maximize="cost", under="time"
     )
     assert got["cost"][0, 0] == np.nanmean(most.windows.table["cost"])
 
     setting = vo.sweeps["amp_alp"][0]
-    drawn, got = draw(setting, 2), compute(setting, 2, 3)
+    drawn, got = draw_cycle(setting, 2), compute(setting, 2, 3)
     pay = [job.budget / (job.nodes * job.volume / 6) for job in drawn.batch.requests]
     local = [
         job.replace(max_price=most, budget=np.inf)
@@ -220,7 +232,7 @@ def test_the_pictures_of_the_paper(vo):
         for name in ("figure-1", "figure-2", "figure-3")
     }
     setting = vo.sweeps["figure2"][0]
-    cycle = draw(setting, 0)
+    cycle = draw_cycle(setting, 0)
     schedule = sk.schedule_batch(cycle.slots, cycle.batch, sk.CSS)
     told = {text.get_text() for text in drawn["figure-2"].texts}
     assert {"1", "2", "3", "4", "5"} <= told

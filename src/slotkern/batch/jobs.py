@@ -16,7 +16,7 @@ from slotkern.machine.frames import source_name
 from slotkern.machine.jobs import (
     is_table,
     read_jobs,
-    request_of,
+    request_of_row,
     requests_of,
     rows_of,
 )
@@ -244,5 +244,5 @@ def _rows_in_order(
 def _batch_of(rows: list[tuple[int, dict[str, Any]]], name: str) -> Batch:
     criteria = [row.pop("criterion", DEFAULT_CRITERION) for _, row in rows]
     names = [row.pop("name", f"job {i + 1}") for i, row in rows]
-    requests = [request_of(row, i, name) for i, row in rows]
+    requests = [request_of_row(row, i, name) for i, row in rows]
     return Batch(requests, names, criteria)

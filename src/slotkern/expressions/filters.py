@@ -30,7 +30,7 @@ from slotkern.expressions.syntax import (
 from slotkern.foundation.checks import meant
 from slotkern.foundation.hostlists import expand, is_hostlist
 
-__all__ = ["Term", "columns", "compile_where", "evaluate"]
+__all__ = ["Term", "columns_of_filter", "compile_where", "evaluate"]
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -106,13 +106,13 @@ def compile_where(text: str) -> Term:
     return _compiled(text)
 
 
-def columns(text: str) -> frozenset[str]:
+def columns_of_filter(text: str) -> frozenset[str]:
     """Return the names of the columns that a filter expression reads.
 
     Examples
     --------
-    >>> from slotkern.expressions.filters import columns
-    >>> sorted(columns("memory >= 64 and site in ['a', 'b']"))
+    >>> from slotkern.expressions.filters import columns_of_filter
+    >>> sorted(columns_of_filter("memory >= 64 and site in ['a', 'b']"))
     ['memory', 'site']
     """
     nodes = ast.walk(compile_where(text).source)

@@ -183,13 +183,13 @@ class Uses(NamedTuple):
         )
 
 
-def columns(of: str) -> frozenset[str]:
+def columns_of_term(of: str) -> frozenset[str]:
     """Return the names of the columns that a term reads.
 
     Examples
     --------
-    >>> from slotkern.expressions.limits import columns
-    >>> sorted(columns("2 * power * length"))
+    >>> from slotkern.expressions.limits import columns_of_term
+    >>> sorted(columns_of_term("2 * power * length"))
     ['power']
     """
     factors = _factors(of)

@@ -20,7 +20,7 @@ from .files import read_columns
 from .frames import FileColumns, column_of, columns_of, source_name, with_column_context
 from .moments import Moments
 
-__all__ = ["is_table", "read_jobs", "request_of", "requests_of", "rows_of"]
+__all__ = ["is_table", "read_jobs", "request_of_row", "requests_of", "rows_of"]
 
 #: The columns of a table of jobs.
 COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
@@ -120,7 +120,7 @@ def _check_names(rows: list[Row], name: str) -> None:
             )
 
 
-def request_of(row: Row, number: int, name: str) -> Request:
+def request_of_row(row: Row, number: int, name: str) -> Request:
     """Create the request of a row; errors contain the table and the row."""
     try:
         return Request(**row)
@@ -139,7 +139,7 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
         return list(jobs)
     name = source_name(jobs, name)
     rows = rows_of(jobs, name=name)
-    return [request_of(row, i, name) for i, row in enumerate(rows)]
+    return [request_of_row(row, i, name) for i, row in enumerate(rows)]
 
 
 def read_jobs(path: AnyPath) -> FileColumns:

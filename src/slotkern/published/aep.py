@@ -102,7 +102,7 @@ def exchange(window: Numbers, rest: Numbers, budget: float, slots: SlotsByCost) 
 
 
 @compiled
-def draw(extended: Numbers, n: int, random: np.random.Generator) -> Numbers:
+def draw_slots(extended: Numbers, n: int, random: np.random.Generator) -> Numbers:
     """Draw n of the slots at random, each set of n equally likely; cheapest first."""
     for i in range(n):
         j = i + int(random.random() * (len(extended) - i))
@@ -129,7 +129,7 @@ def best_window(
     do not fit, no n slots do.
     """
     if criterion == PROCESSOR_TIME:
-        return draw(extended.copy(), n, random)
+        return draw_slots(extended.copy(), n, random)
     by_cost = np.sort(extended)
     window = by_cost[:n]
     if criterion in (RUNTIME, FINISH) and exact_total(window, slots.cost) <= budget:
@@ -208,7 +208,7 @@ def repeated(
 
 
 @compiled
-def cut(
+def cut_window(
     slots: SlotsByCost, node: Numbers, window: Numbers, start: float
 ) -> tuple[SlotsByCost, Numbers]:
     """Return the list, and the nodes, without the parts of a window.
@@ -295,7 +295,7 @@ def csa(
         start, window = aep(rest, n, budget, START, random)
         while len(window):
             starts.append(start)
-            rest, place = cut(rest, place, window, start)
+            rest, place = cut_window(rest, place, window, start)
             start, window = aep(rest, n, budget, START, random)
     return starts
 

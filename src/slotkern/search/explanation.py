@@ -21,7 +21,7 @@ from slotkern._request import FIELDS, Request
 from slotkern._windows import Window
 from slotkern.display import HasTable
 from slotkern.display.table import Table
-from slotkern.expressions.filters import columns
+from slotkern.expressions.filters import columns_of_filter
 from slotkern.expressions.limits import Limit, uses_of
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.errors import UndecidedError
@@ -374,7 +374,7 @@ def _text_values(
 ) -> dict[str, list[str]]:
     """Return the values of the text columns that a filter names, if there are few."""
     found = {}
-    for name in sorted(columns(where)):
+    for name in sorted(columns_of_filter(where)):
         if name not in (table.dtype.names or ()):  # a node name of the machine
             assert machine is not None
             nodes = np.unique(table["node"])

@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern.batch.scheduling import MEASURES
 from slotkern.environment import generate_environment
+from slotkern.foundation.checks import one_of
 from slotkern.slots import in_order
 from slotkern.studies.cycle import complete_environment
-from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of
+from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of_cycles
 from slotkern.studies.fields import (
     as_count,
     as_list,
     as_number,
     as_text,
-    one_of,
     only_keys,
 )
 from slotkern.studies.study import Algorithm, Setting, Study
 
-__all__ = ["BATCH", "USER_CRITERIA", "Draw", "draw", "run_flow"]
+__all__ = ["BATCH", "USER_CRITERIA", "Draw", "draw_cycle", "run_flow"]
 
 #: The criteria from which each user's own is drawn. The earliest start is AMP's, as in
 #: the papers: the n cheapest slots so far, even if other slots start at the same time.
@@ -118,7 +118,7 @@ class BatchExperiment(Experiment):
                 raise ValueError(f"metrics: {name!r} needs environment.owner")
         setting = replace(setting, environment={**environment, "owner": owner}, job=job)
         try:
-            batch = draw(setting, 0).batch
+            batch = draw_cycle(setting, 0).batch
         except (TypeError, ValueError) as error:
             raise ValueError(f"environment: {error}") from None
         for algorithm in setting.algorithms:
@@ -132,7 +132,7 @@ class BatchExperiment(Experiment):
         ]
 
         def cycle(number: int) -> Iterator[Mapping[str, float]]:
-            drawn = draw(setting, number)
+            drawn = draw_cycle(setting, number)
             schedules: dict[str, sk.Schedule] = {}
             for run in runs:
                 if run.key not in schedules:
@@ -142,7 +142,7 @@ class BatchExperiment(Experiment):
                     for name in setting.metrics
                 }
 
-        return columns_of(setting, first, last, cycle)
+        return columns_of_cycles(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return the description of a metric."""
@@ -166,7 +166,7 @@ class BatchExperiment(Experiment):
         cycle, title = record.get("cycle", 0), study.title_of(record)
         if kind == "cycles":
             return plot_cycles(run_flow(setting, run, cycle), title=title)
-        drawn = draw(setting, cycle)
+        drawn = draw_cycle(setting, cycle)
         return plot_schedule(run.schedule(drawn, setting), title=title)
 
 
@@ -256,7 +256,7 @@ def _with_price_limit(job: sk.Request) -> sk.Request:
     return job.replace(max_price=price)
 
 
-def draw(setting: Setting, cycle: int) -> Draw:
+def draw_cycle(setting: Setting, cycle: int) -> Draw:
     """Generate the slots, the batch and the true lengths of a cycle."""
     law = dict(setting.environment)
     owner = law.pop("owner")
@@ -300,7 +300,7 @@ def run_flow(setting: Setting, run: _PolicyRun, cycle: int) -> sk.Cycles:
     The interval is divided into cycles. Each schedules within its own time, at prices
     that the owners draw for this cycle.
     """
-    drawn, law = draw(setting, cycle), setting.environment
+    drawn, law = draw_cycle(setting, cycle), setting.environment
     length = law["interval"] / _CYCLES
     rng = np.random.default_rng([setting.seed, cycle, 3])
     arrivals = np.sort(rng.uniform(-length, law["interval"] - length, len(drawn.batch)))

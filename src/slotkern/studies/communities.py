@@ -28,8 +28,9 @@ from slotkern.communities.workload import (
     community_from_trace,
     generate_community,
 )
-from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of
-from slotkern.studies.fields import as_flag, one_of, only_keys
+from slotkern.foundation.checks import one_of
+from slotkern.studies.experiment import Columns, Experiment, Metric, columns_of_cycles
+from slotkern.studies.fields import as_flag, only_keys
 from slotkern.studies.study import Algorithm, Setting, Study
 from slotkern.studies.trace_source import named_trace, trace_in
 
@@ -108,7 +109,7 @@ class CommunityExperiment(Experiment):
             for run in runs:
                 yield found[run.key].metrics(common if run.common else None)
 
-        return columns_of(setting, first, last, cycle)
+        return columns_of_cycles(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return the description of a metric."""

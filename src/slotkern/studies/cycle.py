@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern._request import REQUEST_FIELDS
 from slotkern.environment import PRESETS, Environment, generate_environment
+from slotkern.foundation.checks import one_of
 from slotkern.studies.experiment import Columns, Experiment, Metric, named_object
 from slotkern.studies.fields import (
     as_flag,
     as_table,
     as_text,
-    one_of,
     only_keys,
     overlaid,
 )
@@ -38,7 +38,7 @@ __all__ = [
     "count_windows",
     "environment_of",
     "published_form",
-    "request_of",
+    "request_of_setting",
     "shape_of",
     "windows_of_cycle",
 ]
@@ -88,7 +88,7 @@ class Cycle(Experiment):
             if key not in setting.job:
                 raise ValueError(f"job.{key}: is missing")
         try:
-            request = request_of(setting)
+            request = request_of_setting(setting)
             sk.find_window(none, request)  # checks the request's filter
         except (TypeError, ValueError) as error:
             raise ValueError(f"job: {error}") from None
@@ -183,7 +183,7 @@ class Cycle(Experiment):
         none = environment_of(setting, 0).slots[:0]
         for algorithm in setting.published:
             Search.from_algorithm(algorithm)(
-                none, request_of(setting), shape_of(setting), 0
+                none, request_of_setting(setting), shape_of(setting), 0
             )
 
 
@@ -281,7 +281,7 @@ def environment_of(setting: Setting, cycle: int) -> Environment:
     return generate_environment(**law, seed=setting.seed, cycle=cycle)
 
 
-def request_of(setting: Setting) -> sk.Request:
+def request_of_setting(setting: Setting) -> sk.Request:
     """Return a setting's job as a request."""
     return sk.Request(**{k: v for k, v in setting.job.items() if k != "shape"})
 
@@ -306,7 +306,7 @@ def _found(
     setting: Setting, searches: Sequence[Search], cycle: int
 ) -> tuple[Environment, list[Any]]:
     environment = environment_of(setting, cycle)
-    request, shape = request_of(setting), shape_of(setting)
+    request, shape = request_of_setting(setting), shape_of(setting)
     # Preparing the slots pays off for several searches only.
     slots: Any = environment.slots
     if len(searches) > 1:

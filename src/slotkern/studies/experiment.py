@@ -24,7 +24,7 @@ __all__ = [
     "Columns",
     "Experiment",
     "Metric",
-    "columns_of",
+    "columns_of_cycles",
     "compute",
     "describe",
     "experiment_of",
@@ -142,7 +142,7 @@ def experiment_of(name: str) -> Experiment:
     return _UserExperiment(found)
 
 
-def columns_of(
+def columns_of_cycles(
     setting: Setting,
     first: int,
     last: int,

@@ -18,7 +18,6 @@ __all__ = [
     "as_table",
     "as_text",
     "as_texts",
-    "one_of",
     "only_keys",
     "overlaid",
 ]
@@ -34,13 +33,6 @@ def only_keys(where: str, table: Mapping[str, Any], known: Iterable[str]) -> Non
                 f"known are {', '.join(known)}" if known else f"{where} has no keys"
             )
             raise ValueError(f"{name}: unknown key; {allowed}")
-
-
-def one_of(where: str, value: Any, known: Iterable[str]) -> str:
-    """Return a string if it is one of the known ones."""
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{where}: {_shown(value)} is not one of {', '.join(known)}")
-    return value
 
 
 def as_records(
@@ -98,7 +90,7 @@ def as_texts(where: str, value: Any) -> list[str]:
 def as_flag(where: str, value: Any) -> bool:
     """Return a value if it is a boolean."""
     if not isinstance(value, bool):
-        raise ValueError(f"{where}: {_shown(value)} is not true or false")
+        raise ValueError(f"{where}: {checks.shown(value)} is not true or false")
     return value
 
 
@@ -106,18 +98,17 @@ def as_count(
     where: str, value: Any, least: int = 1, most: int | None = 2**31 - 1
 ) -> int:
     """Return an integer if it is within [least, most]; None: no upper limit."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{where}: {_shown(value)} is not an integer >= {least}")
-    if most is not None and value > most:
-        raise ValueError(f"{where}: {_shown(value)} is more than {most}")
-    return value
+    try:
+        return checks.integer(where, value, least, most)
+    except TypeError as error:  # a wrong type in a file is a wrong value
+        raise ValueError(str(error)) from None
 
 
 def as_number(where: str, value: Any, **limits: Any) -> float:
     """Return a number within limits; see `slotkern.foundation.checks.number`."""
     try:
         return checks.number(where, value, **limits)
-    except TypeError as error:  # a wrong type in a file is a wrong value
+    except TypeError as error:
         raise ValueError(str(error)) from None
 
 
@@ -132,10 +123,4 @@ def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _not_a(what: str, value: Any) -> str:
-    return "is missing" if value is None else f"{_shown(value)} is not a {what}"
-
-
-def _shown(value: Any) -> str:
-    """Format a value as one line of at most 60 letters."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return "is missing" if value is None else f"{checks.shown(value)} is not a {what}"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.foundation.checks import one_of
 from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.jobs import WEEK, resample_weeks
 from slotkern.replays.policies import POLICIES, QueuePolicy
@@ -22,10 +23,10 @@ from slotkern.studies.experiment import (
     Columns,
     Experiment,
     Metric,
-    columns_of,
+    columns_of_cycles,
     named_object,
 )
-from slotkern.studies.fields import as_number, as_text, one_of, only_keys
+from slotkern.studies.fields import as_number, as_text, only_keys
 from slotkern.studies.study import Algorithm, Setting
 from slotkern.studies.trace_source import named_trace, trace_in
 from slotkern.traces.trace import Trace
@@ -115,7 +116,7 @@ class Flow(Experiment):
                 done = replay(flow, policy=policy, nodes=False, **_options(setting))
                 yield done.metrics()
 
-        return columns_of(setting, first, last, cycle)
+        return columns_of_cycles(setting, first, last, cycle)
 
     def metric(self, name: str) -> Metric:
         """Return the description of a metric."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slotkern.files.columns import InputError
+from slotkern.foundation.checks import one_of
 from slotkern.studies.claims import (
     ADVANTAGE_CLAIMS,
     NUMBER_CLAIMS,
@@ -32,7 +33,6 @@ from slotkern.studies.fields import (
     as_table,
     as_text,
     as_texts,
-    one_of,
     only_keys,
     overlaid,
 )

@@ -27,7 +27,7 @@ from slotkern.studies.cycle import (
     count_windows,
     environment_of,
     published_form,
-    request_of,
+    request_of_setting,
     shape_of,
 )
 from slotkern.studies.papers import published
@@ -176,7 +176,7 @@ def _times(
     for cycle in (0, *range(cycles)) if algorithms else ():
         for setting, measured in zip(settings, times, strict=True):
             slots = environment_of(setting, cycle).slots
-            request, shape = request_of(setting), shape_of(setting)
+            request, shape = request_of_setting(setting), shape_of(setting)
             for name, search in zip(algorithms, searches, strict=True):
                 begin = thread_time_ns()
                 found = search(slots, request, shape, cycle)
