@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import slotkern as sk
-from slotkern import _community
+from slotkern._kernels import community as _community
 
 SCENARIOS = ("ind", "cen", "dec-g", "dec-p")
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from results import Ablation, store
 
 import slotkern as sk
-from slotkern._core import PreparedSlots, index_options
+from slotkern._kernels.slots import PreparedSlots, index_options
 
 NEVER = 2**64 - 1
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import slotkern as sk
-from slotkern import _replay
+from slotkern._kernels import replay as _replay
 
 POLICIES = ("fcfs", "easy", "easy-sjf", "conservative")
 

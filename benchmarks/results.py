@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import slotkern as sk
-from slotkern._base import kernel_target
+from slotkern._kernels.base import kernel_target
 
 FILE = Path(__file__).parent / "measured.json"
 

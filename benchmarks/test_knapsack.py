@@ -15,7 +15,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import slotkern as sk
-from slotkern._choice import last_work
+from slotkern._kernels.knapsack import last_work
 
 KINDS = ("inverse", "weakly", "strongly", "uncorrelated")
 SIZES = ((100, 10, 300), (100, 10, 1000), (400, 4, 1000))  # items, n, largest cost

@@ -205,15 +205,15 @@ def page_rows(fields: list[Field], limits: int) -> list[str]:
 
 
 REGIONS = (
-    Region("src/_native/_request.pyx", "cdef class Request:", "--", signature),
+    Region("src/slotkern/_kernels/request.pyx", "cdef class Request:", "--", signature),
     Region(
-        "src/_native/_request.pyx",
+        "src/slotkern/_kernels/request.pyx",
         "        Number of different nodes that start together, from 1 to 2^31 - 1.",
         "    where : str or array of bool, optional",
         parameters,
     ),
     Region(
-        "src/_native/_request.pyx",
+        "src/slotkern/_kernels/request.pyx",
         "    def __init__(self, nodes, volume=None, *,"
         "  # the fields are written by ci/fields.py",
         "                 where=None, limits=(), walltime=None, reference=1.0,"
@@ -221,19 +221,19 @@ REGIONS = (
         arguments,
     ),
     Region(
-        "src/_native/_request.pyx",
+        "src/slotkern/_kernels/request.pyx",
         "        # The fields in the order of the table, written by ci/fields.py.",
         "        cdef Py_ssize_t i",
         pointers,
     ),
     Region(
-        "src/slotkern/_request.pyi",
+        "src/slotkern/_kernels/request.pyi",
         "        *,",
         "        where: str | ArrayLike | None = None,",
         stub_arguments,
     ),
     Region(
-        "src/slotkern/_request.pyi",
+        "src/slotkern/_kernels/request.pyi",
         "    def nodes(self) -> int: ...",
         "    @property  # the properties above are written by ci/fields.py",
         stub_properties,

@@ -55,13 +55,8 @@ LAYERS = {
         PYTHON,
         "bindings of requests, slots, windows and searches",
         (
-            "_base",
-            "_core",
-            "_find",
             "_kernels",
             "_moments",
-            "_request",
-            "_windows",
         ),
     ),
     "arrays": Layer(PYTHON, "arrays of slots, checked", ("slots",)),
@@ -69,15 +64,11 @@ LAYERS = {
         PYTHON,
         "the other bindings",
         (
-            "_alternatives",
-            "_batch",
-            "_changing",
-            "_choice",
-            "_community",
-            "_replay",
-            "_spans",
-            "_trace",
-            "_value",
+            "_kernels.batch",
+            "_kernels.community",
+            "_kernels.knapsack",
+            "_kernels.replay",
+            "_kernels.values",
         ),
     ),
     "files": Layer(PYTHON, "files and tables in and out", ("files",)),
@@ -85,7 +76,7 @@ LAYERS = {
     "pools": Layer(
         PYTHON,
         "slots that change, their owners and files",
-        ("_bookings", "_pool", "_pool_state", "embed", "pool"),
+        ("_kernels.pool", "embed", "pool"),
     ),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
     "searches": Layer(
@@ -126,8 +117,12 @@ def layer_of(name: str) -> str | None:
     if "/" in name:
         layer = name.split("/")[0]
         return layer if layer in LAYERS and LAYERS[layer].tree == HEADERS else None
-    top = name.split(".")[0]
-    return next((layer for layer, its in LAYERS.items() if top in its.modules), None)
+    while name:  # the innermost package or module that a layer lists
+        for layer, its in LAYERS.items():
+            if name in its.modules:
+                return layer
+        name = name.rpartition(".")[0]
+    return None
 
 
 def uses(root: Path = ROOT) -> list[Use]:
@@ -147,21 +142,20 @@ def _includes(root: Path) -> Iterator[Use]:
 def _cython(root: Path) -> Iterator[Use]:
     """Uses of the bindings. A .pxd counts for its module, a .pxi for its includer."""
     names = _names(root)
-    native = root / "src" / "_native"
-    for path in (*native.glob("*.pyx"), *(root / PYTHON).rglob("*.pxd")):
-        text = path.read_text(encoding="utf-8")
+    for path in (*(root / "src").rglob("*.pyx"), *(root / PYTHON).rglob("*.pxd")):
+        own, text = _binding(root, path), path.read_text(encoding="utf-8")
         for part in re.findall(r'^include "([^"]*)"', text, re.M):
-            text += (native / part).read_text(encoding="utf-8")
+            text += (path.parent / part).read_text(encoding="utf-8")
         for header in re.findall(r'cdef extern from "slotkern/([^"]*)"', text):
-            yield Use(path.stem, header, False)
+            yield Use(own, header, False)
         pattern = r"^( *)from ([\w.]+) c?import (\([^)]*\)|.*)|^( *)c?import ([\w.]+)"
         for indent, base, listed, plain_indent, plain in re.findall(
             pattern, text, re.M
         ):
             late = bool(indent or plain_indent)
             for used in _targets(base or plain, re.findall(r"\w+", listed), names):
-                if used != path.stem:
-                    yield Use(path.stem, used, late)
+                if used != own:
+                    yield Use(own, used, late)
 
 
 def _python(root: Path) -> Iterator[Use]:
@@ -205,7 +199,13 @@ def _name(path: Path) -> str:
 def _names(root: Path) -> set[str]:
     top = root / PYTHON
     found = {_name(p.relative_to(top)) for p in top.rglob("*.py*")}
-    return found | {path.stem for path in (root / "src" / "_native").glob("*.pyx")}
+    return found | {_binding(root, path) for path in (root / "src").rglob("*.pyx")}
+
+
+def _binding(root: Path, path: Path) -> str:
+    """Return the name of the module of a .pyx or .pxd."""
+    inside = path.is_relative_to(root / PYTHON)
+    return _name(path.relative_to(root / PYTHON)) if inside else path.stem
 
 
 def _targets(base: str, listed: list[str], names: set[str]) -> list[str]:

@@ -8,9 +8,9 @@ restarted. A node writes each change of the jobs it holds to a journal on disk b
 sends a message about it, so the journal suffices to recover. At the end every job was
 done once or is reported: a job that was interrupted is not run a second time.
 
-A message is one line of JSON: the fields of `slotkern._community.Message`, and "is",
-the processors and the length of the job. Other lines are dropped; the protocol
-tolerates lost messages.
+A message is one line of JSON: the fields of `slotkern._kernels.community.Message`,
+and "is", the processors and the length of the job. Other lines are dropped; the
+protocol tolerates lost messages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from slotkern._community import KINDS, Agent, Message
+from slotkern._kernels.community import KINDS, Agent, Message
 
 HOST = "127.0.0.1"
 WINDOW, RESEND, RESCHEDULE, RETRY = 0.3, 0.5, 1.0, 1.0

@@ -15,7 +15,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-from slotkern._core import index_options
+from slotkern._kernels.slots import index_options
 
 settings.register_profile(
     "default",

@@ -3,11 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from slotkern import _core
-from slotkern._core import SLOT
-from slotkern._find import CRITERIA, find_window, find_windows
-from slotkern._request import Request
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA, find_window, find_windows
+from slotkern._kernels.slots import SLOT
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.foundation.adapters import register
 from slotkern.foundation.errors import (
     NoWindowError,
@@ -17,8 +16,7 @@ from slotkern.foundation.errors import (
 from slotkern.slots import SlotError, make_slots, validate_slots
 
 if TYPE_CHECKING:
-    from slotkern._bookings import Bookings
-    from slotkern._pool import SlotPool
+    from slotkern._kernels.pool import Bookings, SlotPool
     from slotkern.batch import (
         BSF,
         CSS,
@@ -79,8 +77,7 @@ __version__ = "0.1.0"
 # Names that are imported on first use, so that `import slotkern` is fast. No module has
 # the name of a public object, because importing the module would hide the object.
 _LAZY = {
-    "_bookings": ("Bookings",),
-    "_pool": ("SlotPool",),
+    "_kernels.pool": ("Bookings", "SlotPool"),
     "search.alternatives": ("Alternatives", "find_alternatives"),
     "batch": (
         "BSF",
@@ -139,7 +136,7 @@ _LAZY = {
 
 # Places of the functions that methods of lower layers call by name.
 _ADAPTERS = {
-    "add_slots": "slotkern._pool_state:add_slots",
+    "add_slots": "slotkern._kernels.pool:add_slots",
     "arrow_of": "slotkern.files.tables:arrow_of",
     "checked_terms": "slotkern.machine.terms:checked_terms",
     "draw_result": "slotkern.plotting.dispatch:draw_result",
@@ -148,12 +145,12 @@ _ADAPTERS = {
     "find_alternatives": "slotkern.search.alternatives:find_alternatives",
     "find_otherwise": "slotkern.search.delegated:find_otherwise",
     "SearchOptions": "slotkern.search.delegated:SearchOptions",
-    "find_window": "slotkern._find:find_window",
+    "find_window": "slotkern._kernels.search:find_window",
     "frame_of": "slotkern.files.tables:frame_of",
     "load_pool": "slotkern.pool.file:load_pool",
     "moment_of": "slotkern.machine.moments:moment_of",
     "resolve_times": "slotkern.machine.terms:resolve_times",
-    "restore_pool": "slotkern._pool_state:restore_pool",
+    "restore_pool": "slotkern._kernels.pool:restore_pool",
     "save_pool": "slotkern.pool.file:save_pool",
     "segments": "slotkern.machine.moments:segments",
     "values_of_windows": "slotkern.search.criteria:values_of_windows",
@@ -178,7 +175,9 @@ def get_include() -> str:
     """
     from pathlib import Path
 
-    folder = Path(_core.__file__).parent / "include"
+    from slotkern._kernels import base
+
+    folder = Path(base.__file__).parents[1] / "include"
     if not (folder / "slotkern" / "pool" / "schedule.hpp").exists():
         raise FileNotFoundError(
             f"no slotkern headers in {folder}; install the package with "

@@ -17,9 +17,9 @@ __all__ = ["LATE_IMPORTS", "complete_imports"]
 
 #: The modules that functions of the extension modules, and their callees, import late.
 LATE_IMPORTS = (
-    "slotkern._find",
-    "slotkern._pool_state",
-    "slotkern._value",
+    "slotkern._kernels.search",
+    "slotkern._kernels.pool",
+    "slotkern._kernels.values",
     "slotkern.display.table",
     "slotkern.expressions.filters",
     "slotkern.expressions.limits",
@@ -49,7 +49,7 @@ def complete_imports() -> None:
         spec = getattr(module, "__spec__", None)
         if name.startswith("slotkern") and getattr(spec, "_initializing", False):
             import_module(name)
-    if "slotkern._pool" in sys.modules:  # pools are shared by threads
+    if "slotkern._kernels.pool" in sys.modules:  # pools are shared by threads
         for name in LATE_IMPORTS:
             import_module(name)
 

@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._changing import ADDRESSES
-from slotkern._find import CRITERIA
+from slotkern._kernels.pool import ADDRESSES
+from slotkern._kernels.search import CRITERIA
 from slotkern.foundation.extras import extra
 
 with extra():

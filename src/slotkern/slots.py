@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._core import SLOT, check_slots
+from slotkern._kernels.slots import SLOT, check_slots
 from slotkern.foundation.errors import SlotError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "ci"))
 
 import fields  # noqa: E402
 
-from slotkern._request import FIELDS  # noqa: E402
+from slotkern._kernels.request import FIELDS  # noqa: E402
 
 
 @pytest.mark.parametrize("path", fields.paths())

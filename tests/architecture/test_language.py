@@ -140,7 +140,8 @@ def python_classes() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 yield node.name
-    for path in (ROOT / "src" / "_native").rglob("*.pyx"):
+    package = ROOT / "src" / "slotkern"
+    for path in (*package.rglob("*.pyx"), *package.rglob("*.pxi")):
         text = path.read_text(encoding="utf-8")
         yield from re.findall(r"^ *(?:cdef )?class (\w+)", text, re.M)
 

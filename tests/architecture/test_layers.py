@@ -55,7 +55,10 @@ def test_every_header_and_module_is_found() -> None:
         for pattern in ("*.hpp", "*.def")
         for path in (ROOT / layers.HEADERS).rglob(pattern)
     }
-    bindings = {path.stem for path in (ROOT / "src" / "_native").glob("*.pyx")}
+    bindings = {
+        ".".join(path.relative_to(ROOT / layers.PYTHON).with_suffix("").parts)
+        for path in (ROOT / layers.PYTHON).rglob("*.pyx")
+    }
     assert {name for name in seen if "/" in name} == headers
     assert bindings <= seen
     tops = {
@@ -101,8 +104,8 @@ def test_includes_are_sorted(path: Path) -> None:
         ("src/_native/slotkern/choice/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
         ("src/_native/slotkern/base/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
         ("src/_native/slotkern/attic/a.hpp", '#include "slotkern/base/b.hpp"', 1),
-        ("src/_native/_pool.pyx", "from slotkern.plotting import gantt", 2),
-        ("src/_native/_pool.pyx", "cimport slotkern.plotting", 2),
+        ("src/slotkern/_kernels/pool.pyx", "from slotkern.plotting import gantt", 2),
+        ("src/slotkern/_kernels/pool.pyx", "cimport slotkern.plotting", 2),
         (
             "src/slotkern/search/delegated.py",
             "def f():\n    from slotkern import studies",

@@ -11,7 +11,7 @@ from batches import check_schedule
 from oracle import add
 
 import slotkern as sk
-from slotkern import _batch
+from slotkern._kernels import batch as _batch
 
 SLOTS = sk.make_slots(
     node=[0, 1, 2],

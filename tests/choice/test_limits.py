@@ -13,7 +13,7 @@ from oracle import add, exact, met
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import slotkern as sk
-from slotkern._choice import MAX_LIMITS
+from slotkern._kernels.knapsack import MAX_LIMITS
 
 
 def keeps(rows, cost, budget, limits):

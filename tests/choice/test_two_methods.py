@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern._choice import last_work
+from slotkern._kernels.knapsack import last_work
 
 KINDS = ("inverse", "weakly", "strongly", "uncorrelated", "subset-sum")
 #: Bounds of the Lagrange relaxation are not counted; an item's share of them is.

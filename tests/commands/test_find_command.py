@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import slotkern as sk
-from slotkern._request import FIELDS
+from slotkern._kernels.request import FIELDS
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")

@@ -9,7 +9,7 @@ from community_world import JOBS, World
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotkern._community import KINDS, Agent, Message
+from slotkern._kernels.community import KINDS, Agent, Message
 from slotkern.published.casa import Node
 
 SCRIPTS = st.lists(st.integers(0, 16 * 40 - 1), max_size=120)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern._changing import ADDRESSES
+from slotkern._kernels.pool import ADDRESSES
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from pools import assert_same_but_rows, random_request, random_slots
 
 import slotkern as sk
-from slotkern._find import find_once
+from slotkern._kernels.search import find_once
 from slotkern.plotting.steps import step_values
 
 

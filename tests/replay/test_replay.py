@@ -13,7 +13,7 @@ from replay_model import Job, Model, first
 from trace_files import REAL
 
 import slotkern as sk
-from slotkern._replay import BACKFILLING
+from slotkern._kernels.replay import BACKFILLING
 
 FLOW = [("submit", "f8"), ("run_time", "f8"), ("allocated", "i8")]
 SPAN = [("start", "f8"), ("end", "f8")]

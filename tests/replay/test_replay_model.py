@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replay_model import Job, Model, Span, easy_by_counts, first
 
-from slotkern._replay import BACKFILLING, replay
+from slotkern._kernels.replay import BACKFILLING, replay
 
 PROCESSORS = 7
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import oracle
 
-from slotkern._request import FIELDS
+from slotkern._kernels.request import FIELDS
 
 INF = math.inf
 OPTIONS = ("nodes", *FIELDS)

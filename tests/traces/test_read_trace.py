@@ -17,7 +17,7 @@ from memory_peak import peak_of
 from trace_files import REAL, swf_line
 
 import slotkern as sk
-from slotkern._trace import TraceParser
+from slotkern._kernels.replay import TraceParser
 from slotkern.traces.clean import REPAIRS
 
 NAMES = sk.SWF.names or ()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 import slotkern.typing
-from slotkern._value import NAMED_VALUES
+from slotkern._kernels.values import NAMED_VALUES
 from slotkern.commands.windows import CRITERION_HELP
 from slotkern.search.criteria import criterion_names
 

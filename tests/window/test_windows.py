@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from strategies import cases
 
 import slotkern as sk
-from slotkern._request import FIELDS
+from slotkern._kernels.request import FIELDS
 
 SHAPES = ("square", "ragged")
 
@@ -324,8 +324,8 @@ def test_import_is_light():
     probe = (
         "import sys, numpy; before = set(sys.modules); import slotkern; "
         "heavy = {'numba', 'pyarrow', 'matplotlib', 'pandas', 'typer', 'rich',"
-        " 'joblib', 'dask', 'scipy', 'threading', 'numpy.typing', 'slotkern._pool',"
-        " 'slotkern.display.table'}; "
+        " 'joblib', 'dask', 'scipy', 'threading', 'numpy.typing', "
+        "'slotkern._kernels.pool', 'slotkern.display.table'}; "
         "heavy &= set(sys.modules) - before; sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", probe], check=True)
@@ -333,7 +333,7 @@ def test_import_is_light():
 
 def test_modules_do_not_shadow_public_names():
     modules = {module.name for module in pkgutil.iter_modules(sk.__path__)}
-    assert {"knapsack", "_core", "where"} <= modules
+    assert {"knapsack", "slots", "where"} <= modules
     assert modules.isdisjoint(sk.__all__)
 
 

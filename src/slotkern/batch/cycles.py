@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern._core import PreparedSlots
-from slotkern._pool import SlotPool
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.request import Request
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.windows import Window
 from slotkern.batch.execution import true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.policies import CSS, Policy

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern import _batch
-from slotkern._batch import REASONS
-from slotkern._windows import WindowTable
+from slotkern._kernels import batch as _batch
+from slotkern._kernels.batch import REASONS
+from slotkern._kernels.windows import WindowTable
 from slotkern.batch.policies import BatchSlicer
 from slotkern.display import HasPlot
 from slotkern.display.table import Table

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from slotkern._core import resolve_times
-from slotkern._find import CRITERIA
-from slotkern._request import Request
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA
+from slotkern._kernels.slots import resolve_times
 from slotkern.files.atomic import AnyPath
 from slotkern.foundation.checks import meant, row_label
 from slotkern.machine.frames import source_name

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchOptions", "Measure"]
 
-#: A name of `slotkern._batch.MEASURES`, or a float64 column with one value a slot.
+#: A name of `MEASURES` of the binding, or a float64 column with one value a slot.
 Measure = str | NDArray["np.float64"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern._find import CRITERIA
+from slotkern._kernels.search import CRITERIA
 from slotkern.foundation.checks import integer, one_of
 
 __all__ = ["BSF", "CSS", "Backfilling", "BatchSlicer", "Policy", "policy_of"]

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern import _batch
-from slotkern._alternatives import find_slot_rows
-from slotkern._find import find_windows
-from slotkern._request import Request
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels import batch as _batch
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_slot_rows, find_windows
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.options import BatchOptions, Measure

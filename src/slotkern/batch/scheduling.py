@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import _batch
-from slotkern._core import PreparedSlots, prepare_snapshot
-from slotkern._find import find_windows
-from slotkern._request import Request
+from slotkern._kernels import batch as _batch
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_windows
+from slotkern._kernels.slots import PreparedSlots, prepare_snapshot
 from slotkern.batch.jobs import Batch
 from slotkern.batch.options import BatchOptions, Measure
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked

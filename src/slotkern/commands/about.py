@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 
 import slotkern as sk
-from slotkern._base import kernel_target
+from slotkern._kernels.base import kernel_target
 from slotkern.foundation.extras import EXTRAS
 
 __all__ = ["info_lines", "version_line"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import slotkern as sk
-from slotkern._request import FIELDS, RequestField
+from slotkern._kernels.request import FIELDS, RequestField
 from slotkern.commands.machine import has_clock, is_bare, number_or_text
 from slotkern.foundation.extras import extra
 from slotkern.machine.durations import duration_of

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import slotkern as sk
-from slotkern._request import REQUEST_FIELDS
+from slotkern._kernels.request import REQUEST_FIELDS
 from slotkern.commands import tables
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import is_pool, read_free

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._community import FATES
+from slotkern._kernels.community import FATES
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.checks import visible

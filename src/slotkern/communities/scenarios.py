@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._community import PLACEMENTS
+from slotkern._kernels.community import PLACEMENTS
 from slotkern.foundation.checks import integer, number, one_of
 from slotkern.foundation.extras import extra
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import _community
+from slotkern._kernels import community as _community
 from slotkern.communities.result import COMMUNITY_RESULT, CommunityRun
 from slotkern.communities.scenarios import (
     Centralized,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots, prepare_snapshot, resolve_times
-from slotkern._request import Request
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels.request import Request
+from slotkern._kernels.slots import PreparedSlots, prepare_snapshot, resolve_times
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of, visible

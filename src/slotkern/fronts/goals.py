@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots
-from slotkern._find import CRITERIA
-from slotkern._request import Request
-from slotkern._value import NAMED_VALUES, evaluate_parts
-from slotkern._windows import Window
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.values import NAMED_VALUES, evaluate_parts
+from slotkern._kernels.windows import Window
 from slotkern.expressions.limits import LENGTH, Limit
 from slotkern.search.criteria import Criterion, Minimize, criterion_names, valuation_of
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slotkern._core import PreparedSlots
-from slotkern._find import CRITERIA, find_window
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA, find_window
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.windows import Window
 from slotkern.fronts.goals import LAST_SUM, Goal, bound_to_loss
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from slotkern import _choice
-from slotkern._choice import Choice
+from slotkern._kernels import knapsack as _choice
+from slotkern._kernels.knapsack import Choice
 from slotkern.foundation.checks import hint_keywords
 
 __all__ = ["Choice", "choose", "choose_each"]

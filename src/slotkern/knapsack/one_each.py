@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern import _choice
-from slotkern._choice import OneEach
+from slotkern._kernels import knapsack as _choice
+from slotkern._kernels.knapsack import OneEach
 from slotkern.display import HasTable
 from slotkern.display.table import Table
 from slotkern.foundation.checks import hint_keywords

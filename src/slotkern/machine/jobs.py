@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._request import FIELDS, REQUEST_FIELDS, Request
+from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.foundation.checks import meant, row_label, shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slotkern._request import FIELDS, Request
+from slotkern._kernels.request import FIELDS, Request
 from slotkern.foundation.checks import shown
 
 from .clock import Clock

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slotkern._alternatives import Alternatives
-from slotkern._core import PreparedSlots
-from slotkern._pool import SlotPool
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.search import Alternatives
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from slotkern._pool import CLOSURE, SlotPool
+from slotkern._kernels.pool import CLOSURE, SlotPool
 from slotkern.plotting.style import FONT, escape_label
 from slotkern.plotting.times import TimeAxis
 

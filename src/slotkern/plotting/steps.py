@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotkern._core import prepare_snapshot
-from slotkern._find import find_window
-from slotkern._request import Request
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_window
+from slotkern._kernels.slots import prepare_snapshot
 from slotkern.foundation.checks import hint_keywords
 from slotkern.plotting.style import (
     check_picture_path,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._spans import CLOSURE
+from slotkern._kernels.slots import CLOSURE
 from slotkern.foundation.checks import shown
 from slotkern.pool.ledger import ids_of, owners_of, time_of
 
 if TYPE_CHECKING:
-    from slotkern._pool import SlotPool
-    from slotkern._windows import Window
+    from slotkern._kernels.pool import SlotPool
+    from slotkern._kernels.windows import Window
 
 __all__ = [
     "booked_spans",

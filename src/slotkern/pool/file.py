@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._pool import NO_CLOSURES, SlotPool
-from slotkern._pool_state import restore_pool
-from slotkern._spans import SPAN, overlap
+from slotkern._kernels.pool import NO_CLOSURES, SlotPool, restore_pool
+from slotkern._kernels.slots import SPAN, overlap
 from slotkern.files import FORMATS
 from slotkern.files.archive import read_archive, write_archive
 from slotkern.files.atomic import AnyPath, as_path, lock_file, open_atomic

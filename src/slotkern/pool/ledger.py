@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.foundation.checks import number, shown
 from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock, is_number
 
 if TYPE_CHECKING:
-    from slotkern._pool import SlotPool
+    from slotkern._kernels.pool import SlotPool
     from slotkern.machine.terms import Terms
 
 __all__ = [

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._windows import PART, Window
+from slotkern._kernels.windows import PART, Window
 from slotkern.files.columns import InputError
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine, quoted_names
 
 if TYPE_CHECKING:
-    from slotkern._pool import SlotPool
+    from slotkern._kernels.pool import SlotPool
     from slotkern.machine.terms import Terms
 
 __all__ = ["from_arrays", "to_arrays"]

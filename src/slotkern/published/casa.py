@@ -3,7 +3,7 @@
 "Exploring decentralized dynamic scheduling for grids and clouds using the
 community-aware scheduling algorithm", section 4: Algorithms 1 to 5. This plain Python
 class has the inputs, outputs and random numbers of the compiled
-`slotkern._community.Agent`, and is its reference in the tests.
+`slotkern._kernels.community.Agent`, and is its reference in the tests.
 
 Points that the paper leaves open or contradicts: h_resched selects jobs whose relative
 delay is at least mu (Algorithm 4; the text has "greater than"). The mean queueing time
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from slotkern._community import Message
+from slotkern._kernels.community import Message
 
 __all__ = ["Node", "RandomStream", "Rules"]
 

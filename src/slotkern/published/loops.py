@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._request import Request
+from slotkern._kernels.request import Request
 
 from . import aep
 from .job import FINITE, Job

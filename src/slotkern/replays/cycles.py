@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels.request import Request
+from slotkern._kernels.windows import Window
 from slotkern.batch.policies import BSF, Backfilling, BatchSlicer
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.foundation.checks import integer, number, one_of

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._replay import BACKFILLING, PRIORITY_SIGNATURE
+from slotkern._kernels.replay import BACKFILLING, PRIORITY_SIGNATURE
 from slotkern.foundation.checks import number, one_of
 from slotkern.foundation.extras import extra
 from slotkern.replays.cycles import CyclePolicy

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import _replay
+from slotkern._kernels import replay as _replay
 from slotkern.foundation.checks import hint_keywords
 from slotkern.foundation.logger import log
 from slotkern.replays.cluster import Cluster, as_cluster

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern import _replay
-from slotkern._find import find_once
-from slotkern._pool import SlotPool
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels import replay as _replay
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_once
+from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import number, one_of
 from slotkern.machine.gaps import gaps
 from slotkern.replays.cluster import Cluster

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._alternatives import (
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import (
     MAX_PARTS,
     Alternatives,
     alternatives_from_windows,
     current_slots,
     endless_error,
+    find_window,
     first_alternatives,
     too_many_error,
 )
-from slotkern._core import PreparedSlots, as_slot_array, resolve_times
-from slotkern._find import find_window
-from slotkern._pool import SlotPool
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels.slots import PreparedSlots, as_slot_array, resolve_times
+from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import integer
 from slotkern.foundation.errors import UndecidedError
 from slotkern.search.criteria import Minimize, minimize

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import PreparedSlots
-from slotkern._find import CRITERIA
-from slotkern._value import (
+from slotkern._kernels.search import CRITERIA
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.values import (
     MOVING_SIGNATURE,
     NAMED_VALUES,
     STATIC_SIGNATURE,

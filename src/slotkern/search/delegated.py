@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._core import (
+from slotkern._kernels.request import FIELDS, Request
+from slotkern._kernels.search import CRITERIA, find_builtin
+from slotkern._kernels.slots import (
     check_volume,
     filter_rows,
     prepare_snapshot,
     resolve_times,
 )
-from slotkern._find import CRITERIA, find_builtin
-from slotkern._request import FIELDS, Request
-from slotkern._windows import Window, window_from_rows
+from slotkern._kernels.windows import Window, window_from_rows
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _search_by_value(
     options: SearchOptions,
     record: bool = False,
 ) -> Any:
-    from slotkern import _value
+    from slotkern._kernels import values as _value
     from slotkern.search.criteria import (
         PLACEMENT_CRITERIA,
         criterion_names,

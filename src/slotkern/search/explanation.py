@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slotkern._core import PreparedSlots, filter_rows, prepare_snapshot, resolve_times
-from slotkern._find import find_window
-from slotkern._request import FIELDS, Request
-from slotkern._windows import Window
+from slotkern._kernels.request import FIELDS, Request
+from slotkern._kernels.search import find_window
+from slotkern._kernels.slots import (
+    PreparedSlots,
+    filter_rows,
+    prepare_snapshot,
+    resolve_times,
+)
+from slotkern._kernels.windows import Window
 from slotkern.display import HasTable
 from slotkern.display.table import Table
 from slotkern.expressions.filters import columns_of_filter
@@ -360,7 +365,7 @@ def _sum_of(
         return math.fsum(weight * lengths if by_length else weight)
     if isinstance(limit.of, np.ndarray):
         return math.fsum(limit.of[rows])
-    from slotkern._value import evaluate_parts
+    from slotkern._kernels.values import evaluate_parts
 
     starts = np.full(len(rows), window.start)
     capsule = limit.of.capsule(pool.slots.dtype)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
-from slotkern._request import REQUEST_FIELDS
+from slotkern._kernels.request import REQUEST_FIELDS
 from slotkern.environment import PRESETS, Environment, generate_environment
 from slotkern.foundation.checks import one_of
 from slotkern.studies.experiment import Columns, Experiment, Metric, named_object

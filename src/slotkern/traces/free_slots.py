@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._replay import replay
+from slotkern._kernels.replay import replay
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.environment import Price, Uniform

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._trace import LineError, TraceParser, format_rows
+from slotkern._kernels.replay import LineError, TraceParser, format_rows
 from slotkern.files.atomic import AnyPath, as_path, open_atomic, refuse_folder
 from slotkern.foundation.checks import hint_keywords, integer, one_of
 from slotkern.foundation.logger import log

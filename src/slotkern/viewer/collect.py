@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._alternatives import Alternatives
-from slotkern._pool import SlotPool
-from slotkern._windows import Window, WindowTable
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.search import Alternatives
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule

@@ -1,4 +1,4 @@
-// choose: the cardinality-constrained knapsack as a call of its own, for the binding _choice.pyx.
+// choose: the cardinality-constrained knapsack as a call of its own, for the binding knapsack.pyx.
 // Validates the items, selects the algorithm (table or search), and computes the sums of the chosen
 // items: costs exactly, rounded once; values in ascending (cost, row) order.
 //

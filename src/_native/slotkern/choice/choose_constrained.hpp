@@ -1,5 +1,5 @@
 // choose_constrained: choose exactly n items within a budget and several further sum constraints,
-// for the binding _choice.pyx. Validates the items, turns every constraint into an upper limit, and
+// for the binding knapsack.pyx. Validates the items, turns every constraint into an upper limit, and
 // computes the sums of the chosen items.
 //
 // Sums of costs and of constraint weights are exact, rounded once; values are summed in ascending

@@ -1,4 +1,4 @@
-// Entry point of searches by value: one call for the binding _value.pyx, which selects shape and
+// Entry point of searches by value: one call for the binding values.pyx, which selects shape and
 // source, and computes the numbers of the window found from its rows.
 #pragma once
 

@@ -1,0 +1,1 @@
+"""Compiled bindings of the C++ kernels, one module for each layer."""

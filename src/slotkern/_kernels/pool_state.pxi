@@ -1,0 +1,166 @@
+# States of pools: restores pools from arrays, and adds slots to a pool.
+
+NO_SPANS = np.empty(0, SPAN)
+
+
+def restore_pool(origin, state, now, terms=None, owned=(), generations=None, closures=None):
+    """Return a pool with this state, clock, machine, owned windows and generations of files."""
+    if closures is None:
+        closures = NO_CLOSURES
+    cdef SlotPool pool = pool_from_state(origin, state, now, closures)
+    pool._closures = closures
+    pool.terms = terms
+    pool._generations.update(generations or {})
+    for window, owner in owned:
+        window.terms = terms
+        pool.record_owner([window], owner)
+    return pool
+
+
+cdef SlotPool pool_from_state(origin, state, now, closures):
+    if (not len(closures) and now == -np.inf and in_order(origin, "start", "node") is origin
+            and all_free(origin, state)):
+        return SlotPool(origin)  # before the first change
+    pool = SlotPool(origin[:0])
+    restore(pool, origin, state, now, closures)
+    return pool
+
+
+cdef int fill_closed(object closures, object ids, PoolState& state) except -1:
+    """Write the closed spans of these nodes, sorted by (node, start), to `state`."""
+    rows = closures[np.isin(closures["node"], ids)]
+    rows = rows[np.lexsort((rows["start"], rows["node"]))]
+    table = np.zeros(len(rows), SPAN)
+    for name in ("node", "start", "end"):
+        table[name] = rows[name]
+    state.closed.clear()
+    state.closed_nodes.clear()
+    return fill_spans(table, state.closed_nodes, state.closed)
+
+
+cdef bint all_free(origin, state) except -1:
+    """Return True if every slot is entirely free and no node is removed."""
+    free = state["free"]
+    if len(free) != len(origin) or len(state["booked"]) or len(state["gone"]):
+        return False
+    slots = origin.take(free["row"])
+    return all([np.array_equal(slots[name], free[name]) for name in ("node", "start", "end")])
+
+
+cdef int restore(SlotPool pool, object origin, object arrays, double now,
+                 object closures) except -1:
+    """Initialize a new pool, not yet visible to other threads, with this state."""
+    cdef PoolState state
+    cdef vector[double] prices = prices_of(origin)
+    cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
+    origin = np.array(origin)
+    origin.flags.writeable = False
+    state.now, state.first_new_span = now, len(arrays["free"])
+    fill_spans(arrays["free"], state.free_nodes, state.free)
+    fill_spans(arrays["booked"], state.booked_nodes, state.booked)
+    state.removed = arrays["gone"].tolist()
+    fill_spans(arrays.get("held", NO_SPANS), state.withheld_nodes, state.withheld)
+    fill_closed(closures, origin["node"], state)
+    cdef Status status = Status.ok
+    cdef InterruptScope interrupts
+    pool.prepared = move(fresh.prepared)
+    while attempt(interrupts, status):
+        status = open_pool(pool.pool, pool.prepared, prices, &state)
+    check_status(status)
+    replace_origin(pool, origin)
+    return 0
+
+
+cdef bint extend(SlotPool pool, size_t old_rows, object origin, PreparedSlots fresh, size_t removed,
+                 double now) except -1:
+    """Add the rows of origin from `old_rows` on as free time.
+
+    Returns False, without a change, if another thread has changed rows, nodes, closures or now.
+    """
+    cdef PoolState state, closed_state
+    cdef vector[double] prices = prices_of(origin)
+    cdef vector[int32_t] nodes
+    cdef vector[Span] spans
+    cdef Status status = Status.ok
+    cdef bint same = False
+    cdef InterruptScope interrupts
+    origin.flags.writeable = False
+    added = np.empty(len(origin) - old_rows, SPAN)
+    added["row"] = np.arange(old_rows, len(origin))
+    for name in ("node", "start", "end"):
+        added[name] = origin[name][old_rows:]
+    fill_spans(added, nodes, spans)
+    closures = pool._closures
+    fill_closed(closures, origin["node"], closed_state)  # before the pool is locked
+    while attempt(interrupts, status):
+        pool.lock_for_change()
+        try:
+            status = state_of(pool.pool, state)
+            if status == Status.ok:
+                same = (<size_t>len(pool.table) == old_rows and state.removed.size() == removed
+                        and state.now == now and pool._closures is closures)
+            if same:
+                state.first_new_span = state.free.size()
+                state.free_nodes.insert(state.free_nodes.end(), nodes.begin(), nodes.end())
+                state.free.insert(state.free.end(), spans.begin(), spans.end())
+                state.closed_nodes = closed_state.closed_nodes
+                state.closed = closed_state.closed
+                status = extend_pool(pool.pool, fresh.prepared, prices, state)
+                if status == Status.ok:
+                    replace_origin(pool, origin)
+        finally:
+            pool.mutex.unlock()
+    check_status(status)
+    return same
+
+
+cdef int replace_origin(SlotPool pool, object origin) except -1:
+    """Set the origin array of a changed pool and drop what was computed for the old one."""
+    pool.table = origin
+    pool.column_cache.clear()
+    pool.invalidate_limits()
+    pool.changed = True
+    return 0
+
+
+def add_slots(SlotPool pool, slots):
+    """See `SlotPool.add_slots`."""
+    slots = as_slot_array(slots)
+    check_slots(slots)
+    while not add(pool, slots):
+        pass  # retry: another thread changed the pool
+
+
+cdef bint add(SlotPool pool, object slots) except -1:
+    """Validate and add slots; return False if the pool changed in the meantime."""
+    table, state, now = pool._full_state()
+    if slots.dtype.names != table.dtype.names:
+        raise ValueError(
+            f"slots must have the fields {', '.join(table.dtype.names)}, got "
+            f"{', '.join(slots.dtype.names)}"
+        )
+    gone = np.isin(slots["node"], state["gone"])
+    if gone.any():
+        row = int(np.flatnonzero(gone)[0])
+        node = slots["node"][row]
+        raise SlotError(f"node {node} was removed from the pool", row, "node", row)
+    early = slots["start"] < now
+    if early.any():
+        row = int(np.flatnonzero(early)[0])
+        raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
+                        f"{now}", row, "start", row)
+    PyErr_CheckSignals()  # each step may take long, and numpy does not poll
+    origin = np.concatenate([table, slots.astype(table.dtype, copy=False)])
+    PyErr_CheckSignals()
+    order = row_order(origin["node"], origin["start"])
+    in_time = origin.take(order)
+    PyErr_CheckSignals()
+    try:
+        fresh = PreparedSlots(in_time)
+    except SlotError as error:
+        row, other = int(order[error.row]), int(order[error.other])
+        old = len(table)
+        text = f"{error.problem}; it conflicts with row {min(row, other)} of the pool's origin"
+        raise SlotError(text, max(row, other) - old, error.field,
+                        max(row, other) - old) from None
+    return extend(pool, len(table), origin, fresh, len(state["gone"]), now)
