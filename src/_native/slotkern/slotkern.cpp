@@ -66,53 +66,15 @@ int change(slotkern_pool* pool, double start, const slotkern_part* parts, std::s
   });
 }
 
-const char* words(Status status) {
-  switch (status) {
-    case Status::ok: return "done";
-    case Status::none: return "no window exists";
-    case Status::no_memory: return "not enough memory";
-    case Status::internal: return "an unexpected error";
-    case Status::interrupted: return "interrupted";
-    case Status::node_negative: return "a node is negative";
-    case Status::start_not_finite: return "a start is not finite";
-    case Status::end_is_nan: return "an end is NaN";
-    case Status::end_not_after_start: return "an end is not after its start";
-    case Status::performance_not_positive: return "a performance is not positive and finite";
-    case Status::price_not_valid: return "a price is negative or not finite";
-    case Status::not_sorted: return "slots are not sorted by start, then node";
-    case Status::performance_differs: return "slots of one node differ in performance";
-    case Status::overlap: return "slots of one node overlap";
-    case Status::volume_too_small: return "the volume is too small beside times so large";
-    case Status::cost_not_valid: return "a cost is negative or not finite";
-    case Status::value_not_finite: return "a value is not finite";
-    case Status::sum_overflows: return "sums overflow";
-    case Status::cost_not_integer: return "a cost is not an integer below 2^52";
-    case Status::table_too_large: return "the table is too large";
-    case Status::weight_not_finite: return "a weight is not finite";
-    case Status::weights_overflow: return "sums of weights overflow";
-    case Status::endless: return "there are endlessly many alternatives";
-    case Status::too_many: return "there are too many alternatives";
-    case Status::too_many_live: return "too many slots are live at once";
-    case Status::not_free: return "a part is not free";
-    case Status::not_booked: return "a part is not booked";
-    case Status::criterion_failed: return "a criterion failed";
-    case Status::end_is_infinite: return "an end is infinite";
-    case Status::out_of_work: return "the allowed work is done";
-    case Status::limit_failed: return "the function of a limit failed";
-    case Status::request_not_valid: return "the request is not valid";
-    case Status::time_is_nan: return "a time is NaN";
-    case Status::undecided: return "no window was found within the allowed work";
-  }
-  return "no code of slotkern";
-}
-
 }  // namespace
 
 extern "C" {
 
 int slotkern_interface(void) { return SLOTKERN_INTERFACE; }
 
-const char* slotkern_words(int code) { return words(static_cast<Status>(code)); }
+const char* slotkern_words(int code) {
+  return code >= 0 && code < kStatuses ? kStatusTexts[code].words : "no code of slotkern";
+}
 
 slotkern_request slotkern_request_of(int64_t nodes, double volume) {
   const Query open;

@@ -6,42 +6,34 @@ from libcpp cimport bool as cbool
 
 
 cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
-    cpdef enum class Status(int):
+    cdef enum class Status(int):  # the codes that bindings name; base/status_list.hpp has all
         ok
         none
         no_memory
         internal
         interrupted
-        node_negative
-        start_not_finite
-        end_is_nan
-        end_not_after_start
-        performance_not_positive
-        price_not_valid
-        not_sorted
-        performance_differs
-        overlap
-        volume_too_small
         cost_not_valid
         value_not_finite
         sum_overflows
-        cost_not_integer
-        table_too_large
         weight_not_finite
         weights_overflow
         endless
         too_many
-        too_many_live
-        not_free
         not_booked
         criterion_failed
-        end_is_infinite
-        out_of_work
         limit_failed
-        request_not_valid
-        time_is_nan
         undecided
         line_not_valid
+
+    cdef struct StatusText:
+        const char* code
+        const char* error
+        const char* words
+        const char* message
+
+    const StatusText* kStatusTexts
+    const char** kReasonTexts
+    const int kReasons
 
     cdef struct Fault:
         Status status
@@ -100,6 +92,7 @@ cdef inline double number(
 
 cdef bint is_main_thread() noexcept
 cdef str status_name(Status status)
+cdef str status_message(Status status)
 cdef object status_error(Status status, str doing, dict details=*)
 cdef double convert_number(object value, str name, double least, bint finite) except? -1.0
 cdef Py_ssize_t resolve_index(object index, Py_ssize_t size, str item_noun) except -1

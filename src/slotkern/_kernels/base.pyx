@@ -5,7 +5,7 @@ import os
 from libc.math cimport INFINITY
 
 from slotkern.foundation.checks import number as checked_number
-from slotkern.foundation.errors import kernel_error
+from slotkern.foundation.errors import SlotError, UndecidedError
 
 cdef extern from "pythread.h" nogil:
     unsigned long PyThread_get_thread_ident()
@@ -36,14 +36,27 @@ cdef bint is_main_thread() noexcept:
     return PyThread_get_thread_ident() == main_thread
 
 
+# The words of the reasons why a request has no window, by code.
+REASONS = tuple([kReasonTexts[i].decode() for i in range(kReasons)])
+
+cdef dict ERRORS = {error.__name__: error for error in (
+    MemoryError, RuntimeError, SlotError, UndecidedError, ValueError)}
+
+
 cdef str status_name(Status status):
     """Return the name of a status code."""
-    return Status(status).name
+    return kStatusTexts[<int>status].code.decode()
+
+
+cdef str status_message(Status status):
+    """Return the format of the message of a status code."""
+    return kStatusTexts[<int>status].message.decode()
 
 
 cdef object status_error(Status status, str doing, dict details=None):
-    """Return the exception for a status code; errors.py has the messages and their fields."""
-    return kernel_error(status_name(status), doing, **(details or {}))
+    """Return the exception for a status code; base/status_list.hpp has the messages."""
+    error = ERRORS[kStatusTexts[<int>status].error.decode()]
+    return error(status_message(status).format(doing=doing, **(details or {})))
 
 
 cdef double convert_number(object value, str name, double least, bint finite) except? -1.0:

@@ -14,6 +14,7 @@ from slotkern._kernels.headers cimport CPreparedSlots, Query, ShapeKind
 from slotkern._kernels.request cimport Request, parse_shape
 from slotkern._kernels.windows cimport CWindowTable, WindowTable
 
+from slotkern._kernels.base import REASONS as WINDOW_REASONS
 from slotkern._kernels.search import CRITERIA
 
 cnp.import_array()
@@ -74,7 +75,7 @@ cdef extern from "slotkern/batch/run.hpp" namespace "slotkern" nogil:
         const CWindowTable&, const int64_t*, size_t, const double*, ExecutionAnswer&) noexcept
 
 MEASURES = ("start", "finish", "runtime", "cost", "processor_time")
-REASONS = ("scheduled", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
+REASONS = "scheduled", *WINDOW_REASONS[1:]
 SLICE = np.dtype([("limit", "f8"), ("value", "f8"), ("bound", "f8"), ("expense", "f8"),
                   ("proven", "?")])
 cdef object NO_SLICES = np.empty(0, SLICE)

@@ -13,8 +13,6 @@ from slotkern.expressions.limits import Limit
 from slotkern.files.atomic import AnyPath
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
-REASONS: tuple[str, ...]
-
 class Bookings(WindowTable):
     @property
     def reason(self) -> NDArray[np.uint8]: ...

@@ -21,6 +21,7 @@ from slotkern._kernels.request cimport Request, is_booking_invariant, parse_shap
 from slotkern._kernels.slots cimport PreparedSlots, resolve_times, LARGE, MANY
 from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 
+from slotkern._kernels.base import REASONS
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.slots import CLOSURE, SPAN, as_slot_array, check_slots
 from slotkern.display.table import Table

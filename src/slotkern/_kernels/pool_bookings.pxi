@@ -1,9 +1,5 @@
 # The result of SlotPool.schedule.
 
-# The reasons of batches, in the same order.
-REASONS = ("booked", "nodes", "budget", "time", "volume", "limit", "limits", "undecided")
-
-
 cdef class Bookings(WindowTable):
     """Bookings()
 --

@@ -12,7 +12,7 @@ from libc.string cimport strcmp
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport (
-    Fault, Status, InterruptScope, attempt, status_error, status_name,
+    Fault, Status, InterruptScope, attempt, status_error, status_message, status_name,
 )
 from slotkern._kernels.headers cimport (
     Answer, CPreparedSlots, CWindowTable, IndexOptions, UseFunction, SumConstraint, Query, ShapeKind,
@@ -100,7 +100,8 @@ cdef int view_slots(object slots, SlotView* view) except -1:
 cdef object fault_error(const Fault& fault, object slots):
     if fault.status == Status.no_memory or fault.status == Status.internal:
         return status_error(fault.status, "prepare the slots")
-    return slot_error(status_name(fault.status), slots, fault.row, fault.other)
+    return slot_error(status_name(fault.status), status_message(fault.status), slots, fault.row,
+                      fault.other)
 
 
 def check_slots(slots):

@@ -1,4 +1,4 @@
-"""Exceptions of slotkern, and the only conversion of status codes to exceptions."""
+"""Exceptions of slotkern. Bindings raise them for the status codes of kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ __all__ = [
     "NoWindowError",
     "PoolFileChangedError",
     "SlotError",
-    "kernel_error",
     "slot_error",
 ]
 
@@ -89,138 +88,21 @@ class PoolFileChangedError(ValueError):
         return PoolFileChangedError, (self.path, self.loaded, self.found)
 
 
-_TOO_SMALL = (
-    "volume {volume} is too small: beside times as large as these slots' the fastest "
-    "node would take no time at all"
-)
-_ENDLESS = (
-    "slots have an infinite end, so that there may be endlessly many alternatives; "
-    "give the request a deadline, or a limit"
-)
-
-#: For each status code of base/status.hpp: the exception and the format of its message.
-#: The caller passes `doing` and the other names in braces.
-TEXTS: dict[str, tuple[type[Exception], str]] = {
-    "no_memory": (MemoryError, "not enough memory to {doing}"),
-    "internal": (RuntimeError, "an unexpected error while trying to {doing}"),
-    "request_not_valid": (ValueError, "the request is not valid"),
-    "time_is_nan": (ValueError, "the time must not be NaN"),
-    "volume_too_small": (ValueError, _TOO_SMALL),
-    "cost_not_valid": (ValueError, "{name}[{row}] = {cost} is {rule}"),
-    "value_not_finite": (ValueError, "{name}[{row}] = {value} is not finite"),
-    "sum_overflows": (
-        ValueError,
-        "{what} are so large that their sums overflow: the largest {largest}",
-    ),
-    "cost_not_integer": (
-        ValueError,
-        "cost[{row}] = {cost} is not an integer below 2**52, which method 'table' "
-        "needs",
-    ),
-    "table_too_large": (
-        ValueError,
-        "the table of n, the items and the budget needs more memory than memory_limit "
-        "= {memory:.0f} bytes; method 'search' does not",
-    ),
-    "weight_not_finite": (
-        ValueError,
-        "limits[{limit}]: weights[{row}] = {weight} is not finite",
-    ),
-    "weights_overflow": (
-        ValueError,
-        "limits[{limit}]: weights or amount are so large that their sums overflow",
-    ),
-    "endless": (ValueError, _ENDLESS),
-    "too_many": (
-        ValueError,
-        "there are more than {many}; give {cap}, or the {asked} a deadline",
-    ),
-    "too_many_live": (
-        ValueError,
-        "the slots that are live at once, counted for each performance that is no "
-        "faster, are more than {live:,}; give the request a min_performance, a "
-        "max_price or a budget",
-    ),
-    "out_of_work": (
-        ValueError,
-        "the value of every step, proven, takes more than {work:,} units of work or "
-        "{megabytes:.0f} MB; raise max_work",
-    ),
-    "undecided": (
-        UndecidedError,
-        "nothing was found within max_work = {work:,} units of work, and it is not "
-        "proven that nothing fits; raise max_work, or loosen the limits",
-    ),
-    "not_free": (ValueError, "{what} cannot be booked: {part} is not free"),
-    "not_booked": (
-        ValueError,
-        "the window cannot be released: {part} is not booked",
-    ),
-    "criterion_failed": (
-        ValueError,
-        "criterion {name} raised, or gave no number within 1e290, for the slot of row "
-        "{row}: {slot}",
-    ),
-    "limit_failed": (
-        ValueError,
-        "the function of a limit raised, or gave no number, for {part}",
-    ),
-    "end_is_infinite": (
-        ValueError,
-        "slot row {row}: end is inf, but {name} needs the next task's start",
-    ),
-}
+#: The fields of a slot.
+FIELDS = "node", "start", "end", "performance", "price"
 
 
-def kernel_error(code: str, doing: str, **details: Any) -> Exception:
-    """Return the exception for the status code of a kernel.
+def slot_error(code: str, text: str, slots: Any, row: int, other: int) -> SlotError:
+    """Return the error for an invalid row; `other` is the row it conflicts with.
 
-    `doing` is the operation that failed; `details` fill in the message.
-
-    Examples
-    --------
-    >>> kernel_error("value_not_finite", "choose", name="value", row=2, value=1e999)
-    ValueError('value[2] = inf is not finite')
-    >>> kernel_error("no_memory", "choose")
-    MemoryError('not enough memory to choose')
+    `text` is the format of the message for the status code of the kernel. It names
+    fields of the row, and those of the other row with the prefix ``other_``.
     """
-    kind, text = TEXTS.get(code, TEXTS["internal"])
-    return kind(text.format(doing=doing, **details))
-
-
-def slot_error(code: str, slots: Any, row: int, other: int) -> SlotError:
-    """Return the error for an invalid row; `other` is the row it conflicts with."""
     slot, clash = slots[row], slots[other]
-    node, start, end = slot["node"], slot["start"], slot["end"]
-    of_node = f" (node {node})"
-    if code == "node_negative":
-        return SlotError(f"node {node} is negative", row, "node", other)
-    if code == "not_sorted":
-        field = "start" if start != clash["start"] else "node"
-        text = (
-            f"slots are not sorted by (start, node): ({start}, {node}) comes after "
-            f"({clash['start']}, {clash['node']}); make_slots sorts"
-        )
-        return SlotError(text, row, field, other)
-    field, text = {
-        "start_not_finite": ("start", f"start {start} is not finite"),
-        "end_is_nan": ("end", "end is nan"),
-        "end_not_after_start": ("end", f"end {end} is not after start {start}"),
-        "performance_not_positive": (
-            "performance",
-            f"performance {slot['performance']} is not positive and finite",
-        ),
-        "price_not_valid": (
-            "price",
-            f"price {slot['price']} is negative or not finite",
-        ),
-        "performance_differs": (
-            "performance",
-            f"performance {slot['performance']} differs from {clash['performance']}",
-        ),
-        "overlap": (
-            "start",
-            f"start {start} lies before end {clash['end']}: slots of one node overlap",
-        ),
-    }[code]
-    return SlotError(text + of_node, row, field, other)
+    field = code.partition("_")[0]
+    if code == "overlap" or code == "not_sorted":
+        same = code == "not_sorted" and slot["start"] == clash["start"]
+        field = "node" if same else "start"
+    fields = {name: slot[name] for name in FIELDS}
+    fields |= {f"other_{name}": clash[name] for name in FIELDS}
+    return SlotError(text.format(**fields), row, field, other)

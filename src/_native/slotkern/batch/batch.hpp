@@ -75,9 +75,6 @@ struct BatchRules {
 // A call with more pairs of a job and a slot than this may take long and checks for signals.
 inline constexpr std::size_t kLongCallPairs = 1 << 14;
 
-// The reason "limit" of a job, next to the values of Reason.
-inline constexpr std::uint8_t kOverLimit = 5;
-
 // The choice of one slice: its limit, target value, bound of that value, and expense.
 struct SliceAnswer {
   double limit, value, bound, expense;
@@ -319,7 +316,7 @@ class Batch {
       lowered.add(savings_[j + 1]);
       if (rules_->limited && !(lowered.value() <= relaxed_max(share))) {
         expense_.resize(expense_.size() - count), value_.resize(value_.size() - count);
-        out_->reasons[first + j] = kOverLimit;
+        out_->reasons[first + j] = static_cast<std::uint8_t>(Reason::limit);
         continue;
       }
       least = with;
@@ -366,7 +363,7 @@ class Batch {
 
   // Rejects all jobs: the limit is exceeded, although rounded sums have admitted some of them.
   Status reject_all(std::size_t first) {
-    for (const std::size_t j : kept_jobs_) out_->reasons[first + j] = kOverLimit;
+    for (const std::size_t j : kept_jobs_) out_->reasons[first + j] = static_cast<std::uint8_t>(Reason::limit);
     kept_jobs_.clear();
     return Status::ok;
   }

@@ -14,17 +14,6 @@
 
 namespace slotkern {
 
-// Reason why a request was not booked.
-enum class Reason : std::uint8_t {
-  booked = 0,
-  nodes,       // fewer nodes of the required performance than requested
-  budget,      // a window exists, but not within the budget
-  time,        // never enough suitable slots free at one time
-  volume,      // so small that a part would not advance the clock
-  limits = 6,  // a window exists, but not under the sum limits (5: batch/batch.hpp)
-  undecided = 7,  // the search under limits spent Query::max_work: a window may exist
-};
-
 inline constexpr std::size_t kManyRequests = 16;  // from here on a call can be interrupted
 
 namespace detail {
