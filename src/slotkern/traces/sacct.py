@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._trace import LineError
+from slotkern._kernels.replay import LineError
 from slotkern.foundation.logger import log
 from slotkern.machine import Clock
 from slotkern.machine.slurm_values import Row, epoch_clock, table
