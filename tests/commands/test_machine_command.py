@@ -145,7 +145,7 @@ def test_dates_of_a_trace_with_a_start_time(tmp_path: Path) -> None:
     path.write_text("\n".join([*lines[2:], ""]))
     assert sk.read_trace(path).clock is None
     done = run("slots-from-trace", path, *span)
-    assert "does not contain the begin of the trace (UnixStartTime)" in done.stderr
+    assert "does not contain the start of the trace (UnixStartTime)" in done.stderr
 
 
 def test_info_prints_versions() -> None:
@@ -227,7 +227,7 @@ def test_a_replay_is_blocked_by_dates(tmp_path: Path) -> None:
         assert named in done.stderr
     path.write_text(f"; MaxProcs: 4\n{job}\n")
     done = run("replay", path, "--blocked", f"{start}/{end}:4")
-    assert "does not contain the begin of the trace (UnixStartTime)" in done.stderr
+    assert "does not contain the start of the trace (UnixStartTime)" in done.stderr
 
 
 @pytest.mark.parametrize(

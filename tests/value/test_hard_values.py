@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import slotkern as sk
 import slotkern.typing
 from slotkern._kernels.values import NAMED_VALUES
-from slotkern.commands.windows import CRITERION_HELP
+from slotkern.commands.search_options import CRITERION_HELP
 from slotkern.search.criteria import criterion_names
 
 pickers = st.binary(min_size=50, max_size=50).map(

@@ -46,6 +46,28 @@ if TYPE_CHECKING:
 #: Policies; those that end in a colon are followed by numbers.
 POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
+# The options that a batch shares with cycles.
+Maximize = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=complete_from(MEASURES), help="Total to maximize instead."
+    ),
+]
+Under = Annotated[
+    str,
+    typer.Option(
+        autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
+    ),
+]
+PartsShape = Annotated[
+    str,
+    typer.Option(
+        autocompletion=complete_from(SHAPES),
+        help="ragged: each part ends when its work is done; square: all parts end "
+        "together.",
+    ),
+]
+
 __all__ = ["batch", "comparison", "register", "write_schedule"]
 
 
@@ -86,18 +108,8 @@ def batch(
             "or a column of the slots; time if neither this nor --maximize is given.",
         ),
     ] = None,
-    maximize: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(MEASURES), help="Total to maximize instead."
-        ),
-    ] = None,
-    under: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
-        ),
-    ] = "cost",
+    maximize: Maximize = None,
+    under: Under = "cost",
     limit: Annotated[
         float | None,
         typer.Option(
@@ -105,14 +117,7 @@ def batch(
             "mean over the alternatives of each job, summed (eq. 5 of the paper)."
         ),
     ] = None,
-    shape: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(SHAPES),
-            help="ragged: each part ends when its work is done; square: all parts end "
-            "together.",
-        ),
-    ] = "ragged",
+    shape: PartsShape = "ragged",
     alternatives: Annotated[
         str,
         typer.Option(

@@ -9,13 +9,10 @@ from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.options import with_options
 from slotkern.commands.results import Output, date_columns, write_table
+from slotkern.commands.search_options import Plot, SlotsFile
 from slotkern.commands.tables import TOTALS, comparison_table
 from slotkern.commands.terminal import progress, show
-from slotkern.commands.windows import (
-    Plot,
-    SlotsFile,
-    check_results,
-)
+from slotkern.commands.windows import check_results
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.search.criteria import criterion_names

@@ -19,8 +19,9 @@ from slotkern.batch import Cycles, run_cycles
 from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
-from slotkern.commands.batch import POLICY_WORDS
-from slotkern.commands.completion import SHAPES, complete_from
+from slotkern.commands.answers import strict_json
+from slotkern.commands.batch import POLICY_WORDS, Maximize, PartsShape, Under
+from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
 from slotkern.commands.results import (
     DateColumn,
@@ -31,6 +32,7 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
+from slotkern.commands.search_options import AsJson
 from slotkern.commands.tables import (
     abbreviate_nodes,
     add_times,
@@ -119,18 +121,8 @@ def cycles(
             "or a column of the slots; time if neither this nor --maximize is given.",
         ),
     ] = None,
-    maximize: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(MEASURES), help="Total to maximize instead."
-        ),
-    ] = None,
-    under: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
-        ),
-    ] = "cost",
+    maximize: Maximize = None,
+    under: Under = "cost",
     limit: Annotated[
         float | None,
         typer.Option(
@@ -138,14 +130,7 @@ def cycles(
             "the alternatives of each job, summed (eq. 5 of the paper)."
         ),
     ] = None,
-    shape: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(SHAPES),
-            help="ragged: each part ends when its work is done; square: all parts end "
-            "together.",
-        ),
-    ] = "ragged",
+    shape: PartsShape = "ragged",
     local: Annotated[
         Path | None,
         typer.Option(
@@ -160,12 +145,7 @@ def cycles(
     ] = None,
     html: Html = None,
     output: Output = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object instead of tables (see docs/json.md)."
-        ),
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Schedule jobs that arrive over time, in one batch per cycle.
 
@@ -377,7 +357,6 @@ def _object(
 ) -> dict[str, Any]:
     """Return the JSON object that docs/json.md describes."""
     from slotkern import __version__
-    from slotkern.commands.windows import _to_json
 
     reasons, windows = _reasons(flow, len(names)), _windows(flow, len(names))
     columns = {
@@ -410,4 +389,4 @@ def _object(
             for job, window in enumerate(windows)
         ],
     }
-    return cast("dict[str, Any]", _to_json(whole))
+    return cast("dict[str, Any]", strict_json(whole))

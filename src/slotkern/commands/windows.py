@@ -8,8 +8,6 @@ exists; the explanation is printed.
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +15,9 @@ from typing import Annotated, Any
 import numpy as np
 
 import slotkern as sk
-from slotkern._kernels.request import REQUEST_FIELDS
 from slotkern.commands import tables
-from slotkern.commands.completion import SHAPES, complete_from
+from slotkern.commands.answers import print_answer
+from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_pool, read_free
 from slotkern.commands.options import with_options
 from slotkern.commands.pools import Force, lock_for_update
@@ -34,88 +32,28 @@ from slotkern.commands.results import (
     write_page,
     write_table,
 )
-from slotkern.commands.terminal import show, write
+from slotkern.commands.search_options import (
+    CRITERION_HELP,
+    FRONT_CRITERIA,
+    AsJson,
+    Gap,
+    MaxWork,
+    Method,
+    Placement,
+    Plot,
+    Seed,
+    Shape,
+    SlotsFile,
+    Span,
+)
+from slotkern.commands.terminal import show
 from slotkern.foundation.extras import extra
 from slotkern.search.criteria import criterion_names
-from slotkern.search.delegated import METHODS
 
 with extra():
     import typer
 
-__all__ = ["SlotsFile", "check_results", "register"]
-
-# The options that several commands share.
-SlotsFile = Annotated[
-    Path,
-    typer.Argument(
-        help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved "
-        "pool as written by `slotkern free`, which has node names and dates."
-    ),
-]
-Shape = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(SHAPES),
-        help="square: all parts end together; ragged: each part ends when its work "
-        "is done.",
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(METHODS),
-        help="exact: the optimum; lite: only the n cheapest slots of each step; "
-        "published, published-lite: the algorithms as printed in the papers.",
-    ),
-]
-Placement = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(("slot-start", "any")),
-        help="Starts considered for a sum of values. slot-start: starts of slots; "
-        "any: every time.",
-    ),
-]
-Span = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(("window", "group")),
-        help="Length of a square window. window: that of its slowest node; group: it "
-        "may be that of any slower slot available at its start, as in the papers.",
-    ),
-]
-Gap = Annotated[
-    float,
-    typer.Option(
-        help="Relative distance from the optimum at which a search for a sum of values "
-        "may stop; 0 for the proven optimum."
-    ),
-]
-MaxWork = Annotated[
-    int | None,
-    typer.Option(
-        help="Maximum units of counted work of a search for a sum of values or under "
-        "limits; by default 50,000,000, about a second."
-    ),
-]
-Seed = Annotated[
-    int, typer.Option(help="Seed of the published methods that draw windows at random.")
-]
-Plot = Annotated[
-    Path | None, typer.Option(help="Write a picture of the result: .png, .svg or .pdf.")
-]
-AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json", help="Print one JSON object instead of tables (see docs/json.md)."
-    ),
-]
-#: Criteria of a front that need no column of the slots.
-FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
-CRITERION_HELP = (
-    f"{', '.join(criterion_names())}, the name of a numeric column, whose sum is "
-    "maximized, or minimize(column)."
-)
+__all__ = ["check_results", "register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -231,7 +169,7 @@ def find(
         windows = [] if window is None else [window]
         write_table(output, part_columns(free, table, windows))
     if results.as_json:
-        _print_json(
+        print_answer(
             slots,
             (options.criterion, shape, options.method),
             request,
@@ -302,7 +240,7 @@ def front(
             window_record(free, table, window) | {"values": values}
             for window, values in zip(found, found.values.tolist(), strict=True)
         ]
-        _print_json(
+        print_answer(
             slots,
             (",".join(found.by), shape, "exact"),
             request,
@@ -403,7 +341,7 @@ def alternatives(
     if output is not None:
         write_table(output, part_columns(free, table, [*found]))
     if as_json:
-        _print_json(
+        print_answer(
             slots,
             (criterion, shape, method),
             request,
@@ -459,47 +397,3 @@ def _pool_to_book(slots: Path, owner: str | None, output: Path | None) -> Path:
 
 def _explain(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
     return sk.explain(slots, request, shape=shape)
-
-
-def _print_json(
-    slots: Path, method: tuple[str, str, str], request: sk.Request, **answer: Any
-) -> None:
-    """Print the JSON object that docs/json.md describes.
-
-    Parameters
-    ----------
-    slots : Path
-        File of the slots, as given.
-    method : tuple of str
-        Criterion, shape and method.
-    request : Request
-    **answer
-        Further members of the object.
-    """
-    heading = {"slotkern": sk.__version__, "file": str(slots)}
-    heading |= dict(zip(("criterion", "shape", "method"), method, strict=True))
-    fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
-    fields["limits"] = [limit.text for limit in request.limits]
-    if request.walltime is not None:
-        fields["walltime"] = request.walltime
-    whole = _to_json(heading | {"request": fields} | answer)
-    write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
-
-
-def _to_json(value: Any) -> Any:
-    """Return a value in the types of strict JSON; NaN and infinities become null."""
-    match value:
-        case dict():
-            return {str(key): _to_json(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_to_json(inner) for inner in value]
-        case np.ndarray() | np.generic():
-            return _to_json(value.tolist())
-        case float():
-            return value if math.isfinite(value) else None
-        case None | bool() | int() | str():
-            return value
-        case bytes():
-            return value.decode(errors="replace")
-        case _:
-            return str(value)
