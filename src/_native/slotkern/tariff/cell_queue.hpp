@@ -1,4 +1,5 @@
-// Groups and cells of time in the order of their lower bounds, and a cache of the rates with room.
+// Supergroups, groups and cells of time in the order of their lower bounds, and a cache of the
+// rates with room.
 //
 // Entries are ordered by cost_key of the bound, then by time: of equal costs the earliest start is
 // the best. RateSums caches, for windows of n parts of at least a length, the sum of the n lowest
@@ -17,12 +18,13 @@
 
 namespace slotkern {
 
-// Stages of a bound: group by rates, group by tables, cell by tables, cell by exact integrals.
-enum class BoundLevel : std::uint32_t { rates, group, cell, exact };
+// Stages of a bound: by the lowest rates and the least cost for each unit of rate (`rates`), by the
+// nodes with room, by the exact integrals of a cell.
+enum class BoundLevel : std::uint32_t { super_rates, super, rates, group, cell, exact };
 
 struct CellBound {
   double bound;
-  std::uint32_t cell;  // of a group: its first cell
+  std::uint32_t cell;  // of a group or supergroup: its first cell
   BoundLevel level;
 };
 
@@ -63,30 +65,34 @@ class RateSums {
   // Selects the sums for windows of n parts that are at least `length` long.
   void open(std::size_t n, double length) {
     if (version_ != index_.version()) sums_.clear(), version_ = index_.version();
-    const float least = round_down(length);
+    const float shortest = round_down(length);
     // The two highest bits of the mantissa: the next length below with few digits.
-    const auto bucket = std::bit_cast<std::uint32_t>(least) >> 21;
+    const auto bucket = std::bit_cast<std::uint32_t>(shortest) >> 21;
     length_ = std::bit_cast<float>(bucket << 21);
     n_ = n;
     for (OfRequest& row : sums_)
       if (row.n == n && row.bucket == bucket) {
-        row_ = &row.sums;
+        row_ = &row;
         return;
       }
     if (sums_.size() == kMaxRows) sums_.clear();
     sums_.reserve(kMaxRows);
-    sums_.push_back({n, bucket, std::vector<double>(index_.cells().groups(), -1.0)});
-    row_ = &sums_.back().sums;
+    const double least = index_.min_rate_sum(n) * (1 - kBoundMargin);
+    sums_.push_back({n, bucket, std::vector<double>(index_.cells().groups(), -1.0),
+                     std::vector<double>(index_.cells().supers(), least)});
+    row_ = &sums_.back();
   }
 
   // The sum for a group if it was computed, else the sum of the n lowest rates of all nodes.
   double get_if_known(std::size_t group) const {
-    const double sum = (*row_)[group];
+    const double sum = row_->sums[group];
     return sum >= 0 ? sum : index_.min_rate_sum(n_) * (1 - kBoundMargin);
   }
+  // Lower bound on the sums of the groups of a supergroup.
+  double get_of_super(std::size_t super) const { return row_->super_sums[super]; }
   // The sum for a group; infinite: fewer than n nodes have room.
   double get(std::size_t group) {
-    double& sum = (*row_)[group];
+    double& sum = row_->sums[group];
     if (sum >= 0) return sum;
     const float* const room = index_.room(group);
     std::size_t left = n_;
@@ -94,6 +100,12 @@ class RateSums {
     for (std::size_t rank = 0; rank < index_.nodes() && left > 0; ++rank)
       if (room[rank] >= length_) sum += index_.rate(rank), --left;
     sum = left > 0 ? kInfinity : sum * (1 - kBoundMargin);
+    const std::size_t super = group / TimeCells::kGroupsPerSuper;
+    std::size_t at = super * TimeCells::kGroupsPerSuper;
+    double least = kInfinity;
+    for (std::size_t k = 0; k < TimeCells::kGroupsPerSuper && at < row_->sums.size(); ++k, ++at)
+      least = std::min(least, get_if_known(at));
+    row_->super_sums[super] = least;
     return sum;
   }
 
@@ -103,13 +115,14 @@ class RateSums {
     std::size_t n;
     std::uint32_t bucket;
     std::vector<double> sums;  // [group], -1: not computed
+    std::vector<double> super_sums;  // [supergroup]
   };
   const TariffIndex& index_;
   std::uint64_t version_ = 0;
   std::size_t n_ = 0;
   float length_ = 0;
   std::vector<OfRequest> sums_;
-  std::vector<double>* row_ = nullptr;
+  OfRequest* row_ = nullptr;
 };
 
 }  // namespace slotkern

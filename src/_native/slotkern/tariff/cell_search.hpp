@@ -24,23 +24,10 @@
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/tariff/cell_queue.hpp"
 #include "slotkern/tariff/part_costs.hpp"
+#include "slotkern/tariff/tariff_window.hpp"
 #include "slotkern/tariff/ticks.hpp"
 
 namespace slotkern {
-
-// The best window so far; parts ascending by node.
-struct TariffWindow {
-  bool found = false;
-  std::uint64_t key = 0;
-  double start = 0, total = 0, runtime = 0, processor_time = 0;
-  std::vector<Part> parts;  // with rows of PreparedSlots
-
-  bool has_smaller_nodes(const TariffWindow& other) const {
-    return std::lexicographical_compare(
-        parts.begin(), parts.end(), other.parts.begin(), other.parts.end(),
-        [](const Part& a, const Part& b) { return a.node < b.node; });
-  }
-};
 
 class CellSearch {
   // A candidate and its cost at one start.
@@ -86,15 +73,8 @@ class CellSearch {
           index_.cells().begin(entry.cell) > best.start)
         continue;
       poll();
-      if (entry.level == BoundLevel::rates) {
-        raise_bound(entry, ceiling);
-        continue;
-      }
-      if (entry.level == BoundLevel::group && index_.cells().per_group() > 1) {
-        open_group(entry, ceiling);
-        continue;
-      }
-      const double per_rate = costs_.min_cost_per_rate(entry.cell);
+      if (entry.level < BoundLevel::cell && raise_bound(entry, ceiling)) continue;
+      const double per_rate = costs_.min_cost_per_rate(&PriceTable::cells, entry.cell);
       const double bound =
           std::max(entry.bound, costs_.bound_cell_tightly(entry.cell, per_rate));
       if (!(bound <= ceiling)) continue;
@@ -134,7 +114,7 @@ class CellSearch {
         cell += per_group - 1;
         continue;
       }
-      const double per_rate = costs_.min_cost_per_rate(cell);
+      const double per_rate = costs_.min_cost_per_rate(&PriceTable::cells, cell);
       if (per_group > 1 && !(costs_.bound_cell(cell, per_rate) <= max_cost_)) continue;
       if (!(costs_.bound_cell_tightly(cell, per_rate) <= max_cost_)) continue;
       if (!costs_.gather(cell, per_rate, max_cost_, upto)) continue;
@@ -182,14 +162,17 @@ class CellSearch {
   // --- cells in the order of their bounds
 
   bool open_cells() {
-    costs_.min_costs_per_rate(per_rate_);
     const TimeCells& cells = index_.cells();
-    const std::size_t last = group_at(std::min(query_->latest, query_->deadline));
+    per_rate_.resize(cells.groups()), super_per_rate_.resize(cells.supers());
+    costs_.min_costs_per_rate(&PriceTable::supers, 0, cells.supers(), super_per_rate_.data());
+    first_group_ = group_at(query_->earliest);
+    last_group_ = group_at(std::min(query_->latest, query_->deadline));
     queue_.clear();
-    for (std::size_t group = group_at(query_->earliest); group <= last; ++group) {
-      const double bound = rates_.get_if_known(group) * per_rate_[group];
-      const auto first = static_cast<std::uint32_t>(group * cells.per_group());
-      if (bound <= max_cost_) queue_.append({bound, first, BoundLevel::rates});
+    constexpr std::size_t size = TimeCells::kGroupsPerSuper;
+    for (std::size_t super = first_group_ / size; super <= last_group_ / size; ++super) {
+      const double bound = rates_.get_of_super(super) * super_per_rate_[super];
+      const auto first = static_cast<std::uint32_t>(super * cells.per_super());
+      if (bound <= max_cost_) queue_.append({bound, first, BoundLevel::super_rates});
     }
     queue_.build();
     return !queue_.empty();
@@ -197,31 +180,49 @@ class CellSearch {
   std::size_t group_at(double t) const {
     return index_.cells().cell_at(t) / index_.cells().per_group();
   }
-  // Raises the bound of a group by the rates with room, then by the nodes with room.
-  void raise_bound(const CellBound& entry, double ceiling) {
-    const std::size_t group = entry.cell / index_.cells().per_group();
-    double bound = std::max(entry.bound, rates_.get(group) * per_rate_[group]);
-    if (!(bound <= ceiling)) return;
-    if (queue_.has_before(bound, entry.cell) && bound > entry.bound) {
-      queue_.push({bound, entry.cell, BoundLevel::rates});
-      return;
-    }
-    bound = std::max(bound, costs_.bound_group(group, per_rate_[group]));
-    if (bound <= ceiling) queue_.push({bound, entry.cell, BoundLevel::group});
-  }
-  // Replaces a group by its cells.
-  void open_group(const CellBound& group, double ceiling) {
-    for (std::uint32_t k = 0; k < index_.cells().per_group(); ++k) {
-      const std::uint32_t cell = group.cell + k;
-      const double bound = costs_.bound_cell(cell, costs_.min_cost_per_rate(cell));
+  // Pushes a supergroup or group again with the bound of its next stage, or its groups or cells
+  // instead. Returns false for a group of one cell, which is that cell.
+  bool raise_bound(const CellBound& entry, double ceiling) {
+    const TimeCells& cells = index_.cells();
+    const std::size_t super = entry.cell / cells.per_super();
+    const std::size_t group = entry.cell / cells.per_group();
+    const auto push = [&](double bound, std::size_t cell, BoundLevel level) {
       if (bound <= ceiling)
-        queue_.push({std::max(bound, group.bound), cell, BoundLevel::cell});
+        queue_.push({std::max(bound, entry.bound), static_cast<std::uint32_t>(cell), level});
+    };
+    switch (entry.level) {
+      case BoundLevel::super_rates:
+        push(costs_.bound_super(super, super_per_rate_[super]), entry.cell, BoundLevel::super);
+        return true;
+      case BoundLevel::super: {
+        const std::size_t from = super * TimeCells::kGroupsPerSuper;
+        const std::size_t to = std::min(from + TimeCells::kGroupsPerSuper, cells.groups());
+        costs_.min_costs_per_rate(&PriceTable::groups, from, to - from, per_rate_.data() + from);
+        for (std::size_t k = std::max(from, first_group_); k < std::min(to, last_group_ + 1); ++k)
+          push(rates_.get_if_known(k) * per_rate_[k], k * cells.per_group(), BoundLevel::rates);
+        return true;
+      }
+      case BoundLevel::rates: {
+        const double bound = rates_.get(group) * per_rate_[group];
+        if (bound > entry.bound && queue_.has_before(bound, entry.cell))
+          push(bound, entry.cell, BoundLevel::rates);
+        else if (bound <= ceiling)
+          push(costs_.bound_group(group, per_rate_[group]), entry.cell, BoundLevel::group);
+        return true;
+      }
+      default:
+        if (cells.per_group() == 1) return false;
+        for (std::size_t cell = entry.cell; cell < entry.cell + cells.per_group(); ++cell)
+          push(costs_.bound_cell(cell, costs_.min_cost_per_rate(&PriceTable::cells, cell)), cell,
+               BoundLevel::cell);
+        return true;
     }
   }
   // True if the bounds of the group do not exceed the budget.
   bool may_have_window(std::size_t group) {
-    const double per_rate = costs_.min_cost_per_rate_of_group(group);
-    return rates_.get(group) * per_rate <= max_cost_ && costs_.bound_group(group, per_rate) <= max_cost_;
+    const double per_rate = costs_.min_cost_per_rate(&PriceTable::groups, group);
+    return rates_.get(group) * per_rate <= max_cost_ &&
+           costs_.bound_group(group, per_rate) <= max_cost_;
   }
 
   // --- one cell
@@ -244,18 +245,12 @@ class CellSearch {
       if (!choose(t) || !is_own_turn(t)) continue;
       describe(t, trial_);
       if (!(trial_.total <= max_cost_) || !(trial_.total <= ceiling)) continue;
-      if (best.found && !is_better(trial_, best)) continue;
+      if (best.found && !trial_.is_cheaper(best)) continue;
       std::swap(best, trial_);
       best.found = improved = true;
       ceiling = std::min(max_cost_, max_cost_of_key(best.key));
     }
     return improved;
-  }
-  static bool is_better(const TariffWindow& a, const TariffWindow& b) {
-    if (a.key != b.key) return a.key < b.key;
-    if (a.start != b.start) return a.start < b.start;
-    if (a.total != b.total) return a.total < b.total;
-    return a.has_smaller_nodes(b);
   }
 
   CellResult earliest_in(std::size_t cell, double from, double upto, TariffWindow& best) {
@@ -387,7 +382,9 @@ class CellSearch {
   double span_ = 0, max_cost_ = kInfinity;
   double slack_ = 0.1;  // expected excess of the best cost over the bound of its cell, relative
   bool rejected_ = false;
-  std::vector<double> per_rate_, turns_;
+  std::size_t first_group_ = 0, last_group_ = 0;
+  std::vector<double> per_rate_, super_per_rate_;  // [group], [supergroup]
+  std::vector<double> turns_;
   CellQueue queue_;
   RateSums rates_;
   std::vector<Priced> chosen_, joins_;

@@ -72,54 +72,47 @@ class PartCosts {
     return least;
   }
 
-  // Least cost of a part in the cell for each unit of rate, over all classes.
-  double min_cost_per_rate(std::size_t cell) const {
+  // Least cost of a part for each unit of rate, over all classes, by cell, group or supergroup:
+  // for one, or for `count` of them from `first` on.
+  double min_cost_per_rate(PriceRow PriceTable::* row, std::size_t at) const {
     double least = kInfinity;
-    for (const std::uint32_t k : active_)
-      least = std::min(least, states_[k].table->cells.min_integral(cell, states_[k].more) *
-                                  states_[k].per_rate);
-    return least * (1 - kBoundMargin);
+    min_costs_per_rate(row, at, 1, &least);
+    return least;
   }
-  // The same for each group, into an array.
-  void min_costs_per_rate(std::vector<double>& least) const {
-    least.assign(index_.cells().groups(), kInfinity);
+  void min_costs_per_rate(PriceRow PriceTable::* row, std::size_t first, std::size_t count,
+                          double* out) const {
+    std::fill(out, out + count, kInfinity);
     for (const std::uint32_t k : active_) {
       const State& state = states_[k];
-      const double* const base = state.table->groups.least.data();
-      const double* const after = state.table->groups.after.data();
-      const double more = state.more;
-      const double scale = state.per_rate * (1 - kBoundMargin);
-      double* const out = least.data();
-      for (std::size_t group = 0; group < least.size(); ++group) {
-        const double x = (base[group] + more * after[group]) * scale;
-        out[group] = x < out[group] ? x : out[group];
+      const double* const base = (state.table->*row).least.data() + first;
+      const double* const after = (state.table->*row).after.data() + first;
+      const double more = state.more, scale = state.per_rate * (1 - kBoundMargin);
+      for (std::size_t at = 0; at < count; ++at) {
+        const double x = (base[at] + more * after[at]) * scale;
+        out[at] = x < out[at] ? x : out[at];
       }
     }
   }
 
-  // The same for one group.
-  double min_cost_per_rate_of_group(std::size_t group) const {
-    double least = kInfinity;
-    for (const std::uint32_t k : active_)
-      least = std::min(least, states_[k].table->groups.min_integral(group, states_[k].more) *
-                                  states_[k].per_rate);
-    return least * (1 - kBoundMargin);
-  }
-
   // Lower bounds on the cost of a window that starts in the group or cell; infinite: no window
   // does. Tight: by the least integral of each class over the cell instead of its table.
+  double bound_super(std::size_t super, double per_rate) {
+    return walk(index_.super_room(super), per_rate, [this, super](std::uint32_t k) {
+      return states_[k].table->supers.min_integral(super, states_[k].more);
+    });
+  }
   double bound_group(std::size_t group, double per_rate) {
-    return walk(group, per_rate, [this, group](std::uint32_t k) {
+    return walk(index_.room(group), per_rate, [this, group](std::uint32_t k) {
       return states_[k].table->groups.min_integral(group, states_[k].more);
     });
   }
   double bound_cell(std::size_t cell, double per_rate) {
-    return walk(group_of(cell), per_rate, [this, cell](std::uint32_t k) {
+    return walk(index_.room(group_of(cell)), per_rate, [this, cell](std::uint32_t k) {
       return states_[k].table->cells.min_integral(cell, states_[k].more);
     });
   }
   double bound_cell_tightly(std::size_t cell, double per_rate) {
-    return walk(group_of(cell), per_rate,
+    return walk(index_.room(group_of(cell)), per_rate,
                 [this, cell](std::uint32_t k) { return tight_integral(cell, k); });
   }
 
@@ -168,9 +161,6 @@ class PartCosts {
       return a.least_cost < b.least_cost || (a.least_cost == b.least_cost && a.node < b.node);
     });
     ++stamp_;
-    least_total_ = 0;
-    for (std::size_t k = 0; k < n_ && k < candidates_.size(); ++k)
-      least_total_ += candidates_[k].least_cost;
     return candidates_.size() >= n_;
   }
 
@@ -189,13 +179,31 @@ class PartCosts {
   // class in the cell, no part is cheaper at t than a part of the least expensive class.
   double total_at(double t, double ceiling) {
     begin_start(t);
-    double excess = kInfinity;
-    for (const std::uint32_t k : classes_)
-      excess = std::min(excess, integral_at(k, t) / states_[k].tight);  // NaN: a free cell
-    if (least_total_ * excess * (1 - kSumError) > ceiling) return kInfinity;
+    live_.clear();
+    double least = 0;
+    std::size_t next = 0;
+    for (; next < candidates_.size() && live_.size() < n_; ++next)
+      if (is_live(candidates_[next], t)) {
+        live_.push_back(static_cast<std::uint32_t>(next));
+        least += candidates_[next].least_cost;
+      }
+    least *= 1 - kSumError;
+    if (live_.size() < n_ || least > ceiling) return kInfinity;
+    if (classes_.size() <= n_ + kFewClasses) {
+      double excess = kInfinity;
+      for (const std::uint32_t k : classes_)
+        excess = std::min(excess, integral_at(k, t) / states_[k].tight);  // NaN: a free cell
+      if (least * excess > ceiling) return kInfinity;
+    }
     lowest_.clear();
-    double nth = kInfinity;
-    for (const TariffCandidate& c : candidates_) {
+    for (const std::uint32_t k : live_) {
+      const double cost = cost_at(candidates_[k], t);
+      if (cost < kInfinity) lowest_.push_back(cost);
+    }
+    std::sort(lowest_.begin(), lowest_.end());
+    double nth = lowest_.size() == n_ ? lowest_.back() : kInfinity;
+    for (; next < candidates_.size(); ++next) {
+      const TariffCandidate& c = candidates_[next];
       if (lowest_.size() == n_ && c.least_cost >= nth) break;
       if (!is_live(c, t)) continue;
       const double cost = cost_at(c, t);
@@ -255,6 +263,7 @@ class PartCosts {
   }
 
  private:
+  static constexpr std::size_t kFewClasses = 8;
   static constexpr std::size_t kNever = ~std::size_t{0};
 
   struct State {
@@ -271,9 +280,8 @@ class PartCosts {
 
   // Adds the n lowest bounds of nodes with room, with the least integral of each class.
   template <class MinIntegral>
-  double walk(std::size_t group, double per_rate, MinIntegral min_integral) {
+  double walk(const float* room, double per_rate, MinIntegral min_integral) {
     lowest_.clear();
-    const float* const room = index_.room(group);
     const std::size_t nodes = index_.nodes();
     double nth = kInfinity;
     for (std::size_t rank = 0; rank < nodes; ++rank) {
@@ -339,9 +347,9 @@ class PartCosts {
   double start_ = 0;
   std::size_t stamp_ = 0, gathered_ = 0;
   double others_ = 0;  // sum of the n - 1 lowest bounds of the last walk()
-  double least_total_ = 0;  // sum of the n lowest least_cost of candidates
   std::vector<State> states_;  // [class]
   std::vector<std::uint32_t> active_, classes_;  // admitted classes; classes of the candidates
+  std::vector<std::uint32_t> live_;  // the first n candidates that are live at a start
   std::vector<double> lowest_;  // ascending
   std::vector<TariffCandidate> candidates_;
 };

@@ -1,11 +1,11 @@
 // Time cells, and lower bounds on the integral of a tariff by cell and by length of a part.
 //
 // Time from the first slot start to the last slot time or breakpoint is cut into cells of equal
-// width; the last cell has no end. Neighbouring cells form groups, so that a search need not test
-// each cell of a year. Lengths are divided into buckets, four for each power of two.
-// For a tariff and a bucket [shortest, longest), a table holds for each cell the least integral
-// over `shortest` of a part that starts in the cell, and the least factor after `shortest`. A part
-// of length L in the bucket pays at least
+// width; the last cell has no end. Neighbouring cells form groups, and 16 groups a supergroup, so
+// that a search need not test each cell of a year. Lengths are divided into buckets, four for each
+// power of two. For a tariff and a bucket [shortest, longest), a table holds for each cell the
+// least integral over `shortest` of a part that starts in the cell, and the least factor after
+// `shortest`. A part of length L in the bucket pays at least
 //     min_integral(cell, L) = least[cell] + (L - shortest) * after[cell]
 // for each unit of price. The integral is concave between falls and `rises - shortest`, so its
 // least value over a cell is at an edge or at one of these times. Bounds include a margin for
@@ -49,6 +49,9 @@ class TimeCells {
   std::size_t size() const { return count_; }
   std::size_t groups() const { return count_ / per_group_; }
   std::size_t per_group() const { return per_group_; }
+  static constexpr std::size_t kGroupsPerSuper = 16;
+  std::size_t supers() const { return (groups() + kGroupsPerSuper - 1) / kGroupsPerSuper; }
+  std::size_t per_super() const { return kGroupsPerSuper * per_group_; }  // cells
   // Start of a cell; begin(size()) is at or after all slot times and breakpoints.
   double begin(std::size_t cell) const { return origin_ + static_cast<double>(cell) * width_; }
   // Exclusive end of a cell.
@@ -68,13 +71,14 @@ class TimeCells {
   std::size_t count_ = 1, per_group_ = 1;
 };
 
-// Least integral over parts of `length` that start in the cell, exact up to the margin.
+// Least integral over parts of `length` that start in the cell, exact up to the margin. `edges`:
+// the lesser of the integrals from both edges of the cell.
 inline double min_integral_in_cell(const Tariff& tariff, const TimeCells& cells, std::size_t cell,
-                                   double length) {
+                                   double length, double edges) {
   const double from = cells.begin(cell), to = cells.begin(cell + 1);
-  double least = std::min(tariff.integral(from, length), tariff.integral(to, length));
   const bool is_last = cell + 1 == cells.size();
   const double error = clock_error(to, length), until = is_last ? kInfinity : to + error;
+  double least = edges;
   const auto visit = [&](std::span<const double> times, double shift) {
     auto at = std::lower_bound(times.begin(), times.end(), from + shift - error);
     for (; at != times.end() && *at - shift <= until; ++at)
@@ -85,29 +89,39 @@ inline double min_integral_in_cell(const Tariff& tariff, const TimeCells& cells,
   least = least * (1 - kBoundMargin) - error * tariff.max_factor();
   return std::clamp(least, 0.0, std::numeric_limits<double>::max());
 }
+inline double min_integral_in_cell(const Tariff& tariff, const TimeCells& cells, std::size_t cell,
+                                   double length) {
+  return min_integral_in_cell(tariff, cells, cell, length,
+                              std::min(tariff.integral(cells.begin(cell), length),
+                                       tariff.integral(cells.begin(cell + 1), length)));
+}
 
-// Rows of lower bounds: by cell, or by group of cells.
+// Rows of lower bounds: by cell, group or supergroup.
 struct PriceRow {
   std::vector<double> least, after;
+
+  explicit PriceRow(std::size_t size = 0) : least(size, kInfinity), after(size, kInfinity) {}
+  void lower(std::size_t at, double integral, double factor) {
+    least[at] = std::min(least[at], integral);
+    after[at] = std::min(after[at], factor);
+  }
 
   double min_integral(std::size_t at, double more) const { return least[at] + more * after[at]; }
 };
 
 struct PriceTable {
   double shortest = 0;
-  PriceRow cells, groups;
+  PriceRow cells, groups, supers;
 
   PriceTable() = default;
-  PriceTable(const Tariff& tariff, const TimeCells& time, double from, double to) : shortest(from) {
-    const std::size_t count = time.size();
-    cells.least.resize(count), cells.after.resize(count);
-    groups.least.assign(time.groups(), kInfinity), groups.after.assign(time.groups(), kInfinity);
+  PriceTable(const Tariff& tariff, const TimeCells& time, double from, double to)
+      : shortest(from), cells(time.size()), groups(time.groups()), supers(time.supers()) {
     // The segments after `shortest`, with rising factors: a sliding minimum.
     std::vector<std::size_t> segments;
     std::size_t front = 0, next = 0;
-    for (std::size_t cell = 0; cell < count; ++cell) {
+    double left = tariff.integral(time.begin(0), shortest);
+    for (std::size_t cell = 0; cell < time.size(); ++cell) {
       const double begin = time.begin(cell), end = time.begin(cell + 1);
-      cells.least[cell] = min_integral_in_cell(tariff, time, cell, shortest);
       const std::size_t first = tariff.segment_at(begin + shortest - clock_error(end, shortest));
       const std::size_t last = tariff.segment_at(end + clock_error(end, to) + to);
       for (next = std::max(next, first); next <= last; ++next) {
@@ -117,10 +131,14 @@ struct PriceTable {
         segments.push_back(next);
       }
       while (segments[front] < first) ++front;
-      cells.after[cell] = tariff.factors()[segments[front]];
-      const std::size_t group = cell / time.per_group();
-      groups.least[group] = std::min(groups.least[group], cells.least[cell]);
-      groups.after[group] = std::min(groups.after[group], cells.after[cell]);
+      const double right = tariff.integral(end, shortest);
+      const double least =
+          min_integral_in_cell(tariff, time, cell, shortest, std::min(left, right));
+      left = right;
+      const double after = tariff.factors()[segments[front]];
+      cells.lower(cell, least, after);
+      groups.lower(cell / time.per_group(), least, after);
+      supers.lower(cell / time.per_super(), least, after);
     }
   }
 };

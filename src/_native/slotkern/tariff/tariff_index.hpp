@@ -49,6 +49,8 @@ class TariffIndex {
     slots_[place].assign(slots.begin(), slots.end());
     for (std::size_t group = 0; group < cells_.groups(); ++group)
       room_[group * nodes() + rank_[place]] = kNoRoom;
+    for (std::size_t super = 0; super < cells_.supers(); ++super)
+      super_room_[super * nodes() + rank_[place]] = kNoRoom;
     fill_room(place);
   }
 
@@ -70,6 +72,7 @@ class TariffIndex {
   double min_rate_sum(std::size_t k) const { return rate_sums_[k]; }
   // [rank]: upper bound on the length of a part that starts in the group.
   const float* room(std::size_t group) const { return room_.data() + group * nodes(); }
+  const float* super_room(std::size_t super) const { return super_room_.data() + super * nodes(); }
 
  private:
   static constexpr float kNoRoom = -1;
@@ -95,6 +98,7 @@ class TariffIndex {
     make_classes(prepared, tariff_of);
     rank_nodes(prepared);
     room_.assign(cells_.groups() * nodes(), kNoRoom);
+    super_room_.assign(cells_.supers() * nodes(), kNoRoom);
     for (std::size_t place = 0; place < nodes(); ++place) {
       poll();
       fill_room(place);
@@ -173,6 +177,9 @@ class TariffIndex {
         if (group > 0 && !(begin < s.end)) break;
         float& room = room_[group * nodes() + rank_[place]];
         room = std::max(room, round_up(end - std::max(s.start, begin)));
+        const std::size_t super = group / TimeCells::kGroupsPerSuper;
+        float& most = super_room_[super * nodes() + rank_[place]];
+        most = std::max(most, room);
       }
     }
   }
@@ -186,7 +193,7 @@ class TariffIndex {
   std::vector<std::uint32_t> class_of_, rank_;  // [place]
   std::vector<std::uint32_t> place_at_, class_at_;  // [rank]
   std::vector<double> rates_, rate_sums_;
-  std::vector<float> room_;  // [group][rank]
+  std::vector<float> room_, super_room_;  // [group][rank]; [supergroup][rank]
 };
 
 }  // namespace slotkern
