@@ -23,6 +23,7 @@ from slotkern.plotting.layout import (
     require_span_fields,
     unique_names,
 )
+from slotkern.plotting.times import first_terms
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
@@ -119,9 +120,7 @@ def _make_background(
         if tasks is None
         else to_spans(require_span_fields("tasks", tasks))
     )
-    clock, machine = (
-        _first_attribute(name, thing, slots) for name in ("clock", "machine")
-    )
+    clock, machine = first_terms(thing, slots)
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # include nodes without free time
         known.append(np.arange(len(machine)))
@@ -142,11 +141,6 @@ def _make_background(
         machine,
         **more,
     )
-
-
-def _first_attribute(name: str, *things: Any) -> Any:
-    found = (getattr(thing, name, None) for thing in things)
-    return next((each for each in found if each is not None), None)
 
 
 def _replay_background(done: Replay) -> Background:
@@ -243,6 +237,7 @@ def _window_items(named: dict[str, Any]) -> Items:
         return np.array([np.nan if v is None else v for v in values], np.float64)
 
     fields = _measure_fields({name: figure(name) for name in (*_TIMES, *_MEASURES)})
+    clock, machine = first_terms(*windows)
     return Items(
         "window",
         list(named),
@@ -251,8 +246,8 @@ def _window_items(named: dict[str, Any]) -> Items:
         np.concatenate(parts) if parts else np.empty(0, PART),
         np.ones(len(windows), np.bool_),
         fields=fields,
-        clock=_first_attribute("clock", *windows),
-        machine=_first_attribute("machine", *windows),
+        clock=clock,
+        machine=machine,
     )
 
 
