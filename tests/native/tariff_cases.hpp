@@ -173,7 +173,7 @@ struct Prepared {
   TariffIndex index;
   std::unique_ptr<TariffSearch> search;
 
-  explicit Prepared(const Case& c, std::size_t groups = 0, std::size_t per_group = 0) {
+  explicit Prepared(const Case& c, std::size_t cells = 0) {
     for (const PlainSlot& s : c.slots)
       rows.push_back({s.node, s.start, s.end, s.performance, s.price});
     SlotView view;
@@ -194,7 +194,7 @@ struct Prepared {
     std::vector<Tariff> all(c.tariffs.size());
     for (std::size_t k = 0; k < all.size(); ++k)
       valid = valid && all[k].set(c.tariffs[k].breakpoints, c.tariffs[k].factors) == Status::ok;
-    valid = valid && index.build(slots, all, tariff_of, groups, per_group) == Status::ok;
+    valid = valid && index.build(slots, all, tariff_of, cells) == Status::ok;
     search = std::make_unique<TariffSearch>(slots, index);
   }
   bool valid = false;
@@ -287,8 +287,8 @@ inline void print(const Case& c, const Query& q) {
 }
 
 // Runs all searches of a case, for several budgets; returns false and prints the case on a fault.
-inline bool run_case(Random& random, const Case& c, Counts& counts, std::size_t groups) {
-  Prepared prepared(c, groups, groups > 0 ? 1 + random.below(5) : 0);
+inline bool run_case(Random& random, const Case& c, Counts& counts, std::size_t cells) {
+  Prepared prepared(c, cells);
   if (!prepared.valid) return true;
   for (const bool square : {false, true}) {
     Oracle free(c.slots, c.tariffs, c.query, square, 0);

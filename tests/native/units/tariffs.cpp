@@ -115,7 +115,7 @@ void check_constant(Random& random) {
     Case c = make_case(random, true, 12, 4, 0);
     for (PlainTariff& tariff : c.tariffs) tariff = {{5, 7}, {1, 1, 1}};
     c.query.setup = 0.5;
-    Prepared prepared(c, 1 + random.below(20), 1 + random.below(3));
+    Prepared prepared(c, 1 + random.below(60));
     if (!prepared.valid) continue;
     if (random.one_in(2)) c.query.budget = 4 * static_cast<double>(random.below(20));
     if (!c.mask.empty()) c.query.mask = c.mask.data();
@@ -145,7 +145,7 @@ void check_updates(Random& random) {
     Case c = make_case(random, true, 6, 6, 8);
     c.mask.clear();
     for (PlainSlot& s : c.slots) s.admitted = true;
-    Prepared prepared(c, 1 + random.below(20), 1 + random.below(3));
+    Prepared prepared(c, 1 + random.below(60));
     if (!prepared.valid) continue;
     Counts counts;
     for (int change = 0; change < 3; ++change) {
@@ -171,7 +171,7 @@ bool compare_random(std::uint64_t seed, std::uint64_t runs, Counts& counts) {
     const bool dyadic = !random.one_in(4);
     const bool middle = random.one_in(10);
     const Case c = make_case(random, dyadic, middle ? 24 : 5, middle ? 5 : 3, middle ? 40 : 8);
-    if (run_case(random, c, counts, random.one_in(4) ? 0 : 1 + random.below(40))) continue;
+    if (run_case(random, c, counts, random.one_in(4) ? 0 : 1 + random.below(60))) continue;
     std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed + run));
     return false;
   }

@@ -1,9 +1,8 @@
-// Supergroups, groups and cells of time in the order of their lower bounds, and a cache of the
-// rates with room.
+// Groups and cells of time in the order of their lower bounds, and a cache of the rates with room.
 //
 // Entries are ordered by cost_key of the bound, then by time: of equal costs the earliest start is
 // the best. RateSums caches, for windows of n parts of at least a length, the sum of the n lowest
-// rates of nodes with room in a group; times the least cost for each unit of rate it is a lower
+// rates of nodes with room in a cell; times the least cost for each unit of rate it is a lower
 // bound on the cost of a window. Each sum is computed once, until slots change.
 #pragma once
 
@@ -18,13 +17,13 @@
 
 namespace slotkern {
 
-// Stages of a bound: by the lowest rates and the least cost for each unit of rate (`rates`), by the
-// nodes with room, by the exact integrals of a cell.
-enum class BoundLevel : std::uint32_t { super_rates, super, rates, group, cell, exact };
+// Stages of a bound: by the lowest rates and the least cost for each unit of rate, by the nodes
+// with room, by the exact integrals of a cell.
+enum class BoundLevel : std::uint32_t { group_rates, group, rates, cell, exact };
 
 struct CellBound {
   double bound;
-  std::uint32_t cell;  // of a group or supergroup: its first cell
+  std::uint32_t cell;  // of a group: its first cell
   BoundLevel level;
 };
 
@@ -78,34 +77,34 @@ class RateSums {
     if (sums_.size() == kMaxRows) sums_.clear();
     sums_.reserve(kMaxRows);
     const double least = index_.min_rate_sum(n) * (1 - kBoundMargin);
-    sums_.push_back({n, bucket, std::vector<double>(index_.cells().groups(), -1.0),
-                     std::vector<double>(index_.cells().supers(), least)});
+    sums_.push_back({n, bucket, std::vector<double>(index_.cells().size(), -1.0),
+                     std::vector<double>(index_.cells().groups(), least)});
     row_ = &sums_.back();
   }
 
-  // The sum for a group if it was computed, else the sum of the n lowest rates of all nodes.
-  double get_if_known(std::size_t group) const {
-    const double sum = row_->sums[group];
+  // The sum for a cell if it was computed, else the sum of the n lowest rates of all nodes.
+  double get_if_known(std::size_t cell) const {
+    const double sum = row_->sums[cell];
     return sum >= 0 ? sum : index_.min_rate_sum(n_) * (1 - kBoundMargin);
   }
-  // Lower bound on the sums of the groups of a supergroup.
-  double get_of_super(std::size_t super) const { return row_->super_sums[super]; }
-  // The sum for a group; infinite: fewer than n nodes have room.
-  double get(std::size_t group) {
-    double& sum = row_->sums[group];
+  // Lower bound on the sums of the cells of a group.
+  double get_of_group(std::size_t group) const { return row_->group_sums[group]; }
+  // The sum for a cell; infinite: fewer than n nodes have room.
+  double get(std::size_t cell) {
+    double& sum = row_->sums[cell];
     if (sum >= 0) return sum;
-    const float* const room = index_.room(group);
+    const float* const room = index_.room(cell);
     std::size_t left = n_;
     sum = 0;
     for (std::size_t rank = 0; rank < index_.nodes() && left > 0; ++rank)
       if (room[rank] >= length_) sum += index_.rate(rank), --left;
     sum = left > 0 ? kInfinity : sum * (1 - kBoundMargin);
-    const std::size_t super = group / TimeCells::kGroupsPerSuper;
-    std::size_t at = super * TimeCells::kGroupsPerSuper;
+    const std::size_t group = cell / TimeCells::kPerGroup;
     double least = kInfinity;
-    for (std::size_t k = 0; k < TimeCells::kGroupsPerSuper && at < row_->sums.size(); ++k, ++at)
+    for (std::size_t k = 0, at = group * TimeCells::kPerGroup;
+         k < TimeCells::kPerGroup && at < row_->sums.size(); ++k, ++at)
       least = std::min(least, get_if_known(at));
-    row_->super_sums[super] = least;
+    row_->group_sums[group] = least;
     return sum;
   }
 
@@ -114,8 +113,8 @@ class RateSums {
   struct OfRequest {
     std::size_t n;
     std::uint32_t bucket;
-    std::vector<double> sums;  // [group], -1: not computed
-    std::vector<double> super_sums;  // [supergroup]
+    std::vector<double> sums;  // [cell], -1: not computed
+    std::vector<double> group_sums;  // [group]
   };
   const TariffIndex& index_;
   std::uint64_t version_ = 0;

@@ -73,8 +73,11 @@ class CellSearch {
           index_.cells().begin(entry.cell) > best.start)
         continue;
       poll();
-      if (entry.level < BoundLevel::cell && raise_bound(entry, ceiling)) continue;
-      const double per_rate = costs_.min_cost_per_rate(&PriceTable::cells, entry.cell);
+      if (entry.level < BoundLevel::cell) {
+        raise_bound(entry, ceiling);
+        continue;
+      }
+      const double per_rate = per_rate_[entry.cell];
       const double bound =
           std::max(entry.bound, costs_.bound_cell_tightly(entry.cell, per_rate));
       if (!(bound <= ceiling)) continue;
@@ -106,16 +109,12 @@ class CellSearch {
     if (!costs_.any()) return false;
     from = std::max(from, query_->earliest);
     upto = std::min(upto, query_->latest);
-    const std::size_t per_group = cells.per_group();
     for (std::size_t cell = cells.cell_at(from); cell < cells.size(); ++cell) {
       if (cell > 0 && cells.begin(cell) > upto) return false;
       poll();
-      if (cell % per_group == 0 && !may_have_window(cell / per_group)) {
-        cell += per_group - 1;
-        continue;
-      }
       const double per_rate = costs_.min_cost_per_rate(&PriceTable::cells, cell);
-      if (per_group > 1 && !(costs_.bound_cell(cell, per_rate) <= max_cost_)) continue;
+      if (!(rates_.get(cell) * per_rate <= max_cost_)) continue;
+      if (!(costs_.bound_cell(cell, per_rate) <= max_cost_)) continue;
       if (!(costs_.bound_cell_tightly(cell, per_rate) <= max_cost_)) continue;
       if (!costs_.gather(cell, per_rate, max_cost_, upto)) continue;
       const CellResult outcome = earliest_in(cell, from, upto, best);
@@ -162,67 +161,45 @@ class CellSearch {
   // --- cells in the order of their bounds
 
   bool open_cells() {
+    constexpr std::size_t size = TimeCells::kPerGroup;
     const TimeCells& cells = index_.cells();
-    per_rate_.resize(cells.groups()), super_per_rate_.resize(cells.supers());
-    costs_.min_costs_per_rate(&PriceTable::supers, 0, cells.supers(), super_per_rate_.data());
-    first_group_ = group_at(query_->earliest);
-    last_group_ = group_at(std::min(query_->latest, query_->deadline));
+    per_rate_.resize(cells.size()), group_per_rate_.resize(cells.groups());
+    costs_.min_costs_per_rate(&PriceTable::groups, 0, cells.groups(), group_per_rate_.data());
+    first_cell_ = cells.cell_at(query_->earliest);
+    last_cell_ = cells.cell_at(std::min(query_->latest, query_->deadline));
     queue_.clear();
-    constexpr std::size_t size = TimeCells::kGroupsPerSuper;
-    for (std::size_t super = first_group_ / size; super <= last_group_ / size; ++super) {
-      const double bound = rates_.get_of_super(super) * super_per_rate_[super];
-      const auto first = static_cast<std::uint32_t>(super * cells.per_super());
-      if (bound <= max_cost_) queue_.append({bound, first, BoundLevel::super_rates});
+    if (first_cell_ > last_cell_) return false;
+    for (std::size_t group = first_cell_ / size; group <= last_cell_ / size; ++group) {
+      const double bound = rates_.get_of_group(group) * group_per_rate_[group];
+      const auto first = static_cast<std::uint32_t>(group * size);
+      if (bound <= max_cost_) queue_.append({bound, first, BoundLevel::group_rates});
     }
     queue_.build();
     return !queue_.empty();
   }
-  std::size_t group_at(double t) const {
-    return index_.cells().cell_at(t) / index_.cells().per_group();
-  }
-  // Pushes a supergroup or group again with the bound of its next stage, or its groups or cells
-  // instead. Returns false for a group of one cell, which is that cell.
-  bool raise_bound(const CellBound& entry, double ceiling) {
-    const TimeCells& cells = index_.cells();
-    const std::size_t super = entry.cell / cells.per_super();
-    const std::size_t group = entry.cell / cells.per_group();
+  // Pushes a group or cell again with the bound of its next stage, or the cells of a group instead.
+  void raise_bound(const CellBound& entry, double ceiling) {
+    constexpr std::size_t size = TimeCells::kPerGroup;
+    const std::size_t group = entry.cell / size;
     const auto push = [&](double bound, std::size_t cell, BoundLevel level) {
       if (bound <= ceiling)
         queue_.push({std::max(bound, entry.bound), static_cast<std::uint32_t>(cell), level});
     };
-    switch (entry.level) {
-      case BoundLevel::super_rates:
-        push(costs_.bound_super(super, super_per_rate_[super]), entry.cell, BoundLevel::super);
-        return true;
-      case BoundLevel::super: {
-        const std::size_t from = super * TimeCells::kGroupsPerSuper;
-        const std::size_t to = std::min(from + TimeCells::kGroupsPerSuper, cells.groups());
-        costs_.min_costs_per_rate(&PriceTable::groups, from, to - from, per_rate_.data() + from);
-        for (std::size_t k = std::max(from, first_group_); k < std::min(to, last_group_ + 1); ++k)
-          push(rates_.get_if_known(k) * per_rate_[k], k * cells.per_group(), BoundLevel::rates);
-        return true;
-      }
-      case BoundLevel::rates: {
-        const double bound = rates_.get(group) * per_rate_[group];
-        if (bound > entry.bound && queue_.has_before(bound, entry.cell))
-          push(bound, entry.cell, BoundLevel::rates);
-        else if (bound <= ceiling)
-          push(costs_.bound_group(group, per_rate_[group]), entry.cell, BoundLevel::group);
-        return true;
-      }
-      default:
-        if (cells.per_group() == 1) return false;
-        for (std::size_t cell = entry.cell; cell < entry.cell + cells.per_group(); ++cell)
-          push(costs_.bound_cell(cell, costs_.min_cost_per_rate(&PriceTable::cells, cell)), cell,
-               BoundLevel::cell);
-        return true;
+    if (entry.level == BoundLevel::group_rates) {
+      push(costs_.bound_group(group, group_per_rate_[group]), entry.cell, BoundLevel::group);
+    } else if (entry.level == BoundLevel::group) {
+      const std::size_t from = std::max(group * size, first_cell_);
+      const std::size_t to = std::min(group * size + size, last_cell_ + 1);
+      costs_.min_costs_per_rate(&PriceTable::cells, from, to - from, per_rate_.data() + from);
+      for (std::size_t cell = from; cell < to; ++cell)
+        push(rates_.get_if_known(cell) * per_rate_[cell], cell, BoundLevel::rates);
+    } else {
+      const double bound = rates_.get(entry.cell) * per_rate_[entry.cell];
+      if (bound > entry.bound && queue_.has_before(bound, entry.cell))
+        push(bound, entry.cell, BoundLevel::rates);
+      else if (bound <= ceiling)
+        push(costs_.bound_cell(entry.cell, per_rate_[entry.cell]), entry.cell, BoundLevel::cell);
     }
-  }
-  // True if the bounds of the group do not exceed the budget.
-  bool may_have_window(std::size_t group) {
-    const double per_rate = costs_.min_cost_per_rate(&PriceTable::groups, group);
-    return rates_.get(group) * per_rate <= max_cost_ &&
-           costs_.bound_group(group, per_rate) <= max_cost_;
   }
 
   // --- one cell
@@ -382,8 +359,8 @@ class CellSearch {
   double span_ = 0, max_cost_ = kInfinity;
   double slack_ = 0.1;  // expected excess of the best cost over the bound of its cell, relative
   bool rejected_ = false;
-  std::size_t first_group_ = 0, last_group_ = 0;
-  std::vector<double> per_rate_, super_per_rate_;  // [group], [supergroup]
+  std::size_t first_cell_ = 0, last_cell_ = 0;
+  std::vector<double> per_rate_, group_per_rate_;  // [cell], [group]
   std::vector<double> turns_;
   CellQueue queue_;
   RateSums rates_;

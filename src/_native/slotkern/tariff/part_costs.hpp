@@ -72,7 +72,7 @@ class PartCosts {
     return least;
   }
 
-  // Least cost of a part for each unit of rate, over all classes, by cell, group or supergroup:
+  // Least cost of a part for each unit of rate, over all classes, by cell or group:
   // for one, or for `count` of them from `first` on.
   double min_cost_per_rate(PriceRow PriceTable::* row, std::size_t at) const {
     double least = kInfinity;
@@ -96,23 +96,18 @@ class PartCosts {
 
   // Lower bounds on the cost of a window that starts in the group or cell; infinite: no window
   // does. Tight: by the least integral of each class over the cell instead of its table.
-  double bound_super(std::size_t super, double per_rate) {
-    return walk(index_.super_room(super), per_rate, [this, super](std::uint32_t k) {
-      return states_[k].table->supers.min_integral(super, states_[k].more);
-    });
-  }
   double bound_group(std::size_t group, double per_rate) {
-    return walk(index_.room(group), per_rate, [this, group](std::uint32_t k) {
+    return walk(index_.group_room(group), per_rate, [this, group](std::uint32_t k) {
       return states_[k].table->groups.min_integral(group, states_[k].more);
     });
   }
   double bound_cell(std::size_t cell, double per_rate) {
-    return walk(index_.room(group_of(cell)), per_rate, [this, cell](std::uint32_t k) {
+    return walk(index_.room(cell), per_rate, [this, cell](std::uint32_t k) {
       return states_[k].table->cells.min_integral(cell, states_[k].more);
     });
   }
   double bound_cell_tightly(std::size_t cell, double per_rate) {
-    return walk(index_.room(group_of(cell)), per_rate,
+    return walk(index_.room(cell), per_rate,
                 [this, cell](std::uint32_t k) { return tight_integral(cell, k); });
   }
 
@@ -122,7 +117,7 @@ class PartCosts {
     candidates_.clear(), classes_.clear();
     ++gathered_;
     const double most = (ceiling - others_ * (1 - kBoundMargin)) + ceiling * kSumError;
-    const float* const room = index_.room(group_of(cell));
+    const float* const room = index_.room(cell);
     const double from = index_.cells().begin(cell), to = index_.cells().end(cell);
     const double deadline = query_->deadline;
     for (std::size_t rank = 0; rank < index_.nodes(); ++rank) {
@@ -275,8 +270,6 @@ class PartCosts {
     std::size_t tight_cell = kNever, cost_stamp = kNever, gathered = kNever;
     double tight = 0, integral = 0;  // least integral over tight_cell; integral at cost_stamp
   };
-
-  std::size_t group_of(std::size_t cell) const { return cell / index_.cells().per_group(); }
 
   // Adds the n lowest bounds of nodes with room, with the least integral of each class.
   template <class MinIntegral>

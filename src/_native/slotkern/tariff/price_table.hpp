@@ -1,8 +1,8 @@
 // Time cells, and lower bounds on the integral of a tariff by cell and by length of a part.
 //
 // Time from the first slot start to the last slot time or breakpoint is cut into cells of equal
-// width; the last cell has no end. Neighbouring cells form groups, and 16 groups a supergroup, so
-// that a search need not test each cell of a year. Lengths are divided into buckets, four for each
+// width; the last cell has no end. Groups of 16 cells have bounds of their own.
+// Lengths are divided into buckets, four for each
 // power of two. For a tariff and a bucket [shortest, longest), a table holds for each cell the
 // least integral over `shortest` of a part that starts in the cell, and the least factor after
 // `shortest`. A part of length L in the bucket pays at least
@@ -39,19 +39,15 @@ inline double clock_error(double t, double length) {
 class TimeCells {
  public:
   TimeCells() = default;
-  TimeCells(double first, double last, std::size_t groups, std::size_t cells_per_group)
-      : origin_(first), count_(groups * cells_per_group), per_group_(cells_per_group) {
-    width_ = (last - first) / static_cast<double>(count_);
+  TimeCells(double first, double last, std::size_t count)
+      : origin_(first), width_((last - first) / static_cast<double>(count)), count_(count) {
     if (!(width_ > 0) || !std::isfinite(width_) || !(first + width_ > first))
-      count_ = per_group_ = 1, width_ = std::max(1.0, std::fabs(last - first));
+      count_ = 1, width_ = std::max(1.0, std::fabs(last - first));
   }
 
   std::size_t size() const { return count_; }
-  std::size_t groups() const { return count_ / per_group_; }
-  std::size_t per_group() const { return per_group_; }
-  static constexpr std::size_t kGroupsPerSuper = 16;
-  std::size_t supers() const { return (groups() + kGroupsPerSuper - 1) / kGroupsPerSuper; }
-  std::size_t per_super() const { return kGroupsPerSuper * per_group_; }  // cells
+  static constexpr std::size_t kPerGroup = 16;
+  std::size_t groups() const { return (count_ + kPerGroup - 1) / kPerGroup; }
   // Start of a cell; begin(size()) is at or after all slot times and breakpoints.
   double begin(std::size_t cell) const { return origin_ + static_cast<double>(cell) * width_; }
   // Exclusive end of a cell.
@@ -68,7 +64,7 @@ class TimeCells {
 
  private:
   double origin_ = 0, width_ = 1;
-  std::size_t count_ = 1, per_group_ = 1;
+  std::size_t count_ = 1;
 };
 
 // Least integral over parts of `length` that start in the cell, exact up to the margin. `edges`:
@@ -96,7 +92,7 @@ inline double min_integral_in_cell(const Tariff& tariff, const TimeCells& cells,
                                        tariff.integral(cells.begin(cell + 1), length)));
 }
 
-// Rows of lower bounds: by cell, group or supergroup.
+// Rows of lower bounds: by cell or group.
 struct PriceRow {
   std::vector<double> least, after;
 
@@ -111,11 +107,11 @@ struct PriceRow {
 
 struct PriceTable {
   double shortest = 0;
-  PriceRow cells, groups, supers;
+  PriceRow cells, groups;
 
   PriceTable() = default;
   PriceTable(const Tariff& tariff, const TimeCells& time, double from, double to)
-      : shortest(from), cells(time.size()), groups(time.groups()), supers(time.supers()) {
+      : shortest(from), cells(time.size()), groups(time.groups()) {
     // The segments after `shortest`, with rising factors: a sliding minimum.
     std::vector<std::size_t> segments;
     std::size_t front = 0, next = 0;
@@ -137,8 +133,7 @@ struct PriceTable {
       left = right;
       const double after = tariff.factors()[segments[front]];
       cells.lower(cell, least, after);
-      groups.lower(cell / time.per_group(), least, after);
-      supers.lower(cell / time.per_super(), least, after);
+      groups.lower(cell / TimeCells::kPerGroup, least, after);
     }
   }
 };

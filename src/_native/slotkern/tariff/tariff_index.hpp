@@ -1,11 +1,11 @@
 // The slots of prepared slots by node, the nodes by rate under their tariffs, and the longest part
-// that can start on each node in each group of time cells.
+// that can start on each node in each time cell.
 //
 // The rate of a node is its lowest price * the mean factor of its tariff / performance. A class is
 // a pair of tariff and performance: the cost of a part for each unit of price depends on its class
 // and start alone. `room` is an upper bound, rounded up to float, so that a search may skip a node
-// in a group only if no part fits. update_node() brings the index up to date when slots of a node
-// change. Memory: 4 bytes for each node and group, 32 for each slot.
+// in a cell only if no part fits. update_node() brings the index up to date when slots of a node
+// change. Memory: 4 bytes for each node and cell, 32 for each slot.
 #pragma once
 
 #include <algorithm>
@@ -34,12 +34,11 @@ class TariffIndex {
   };
 
   // Builds the index. tariff_of[place] is the tariff of each node of `prepared`, -1 for none.
-  // The numbers of groups and cells per group affect speed only; 0: by slots and breakpoints.
+  // The number of cells affects speed only; 0: chosen by the numbers of slots and breakpoints.
   Status build(const PreparedSlots& prepared, std::vector<Tariff> tariffs,
-               std::span<const std::int32_t> tariff_of, std::size_t groups = 0,
-               std::size_t cells_per_group = 0) noexcept {
+               std::span<const std::int32_t> tariff_of, std::size_t cells = 0) noexcept {
     return guarded([&] {
-      return build_unguarded(prepared, std::move(tariffs), tariff_of, groups, cells_per_group);
+      return build_unguarded(prepared, std::move(tariffs), tariff_of, cells);
     });
   }
 
@@ -47,10 +46,10 @@ class TariffIndex {
   void update_node(std::size_t place, std::span<const NodeSlot> slots) {
     ++version_;
     slots_[place].assign(slots.begin(), slots.end());
+    for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+      room_[cell * nodes() + rank_[place]] = kNoRoom;
     for (std::size_t group = 0; group < cells_.groups(); ++group)
-      room_[group * nodes() + rank_[place]] = kNoRoom;
-    for (std::size_t super = 0; super < cells_.supers(); ++super)
-      super_room_[super * nodes() + rank_[place]] = kNoRoom;
+      group_room_[group * nodes() + rank_[place]] = kNoRoom;
     fill_room(place);
   }
 
@@ -70,17 +69,16 @@ class TariffIndex {
   std::span<const NodeSlot> slots_at(std::size_t rank) const { return slots_[place_at_[rank]]; }
   // Sum of the k lowest rates.
   double min_rate_sum(std::size_t k) const { return rate_sums_[k]; }
-  // [rank]: upper bound on the length of a part that starts in the group.
-  const float* room(std::size_t group) const { return room_.data() + group * nodes(); }
-  const float* super_room(std::size_t super) const { return super_room_.data() + super * nodes(); }
+  // [rank]: upper bound on the length of a part that starts in the cell, or group of cells.
+  const float* room(std::size_t cell) const { return room_.data() + cell * nodes(); }
+  const float* group_room(std::size_t group) const { return group_room_.data() + group * nodes(); }
 
  private:
   static constexpr float kNoRoom = -1;
-  static constexpr std::size_t kBreakpointsPerCell = 3, kMaxGroups = 512;
+  static constexpr std::size_t kMaxCells = 512;
 
   Status build_unguarded(const PreparedSlots& prepared, std::vector<Tariff> tariffs,
-                         std::span<const std::int32_t> tariff_of, std::size_t groups,
-                         std::size_t cells_per_group) {
+                         std::span<const std::int32_t> tariff_of, std::size_t cells) {
     if (tariff_of.size() != prepared.nodes.size()) return Status::request_not_valid;
     const auto none = static_cast<std::int32_t>(tariffs.size());
     for (const std::int32_t tariff : tariff_of)
@@ -93,12 +91,12 @@ class TariffIndex {
       const Slot& s = prepared.slots[row];
       slots_[static_cast<std::size_t>(s.place)].push_back({s.start, s.end, s.price, row});
     });
-    make_cells(groups, cells_per_group);
+    make_cells(cells);
     tables_ = std::make_unique<PriceTables[]>(tariffs_.size());
     make_classes(prepared, tariff_of);
     rank_nodes(prepared);
-    room_.assign(cells_.groups() * nodes(), kNoRoom);
-    super_room_.assign(cells_.supers() * nodes(), kNoRoom);
+    room_.assign(cells_.size() * nodes(), kNoRoom);
+    group_room_.assign(cells_.groups() * nodes(), kNoRoom);
     for (std::size_t place = 0; place < nodes(); ++place) {
       poll();
       fill_room(place);
@@ -106,7 +104,7 @@ class TariffIndex {
     return Status::ok;
   }
 
-  void make_cells(std::size_t groups, std::size_t per_group) {
+  void make_cells(std::size_t count) {
     double first = kInfinity, last = -kInfinity;
     std::size_t slots = 0, breakpoints = 0;
     for (const auto& of_node : slots_)
@@ -121,11 +119,9 @@ class TariffIndex {
         last = std::max(last, tariff.breakpoints().back());
     }
     if (slots == 0) first = last = 0;
-    if (groups == 0)
-      groups = std::clamp<std::size_t>(std::max(slots / 32, breakpoints / 24), 1, kMaxGroups);
-    if (per_group == 0)
-      per_group = std::clamp<std::size_t>(breakpoints / (kBreakpointsPerCell * groups), 1, 16);
-    cells_ = TimeCells(first, last, groups, per_group);
+    if (count == 0)
+      count = std::clamp<std::size_t>(std::max(slots / 32, breakpoints / 24), 1, kMaxCells);
+    cells_ = TimeCells(first, last, count);
   }
 
   void make_classes(const PreparedSlots& prepared, std::span<const std::int32_t> tariff_of) {
@@ -171,14 +167,13 @@ class TariffIndex {
   void fill_room(std::size_t place) {
     for (const NodeSlot& s : slots_[place]) {
       const double end = s.end + 4 * 0x1p-52 * std::fabs(s.end);
-      for (std::size_t group = cells_.cell_at(s.start) / cells_.per_group();
-           group < cells_.groups(); ++group) {
-        const double begin = cells_.begin(group * cells_.per_group());
-        if (group > 0 && !(begin < s.end)) break;
-        float& room = room_[group * nodes() + rank_[place]];
+      for (std::size_t cell = cells_.cell_at(s.start); cell < cells_.size(); ++cell) {
+        const double begin = cells_.begin(cell);
+        if (cell > 0 && !(begin < s.end)) break;
+        float& room = room_[cell * nodes() + rank_[place]];
         room = std::max(room, round_up(end - std::max(s.start, begin)));
-        const std::size_t super = group / TimeCells::kGroupsPerSuper;
-        float& most = super_room_[super * nodes() + rank_[place]];
+        const std::size_t group = cell / TimeCells::kPerGroup;
+        float& most = group_room_[group * nodes() + rank_[place]];
         most = std::max(most, room);
       }
     }
@@ -193,7 +188,7 @@ class TariffIndex {
   std::vector<std::uint32_t> class_of_, rank_;  // [place]
   std::vector<std::uint32_t> place_at_, class_at_;  // [rank]
   std::vector<double> rates_, rate_sums_;
-  std::vector<float> room_, super_room_;  // [group][rank]; [supergroup][rank]
+  std::vector<float> room_, group_room_;  // [cell][rank]; [group][rank]
 };
 
 }  // namespace slotkern
