@@ -197,7 +197,7 @@ def _node_records(text: str, source: str) -> list[Row]:
 
 
 def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
-    """Return the nodes by name, and for each partition its nodes and first row."""
+    """Return the nodes by name, and partitions: first row, nodes, is default."""
     found: dict[str, _Node] = {}
     members: dict[str, list[Any]] = {}
     for row in rows:
@@ -224,17 +224,19 @@ def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
                 why = row.text("REASON", "Reason")
                 node.reason = f"{state}: {why}" if why else state
         for group in row.text("PARTITION", "Partitions").split(","):
-            if group and group.rstrip("*"):
-                member = members.setdefault(group.rstrip("*"), [row, {}])
+            if group.rstrip("*"):
+                member = members.setdefault(group.rstrip("*"), [row, {}, False])
                 member[1].update(dict.fromkeys(names))
+                member[2] |= group.endswith("*")
     if not found:
         source = rows[0].source if rows else "nodes"
         raise ValueError(f"{source}: there is no node; paste the output of `sinfo`")
-    return found, members
+    # The default partition, marked by a star, comes first.
+    return found, dict(sorted(members.items(), key=lambda item: not item[1][2]))
 
 
 def _partition(member: list[Any], index: dict[str, int]) -> Partition:
-    row, names = member
+    row, names, _ = member
     limit = row.length("TIMELIMIT") if "TIMELIMIT" in row.cells else math.inf
     ids = np.array(sorted(index[name] for name in names), np.int32)
     up = row.text("AVAIL").lower() in ("", "up")
@@ -271,7 +273,7 @@ def _machine(found: dict[str, _Node], members: dict[str, list[Any]]) -> Machine:
         for feature in filter(None, node.features.split(",")):
             _mark(marks, f"feature_{feature}", len(nodes))[k] = True
     index = {name: k for k, name in enumerate(found)}
-    for name, (_, names) in members.items():
+    for name, (_, names, _) in members.items():
         ids = [index[each] for each in names]
         _mark(marks, f"partition_{name}", len(nodes))[ids] = True
     return Machine(columns | marks)

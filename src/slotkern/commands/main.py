@@ -2,7 +2,7 @@
 ``compare``, ``slots-from-trace``, ``free``, ``explain``, ``schedule``,
 ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``batch``,
 ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
-``reproduce``, ``study``, ``info``.
+``reproduce``, ``study``, ``cluster``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
@@ -20,6 +20,7 @@ from slotkern.commands import (
     batch,
     bench,
     bookings,
+    cluster,
     community,
     comparison,
     cycles,
@@ -158,6 +159,7 @@ for commands in (
     environments,
     machine,
     bookings,
+    cluster,
     batch,
     cycles,
     flows,

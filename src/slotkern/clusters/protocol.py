@@ -1,0 +1,126 @@
+"""The protocol of clusters: the five operations that a scheduler must offer.
+
+Planning, booking, checking and releasing (`planning`, `booking`) use these operations
+alone, so they work for every scheduler that has an adapter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from slotkern.foundation.checks import shown
+
+from .snapshot import Snapshot
+
+__all__ = [
+    "BookingConflictError",
+    "BookingDeniedError",
+    "ClusterBooking",
+    "ClusterError",
+    "LiveCluster",
+    "NameTakenError",
+    "UnreachableError",
+    "check_name",
+]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
+class ClusterError(ValueError):
+    """An operation that a cluster refused or could not perform."""
+
+
+class BookingConflictError(ClusterError):
+    """The time is not free any more: plan again."""
+
+
+class BookingDeniedError(ClusterError):
+    """The cluster does not let this user do that."""
+
+
+class NameTakenError(ClusterError):
+    """The name belongs to a booking of other nodes or another time."""
+
+
+class UnreachableError(ClusterError):
+    """There was no answer in time, so it is unknown if the operation happened."""
+
+
+@dataclass(frozen=True)
+class ClusterBooking:
+    """A reservation on a cluster: times in seconds since 1970, and its job if any."""
+
+    name: str
+    start: int
+    end: int
+    nodes: tuple[str, ...]
+    user: str = ""
+    job: int | None = None
+
+
+class LiveCluster(Protocol):
+    """A cluster whose scheduler answers now.
+
+    A name identifies a booking: an adapter never makes two bookings of one name, nor
+    two jobs of one booking. An operation raises `UnreachableError` if its outcome is
+    unknown; the caller then looks the name up.
+    """
+
+    def read(self) -> Snapshot:
+        """Return all nodes, and all busy spans in the scheduler's plan."""
+        ...
+
+    def reserve(
+        self, name: str, nodes: Sequence[str], start: int, end: int, user: str
+    ) -> ClusterBooking:
+        """Reserve nodes for a user.
+
+        Raises
+        ------
+        BookingConflictError, BookingDeniedError, NameTakenError, UnreachableError
+        """
+        ...
+
+    def find(self, name: str) -> ClusterBooking | None:
+        """Return the booking of a name; None if there is none."""
+        ...
+
+    def bookings(self) -> list[ClusterBooking]:
+        """Return all reservations of the cluster."""
+        ...
+
+    def submit(
+        self,
+        booking: ClusterBooking,
+        partition: str,
+        minutes: int,
+        command: Sequence[str],
+    ) -> int:
+        """Submit the job of a booking once, and return its number.
+
+        `command` is a script and its arguments.
+        """
+        ...
+
+    def release(self, name: str) -> bool:
+        """Cancel the job and delete the reservation; False if there was none."""
+        ...
+
+
+def check_name(what: str, name: str) -> str:
+    """Return a valid name of a booking or user.
+
+    Raises
+    ------
+    ValueError
+        For anything but a letter and up to 63 letters, digits and ``_ . -``.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{what} {shown(name)} is not a letter and up to 63 letters, digits, "
+            "'_', '.' and '-'"
+        )
+    return name

@@ -1,0 +1,168 @@
+"""Site files: the rules of a cluster that its scheduler does not know.
+
+A site file is TOML: guards around bookings, prices and performances of nodes, and the
+partitions that may be used. Unknown keys are refused by name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.files.atomic import AnyPath, as_path
+from slotkern.foundation.checks import meant, number, one_of, shown
+from slotkern.machine import Machine
+from slotkern.machine.moments import zone_of
+from slotkern.where import evaluate
+
+__all__ = ["Site", "read_site"]
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NODE_KEYS = ("where", "performance", "price")
+
+
+@dataclass(frozen=True)
+class Site:
+    """The rules of a site; times are in seconds.
+
+    Attributes
+    ----------
+    horizon : float
+        How far windows may lie in the future.
+    lead : float
+        The least time from now to the start of a booking.
+    before : float
+        Time kept free after each earlier occupant, which may end late.
+    after : float
+        Time reserved after the job's limit, because jobs start late. Whole minutes.
+    timeout : float
+        The longest wait for a command of the scheduler.
+    unit : {"h", "s", "min", "d"}
+        The time unit of prices.
+    pending : {"respect", "ignore"}
+        The treatment of the starts that the scheduler plans for waiting jobs.
+    partitions : tuple of str
+        The partitions that may be used; all if empty.
+    sudo : tuple of str
+        Words before the commands that create and delete reservations.
+    conf : str
+        The path of ``slurm.conf``, for a cluster that is not the default one.
+    zone : str
+        The time zone of the cluster; by default that of this computer.
+    node : tuple of mapping
+        Rules with ``performance`` and ``price``, a number or a column, of the nodes
+        that the filter ``where`` selects, by default all; later rules win.
+    """
+
+    horizon: float = 7 * 86400.0
+    lead: float = 15.0
+    before: float = 5.0
+    after: float = 60.0
+    timeout: float = 20.0
+    unit: str = "h"
+    pending: str = "respect"
+    partitions: tuple[str, ...] = ()
+    sudo: tuple[str, ...] = ()
+    conf: str = ""
+    zone: str = ""
+    node: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "timeout"):
+            number(name, getattr(self, name), above=0)
+        for name in ("lead", "before", "after"):
+            number(name, getattr(self, name), least=0)
+        if self.after % 60:
+            raise ValueError(f"after {self.after:g} is not whole minutes: 0, 60, 120")
+        one_of("unit", self.unit, _UNITS)
+        one_of("pending", self.pending, ("respect", "ignore"))
+        for name in ("partitions", "sudo"):
+            _check_texts(name, getattr(self, name))
+        for name in ("conf", "zone"):
+            if not isinstance(getattr(self, name), str):
+                given = shown(getattr(self, name))
+                raise TypeError(f"{name} must be a text, got {given}")
+        if self.zone:
+            zone_of(self.zone)
+        if not isinstance(self.node, tuple):
+            raise TypeError(f"node must be tables [[node]], got {shown(self.node)}")
+        for k, rule in enumerate(self.node):
+            if not isinstance(rule, Mapping):
+                raise TypeError(f"node {k} must be a table, got {shown(rule)}")
+            for key in rule:
+                _check_key(f"node {k}", key, _NODE_KEYS)
+            if not isinstance(rule.get("where", ""), str):
+                raise TypeError(f"node {k}: where must be a filter")
+
+    def priced(self, machine: Machine) -> Machine:
+        """Return the machine with the performances and prices of the site."""
+        given = machine.to_dict()
+        plain = {"name": machine.names} | machine.columns
+        rows = np.empty(len(machine), [(k, v.dtype) for k, v in plain.items()])
+        for key, column in plain.items():
+            rows[key] = column
+        values = {"performance": np.ones(len(machine)), "price": np.zeros(len(machine))}
+        for k, rule in enumerate(self.node):
+            hit: NDArray[np.bool_] = np.ones(len(machine), np.bool_)
+            if "where" in rule:
+                hit = np.asarray(evaluate(rule["where"], rows), np.bool_)
+            for key in values.keys() & rule.keys():
+                values[key][hit] = _column(rule[key], rows, f"node {k}: {key}")[hit]
+        values["price"] /= _UNITS[self.unit]
+        return Machine(given | values)
+
+
+def _column(value: Any, rows: NDArray[Any], what: str) -> NDArray[np.float64]:
+    if isinstance(value, str):
+        names = rows.dtype.names or ()
+        if value not in names or rows[value].dtype.kind not in "iufb":
+            raise ValueError(
+                f"{what}: {value!r} is not a number or a numeric column"
+                f"{meant(value, names)}"
+            )
+        return rows[value].astype(np.float64)
+    return np.full(len(rows), number(what, value, least=0))
+
+
+def _check_key(what: str, key: str, allowed: Any) -> None:
+    if key not in allowed:
+        raise ValueError(
+            f"{what}: unknown key {shown(key)}; known: {', '.join(sorted(allowed))}"
+            f"{meant(key, allowed)}"
+        )
+
+
+def _check_texts(name: str, value: Any) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
+        raise TypeError(f"{name} must be a list of texts, got {shown(value)}")
+
+
+def read_site(path: AnyPath) -> Site:
+    """Read a site file.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a file that is not TOML, an unknown key or a wrong value; the message
+        contains the file and the key.
+    OSError
+        If the file cannot be read.
+    """
+    source = Path(as_path(path))
+    try:
+        given = tomllib.loads(source.read_text("utf-8"))
+        for key in given:
+            _check_key("site", key, [field.name for field in fields(Site)])
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in given.items()
+        }
+        return Site(**values)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{source}: {error}") from None

@@ -1,0 +1,305 @@
+"""``slotkern cluster show``, ``when``, ``book``, ``bookings``, ``check``, ``release``.
+
+The commands read and book the Slurm that answers on this computer, or that of a site
+file. Exit code 1 means that no window exists, that there is no such booking, or that a
+booking has a problem.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import pwd
+from pathlib import Path
+from typing import Annotated, Any
+
+import slotkern as sk
+from slotkern.clusters import (
+    ClusterBooking,
+    ClusterPlan,
+    PlannedWindow,
+    Site,
+    SiteAccess,
+    SlurmCluster,
+    book_all,
+    check_booking,
+    read_site,
+)
+from slotkern.clusters import book as book_one
+from slotkern.foundation.extras import extra
+from slotkern.foundation.hostlists import abridge
+from slotkern.machine import Clock
+from slotkern.machine.durations import duration_of
+
+from .completion import complete_from
+from .flags import Application
+from .pools import number_or_text
+from .results import Html, check_page, write_page
+from .tables import free_table, metrics_table, window_table
+from .terminal import log_to_stderr, show
+
+with extra():
+    import typer
+
+__all__ = ["register"]
+
+SiteFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--site",
+        help="Site file, .toml: guards, prices, partitions; by default the Slurm that "
+        "answers here, with prices 0.",
+    ),
+]
+Nodes = Annotated[int, typer.Option(help="Number of nodes used at the same time.")]
+Walltime = Annotated[
+    str,
+    typer.Option(
+        help="Run time on a node of performance 1: 4:00:00, 2h30m, 1-12:00:00."
+    ),
+]
+Partition = Annotated[
+    str | None,
+    typer.Option(help="Partition; by default the best of those that the site allows."),
+]
+Budget = Annotated[float, typer.Option(help="Maximum cost of the reserved time.")]
+Earliest = Annotated[str | None, typer.Option(help="Earliest start: a date.")]
+Deadline = Annotated[
+    str | None, typer.Option(help="Latest end of the reservation: a date.")
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        help="Filter of the nodes, such as 'feature_avx512 and memory >= 64000'; by "
+        "default all."
+    ),
+]
+Name = Annotated[str, typer.Option(help="Name of the reservation and its job.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands to the application."""
+    group = Application(
+        name="cluster", help="Read, plan on and book the Slurm of this computer."
+    )
+    for command in (show_cluster, when, book, bookings, check, release):
+        name = "show" if command is show_cluster else None
+        group.command(name)(command)
+    app.add_typer(group)
+
+
+def _access(path: Path | None) -> SiteAccess:
+    site = Site() if path is None else read_site(path)
+    return SiteAccess(SlurmCluster(site), site)
+
+
+def _request(
+    nodes: int, walltime: str, where: str | None = None, **given: Any
+) -> sk.Request:
+    duration_of(walltime, "--walltime")
+    times: dict[str, Any] = {
+        name: number_or_text(given[name])
+        for name in ("earliest", "deadline")
+        if given.get(name) is not None
+    }
+    for name, value in times.items():
+        if isinstance(value, float) and math.isfinite(value):
+            raise ValueError(f"--{name}: {given[name]} is not a date")
+    budget = given.get("budget", math.inf)
+    return sk.Request(nodes, walltime=walltime, where=where, budget=budget, **times)
+
+
+def show_cluster(site: SiteFile = None, html: Html = None) -> None:
+    """Show the partitions, and when which nodes are free."""
+    check_page(html)
+    access = _access(site)
+    plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
+    snapshot = plan.snapshot
+    columns: dict[str, list[str]] = {"nodes": [], "limit": [], "free now": []}
+    for name, free in plan.free.items():
+        each = snapshot.partitions[name]
+        columns["nodes"].append(f"{len(each.nodes):,}")
+        limit = "none" if each.limit == math.inf else str(dt.timedelta(0, each.limit))
+        columns["limit"].append(limit)
+        lead = math.ceil(access.site.lead)
+        columns["free now"].append(f"{int((free.slots['start'] <= lead).sum()):,}")
+    everything = snapshot.free_slots(None, access.site.horizon)
+    show(repr(snapshot), metrics_table("partition", plan.free, columns))
+    show(free_table(everything))
+    write_page(html, everything, None, "cluster")
+
+
+def when(
+    nodes: Nodes,
+    walltime: Walltime,
+    site: SiteFile = None,
+    partition: Partition = None,
+    budget: Budget = math.inf,
+    earliest: Earliest = None,
+    deadline: Deadline = None,
+    where: Where = None,
+    html: Html = None,
+) -> None:
+    """Find the earliest and the cheapest window, and the front between them.
+
+    Exits with 1 and the reason for each partition if no window exists.
+    """
+    check_page(html)
+    request = _request(
+        nodes, walltime, where, budget=budget, earliest=earliest, deadline=deadline
+    )
+    access = _access(site)
+    plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
+    first = plan.find(request, "start", partition)
+    cheapest = plan.find(request, "cost", partition)
+    front = plan.front(request, partition)
+    if first is None or cheapest is None:
+        for name, why in plan.explain(request, partition).items():
+            show(f"partition {name}: {why}")
+        raise typer.Exit(1)
+    free = plan.free[first.partition]
+    show(
+        f"earliest, partition {first.partition}:",
+        window_table(free.slots, first.window),
+    )
+    show(_line("earliest", first), _line("cheapest", cheapest))
+    for k, each in enumerate(front, 1):
+        show(_line(f"front {k}", each))
+    title = f"{nodes} nodes for {walltime}: {first.partition}"
+    write_page(html, free, first.window, title)
+
+
+def _line(what: str, planned: PlannedWindow) -> str:
+    window = planned.window
+    return (
+        f"{what}: start {window.start_time}   finish {window.finish_time}   cost "
+        f"{window.cost:.2f}   partition {planned.partition}   nodes "
+        f"{abridge(planned.nodes)}"
+    )
+
+
+def book(
+    name: Name,
+    nodes: Nodes,
+    walltime: Walltime,
+    site: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Site file, .toml; by default the Slurm that answers here. Repeat to "
+            "book several sites at the same time: all or none."
+        ),
+    ] = None,
+    partition: Partition = None,
+    budget: Budget = math.inf,
+    earliest: Earliest = None,
+    deadline: Deadline = None,
+    where: Where = None,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("start", "finish", "cost")),
+            help="Objective: start, finish or cost.",
+        ),
+    ] = "start",
+    user: Annotated[
+        str | None,
+        typer.Option(help="User of the reservation; by default the one who runs this."),
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(help="Batch script of the job, submitted into the reservation."),
+    ] = None,
+) -> None:
+    """Reserve the best window, and submit its job with --script.
+
+    The same command again makes no second reservation and no second job.
+    Exits with 1 and the reason for each partition if no window exists.
+    """
+    request = _request(
+        nodes, walltime, where, budget=budget, earliest=earliest, deadline=deadline
+    )
+    owner = pwd.getpwuid(os.geteuid()).pw_name if user is None else user
+    if script is not None and not script.is_file():
+        raise ValueError(f"--script {script} is not a file")
+    if len(site or ()) > 1:
+        for option, value in (("--script", script), ("--partition", partition)):
+            if value is not None:
+                raise ValueError(f"{option} {value} is for one site")
+        with log_to_stderr():
+            sites = {str(path): _access(path) for path in site or ()}
+            done = book_all(sites, name, request, user=owner)
+        if done is None:
+            show("No window fits on all sites at the same time.")
+            raise typer.Exit(1)
+        for path, made in done.items():
+            show(f"{path}: {_described(made, sites[path])}")
+        return
+    with log_to_stderr():
+        access = _access(site[0] if site else None)
+        found = book_one(
+            access,
+            name,
+            request,
+            user=owner,
+            criterion=criterion,
+            partition=partition,
+            command=() if script is None else (str(script.resolve()),),
+        )
+    if found is None:
+        plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
+        for each, why in plan.explain(request, partition).items():
+            show(f"partition {each}: {why}")
+        raise typer.Exit(1)
+    show(_described(found, access))
+
+
+def _described(booking: ClusterBooking, access: SiteAccess) -> str:
+    zone = getattr(access.cluster, "zone", None)
+    clock = Clock("1970-01-01T00:00:00Z", zone=zone)
+    times = f"{clock.datetime(booking.start)} to {clock.datetime(booking.end)}"
+    job = "" if booking.job is None else f", job {booking.job}"
+    user = f", user {booking.user}" if booking.user else ""
+    nodes = abridge(booking.nodes) if booking.nodes else "no nodes"
+    return f"{booking.name}: {nodes}, {times}{user}{job}"
+
+
+def bookings(site: SiteFile = None) -> None:
+    """List all reservations of the cluster, each with the job of its name.
+
+    Exits with 1 if there is none.
+    """
+    access = _access(site)
+    found = access.cluster.bookings()
+    for each in found:
+        show(_described(each, access))
+    if not found:
+        show("no reservations")
+        raise typer.Exit(1)
+
+
+def check(name: Name, site: SiteFile = None) -> None:
+    """Check a booking: does it exist, do its nodes work, does nothing overlap it?
+
+    Exits with 1 if there is a problem.
+    """
+    access = _access(site)
+    found, problems = check_booking(access, name)
+    if found is not None:
+        show(_described(found, access))
+    for problem in problems:
+        show(f"problem: {problem}")
+    if problems:
+        raise typer.Exit(1)
+    show("no problem")
+
+
+def release(name: Name, site: SiteFile = None) -> None:
+    """Cancel the job of a booking and delete its reservation.
+
+    Exits with 1 if there is no such reservation.
+    """
+    if not _access(site).cluster.release(name):
+        show(f"{name}: there is no such reservation")
+        raise typer.Exit(1)
+    show(f"{name}: released")

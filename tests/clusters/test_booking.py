@@ -1,0 +1,294 @@
+"""Planning and booking on any cluster, against a cluster in memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import refused, run
+
+import slotkern as sk
+from slotkern.clusters import (
+    BookingConflictError,
+    ClusterBooking,
+    ClusterError,
+    ClusterPlan,
+    NameTakenError,
+    RecordedCluster,
+    Site,
+    SiteAccess,
+    SlurmCluster,
+    UnreachableError,
+    book,
+    book_all,
+    check_booking,
+    read_site,
+    read_slurm,
+)
+
+NOW = 1800000000
+NODES = """PARTITION|AVAIL|TIMELIMIT|CPUS|STATE|NODELIST
+batch*|up|1-00:00:00|4|idle|n[1-4]
+short|up|30:00|4|idle|n[1-2]
+big|up|1-00:00:00|64|idle|b[1-2]
+shut|down|1-00:00:00|64|idle|b[1-2]
+"""
+JOBS = f"JOBID|STATE|NODELIST|END_TIME|USER\n7|RUNNING|n1|{NOW + 3600}|anna\n"
+HOUR = sk.Request(2, walltime="1h")
+
+
+def access(**rules: Any) -> SiteAccess:
+    snapshot = read_slurm(NODES, JOBS, now=NOW, zone="UTC")
+    return SiteAccess(RecordedCluster(snapshot), Site(**rules))
+
+
+def plan(**rules: Any) -> ClusterPlan:
+    cluster, site = access(**rules)
+    return ClusterPlan.of_snapshot(cluster.read(), site)
+
+
+# --- plans
+
+
+def test_guards_limits_and_prices() -> None:
+    rules = ({"price": 1}, {"where": "partition_big", "price": "cpus"})
+    found = plan(lead=10, before=7, after=120, node=rules).find(HOUR, "cost")
+    assert found is not None
+    assert (found.partition, found.nodes) == ("batch", ("n2", "n3"))
+    assert (found.start - NOW, found.end - found.start) == (10, 3720)
+    assert found.minutes == 60
+    assert found.window.cost == pytest.approx(2 * 62 / 60)
+    # The partition of 30 minutes is never used for an hour.
+    assert plan().find(HOUR, partition="short") is None
+    assert plan().find(sk.Request(2, walltime="30min"), partition="short") is not None
+    # After the job of n1 has ended, with the time before.
+    late = plan(lead=10, before=7).find(sk.Request(4, walltime="61s"))
+    assert late is not None
+    assert (late.start - NOW, late.minutes) == (3607, 2)
+    assert plan(partitions=("big",)).find(sk.Request(3, walltime="1h")) is None
+    assert list(plan().free) == ["batch", "short", "big"]  # shut starts no jobs
+    with pytest.raises(ValueError, match="the cluster has no partition 'bgi'"):
+        plan(partitions=("bgi",))
+    with pytest.raises(ValueError, match="partition 'x' is not one of batch, short"):
+        plan().find(HOUR, partition="x")
+
+
+def test_budgets_hold_for_the_reserved_block() -> None:
+    rules = {"node": ({"price": 6, "where": "partition_batch"}, {"price": 6})}
+    assert plan(**rules).find(HOUR.replace(budget=12.1)) is None
+    found = plan(**rules).find(HOUR.replace(budget=12.2))
+    assert found is not None
+    assert found.window.cost == pytest.approx(2 * 6 * (found.end - found.start) / 3600)
+
+
+def test_the_front_is_over_all_partitions() -> None:
+    rules = (
+        {"price": 1},
+        {"where": "partition_big", "price": 9, "performance": 3},
+    )
+    front = plan(node=rules).front(HOUR)
+    assert [each.partition for each in front] == ["big", "batch"]
+    assert front[0].window.finish < front[1].window.finish
+    assert front[0].window.cost > front[1].window.cost
+    why = plan(node=rules).explain(HOUR.replace(budget=0.5))
+    assert {name: bool(each.fits) for name, each in why.items()} == {
+        "batch": False,
+        "short": False,
+        "big": False,
+    }
+
+
+# --- bookings
+
+
+def test_booking_is_idempotent_by_name() -> None:
+    where = access()
+    made = book(where, "run1", HOUR, user="anna")
+    assert made is not None
+    assert made.job is None
+    again = book(where, "run1", HOUR, user="anna", command=["job.sh"])
+    assert again is not None
+    assert (again.nodes, again.start, again.job) == (made.nodes, made.start, 1)
+    assert book(where, "run1", HOUR, user="anna", command=["job.sh"]) == again
+    assert len(where.cluster.bookings()) == 1
+    assert check_booking(where, "run1")[0] == again
+    assert book(where, "run2", sk.Request(5, walltime="1h"), user="anna") is None
+    with pytest.raises(NameTakenError, match="of 2 nodes, not 1"):
+        book(where, "run1", sk.Request(1, walltime="1h"), user="anna")
+    assert where.cluster.release("run1")
+    assert not where.cluster.release("run1")
+    assert check_booking(where, "run1") == (None, ["there is no reservation run1"])
+
+
+class FailingCluster(RecordedCluster):
+    """A cluster whose reserve fails in the given ways, in order."""
+
+    def __init__(self, *ways: str) -> None:
+        super().__init__(read_slurm(NODES, JOBS, now=NOW, zone="UTC"))
+        self.ways = list(ways)
+
+    def reserve(
+        self, name: str, nodes: Sequence[str], start: int, end: int, user: str
+    ) -> ClusterBooking:
+        way = self.ways.pop(0) if self.ways else ""
+        if way == "conflict":
+            super().reserve(f"other{len(self.ways)}", nodes, start, end, "bert")
+        if way == "lost":
+            raise UnreachableError("no answer")
+        made = super().reserve(name, nodes, start, end, user)
+        if way == "done":
+            raise UnreachableError("no answer")
+        if way == "twin":
+            raise NameTakenError("a twin was faster")
+        return made
+
+    def submit(
+        self,
+        booking: ClusterBooking,
+        partition: str,
+        minutes: int,
+        command: Sequence[str],
+    ) -> int:
+        if command[0] == "bad":
+            raise ClusterError("no such account")
+        return super().submit(booking, partition, minutes, command)
+
+
+def test_failures_while_booking() -> None:
+    for ways in (("conflict",), ("done",), ("twin",), ("conflict", "twin"), ()):
+        where = SiteAccess(FailingCluster(*ways), Site())
+        made = book(where, "run1", HOUR, user="anna", command=["job"])
+        assert made is not None
+        assert made.job == 1
+        names = [each.name for each in where.cluster.bookings()]
+        assert names.count("run1") == 1
+    where = SiteAccess(FailingCluster("lost"), Site())
+    with pytest.raises(UnreachableError):
+        book(where, "run1", HOUR, user="anna")
+    assert where.cluster.bookings() == []
+    assert book(where, "run1", HOUR, user="anna") is not None
+    where = SiteAccess(FailingCluster(*["conflict"] * 9), Site())
+    with pytest.raises(BookingConflictError, match="is not free: reservation other"):
+        book(where, "run1", sk.Request(1, walltime="5m"), user="anna")
+    where = SiteAccess(FailingCluster(), Site())
+    with pytest.raises(ClusterError, match="no such account"):
+        book(where, "run1", HOUR, user="anna", command=["bad"])
+    assert where.cluster.bookings() == []  # the reservation is not left behind
+
+
+def test_several_sites_all_or_none() -> None:
+    sites = {"a": access(lead=600), "b": access()}
+    made = book_all(sites, "pair", sk.Request(4, walltime="10m"), user="anna")
+    assert made is not None
+    assert {each.start for each in made.values()} == {NOW + 3605}
+    assert book_all(sites, "pair", sk.Request(4, walltime="10m"), user="anna") == made
+    with pytest.raises(NameTakenError, match="belongs to a booking of anna"):
+        book_all(sites, "pair", sk.Request(4, walltime="10m"), user="bert")
+    sites["b"].cluster.release("pair")  # as if a call was interrupted
+    again = book_all(sites, "pair", sk.Request(4, walltime="10m"), user="anna")
+    assert again == made
+    for ways, error in ((["lost"], UnreachableError), (["conflict"] * 9, ClusterError)):
+        second = SiteAccess(FailingCluster(*ways), Site())
+        sites = {"a": access(), "b": second}
+        with pytest.raises(error):
+            book_all(sites, "pair", sk.Request(1, walltime="10m"), user="anna")
+        assert sites["a"].cluster.bookings() == []
+        assert second.cluster.find("pair") is None
+    none = {"a": access(), "b": access(partitions=("short",))}
+    assert book_all(none, "pair", HOUR, user="anna") is None
+
+
+def test_random_bookings_never_overlap() -> None:
+    rng, where = random.Random(2), access()
+    for k in range(60):
+        request = sk.Request(rng.randint(1, 4), walltime=f"{rng.randint(1, 90)}min")
+        criterion = rng.choice(("start", "finish", "cost"))
+        assert book(where, f"run{k}", request, user="anna", criterion=criterion)
+        if rng.random() < 0.3:
+            where.cluster.release(f"run{rng.randrange(k + 1)}")
+    made = where.cluster.bookings()
+    for k, each in enumerate(made):
+        assert check_booking(where, each.name)[1] in ([], ["it is over"])
+        for other in made[:k]:
+            apart = each.start >= other.end or other.start >= each.end
+            assert apart or not set(each.nodes) & set(other.nodes)
+
+
+# --- site files
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("horizont = 5", "unknown key 'horizont'; known: after, before"),
+        ("horizon = 0", "horizon must be"),
+        ("lead = -1", "lead"),
+        ("after = 90", "after 90 is not whole minutes"),
+        ("unit = 'y'", "unit"),
+        ("pending = 'x'", "pending"),
+        ("partitions = 'x'", "partitions must be a list of texts"),
+        ("node = 3", "node must be tables [[node]], got 3"),
+        (
+            "[[node]]\nprise = 3",
+            "node 0: unknown key 'prise'; known: performance, pric",
+        ),
+        ("[[node]]\nwhere = 3", "node 0: where must be a filter"),
+        ("zone = 'Mars'", "zone 'Mars' is not known"),
+        ("conf = 1", "conf must be a text"),
+        ("=", "site.toml: "),
+    ],
+)
+def test_wrong_site_files_are_one_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(text)
+    done = run("cluster", "show", "--site", path)
+    refused(done, str(path), message)
+
+
+def test_rules_of_a_site_file(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(
+        'partitions = ["big"]\nafter = 0\n[[node]]\nprice = "cpus"\nperformance = 2\n'
+    )
+    site = read_site(path)
+    assert site.partitions == ("big",)
+    machine = site.priced(read_slurm(NODES, now=NOW).machine)
+    assert machine.price.tolist() == [4 / 3600] * 4 + [64 / 3600] * 2
+    assert machine.performance.tolist() == [2] * 6
+    with pytest.raises(ValueError, match="node 0: price: 'cpsu' is not a number or a"):
+        Site(node=({"price": "cpsu"},)).priced(machine)
+
+
+def test_commands_without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = run("cluster", "when", "--nodes", 1, "--walltime", "1h")
+    refused(done, "the program scontrol is not installed here", "free --sinfo")
+    refused(
+        run("cluster", "when", "--nodes", 1, "--walltime", "10"), "--walltime: '10'"
+    )
+    given = ("--nodes", 1, "--walltime", "1h", "--earliest", 7)
+    refused(run("cluster", "when", *given), "--earliest: 7 is not a date")
+
+
+def test_messages_of_slurm_become_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "scontrol"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for message, error in (
+        ("Requested nodes are busy", "BookingConflictError"),
+        ("Access/permission denied", "BookingDeniedError"),
+        ("Unable to contact slurm controller", "UnreachableError"),
+        ("something else", "ClusterError"),
+    ):
+        program.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit 1\n")
+        program.chmod(0o755)
+        with pytest.raises(ClusterError, match=f"scontrol: {message}") as caught:
+            SlurmCluster().read()
+        assert type(caught.value).__name__ == error
+    program.write_text("#!/bin/sh\nexec sleep 9\n")
+    with pytest.raises(UnreachableError, match=r"gave no answer within 0\.2 s"):
+        SlurmCluster(Site(timeout=0.2)).read()

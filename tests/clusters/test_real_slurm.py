@@ -1,0 +1,251 @@
+"""The commands and functions of clusters against a real, private Slurm."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from command_line import run
+from private_slurm import PrivateSlurm, missing_programs
+
+import slotkern as sk
+from slotkern.clusters import (
+    BookingConflictError,
+    ClusterPlan,
+    NameTakenError,
+    Site,
+    SiteAccess,
+    SlurmCluster,
+    book,
+    check_booking,
+)
+
+#: Cases of the random tests; more with SLOTKERN_SLURM_CASES=150.
+CASES = int(os.environ.get("SLOTKERN_SLURM_CASES", "15"))
+MISSING = missing_programs()
+pytestmark = pytest.mark.skipif(
+    bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"
+)
+USER = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[PrivateSlurm]:
+    # munged refuses a socket in a folder that others may not enter, as pytest's are.
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        private = PrivateSlurm(Path(folder))
+        try:
+            private.start()
+            yield private
+        finally:
+            private.stop()
+
+
+@pytest.fixture
+def access(
+    slurm: PrivateSlurm, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SiteAccess]:
+    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
+    for name, value in (
+        ("SQUEUE_FORMAT", "%i"),
+        ("SINFO_FORMAT", "%N"),
+        ("SLURM_TIME_FORMAT", "relative"),
+        ("SBATCH_PARTITION", "nowhere"),
+    ):
+        monkeypatch.setenv(name, value)
+    site = Site(lead=5, before=2)
+    cluster = SlurmCluster(site, "UTC")
+    yield SiteAccess(cluster, site)
+    for each in cluster.bookings():
+        slurm.run("scancel", f"--reservation={each.name}")
+        for _ in range(100):
+            if f"={each.name}" not in slurm.run("scontrol", "-o", "show", "res"):
+                break
+            try:
+                slurm.run("scontrol", "delete", f"ReservationName={each.name}")
+            except RuntimeError:
+                time.sleep(0.1)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "job.sh"
+    path.write_text("#!/bin/sh\n#SBATCH --output=/dev/null\nsleep 300\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_bookings_are_accepted_exactly_when_free(
+    access: SiteAccess, slurm: PrivateSlurm
+) -> None:
+    cluster, rng = access.cluster, random.Random(5)
+    now = int(time.time())
+    slurm.run(
+        *("sbatch", "-N2", "-n8", "-t20", "-o/dev/null"),
+        *("--wrap=sleep 600", "--nodelist=a[1-2]"),
+    )
+    for name, start, nodes, flags in (
+        ("upkeep", 1800, "a[3-4]", "MAINT"),
+        ("course", 3600, "b1", "DAILY"),
+    ):
+        slurm.run(
+            *("scontrol", "create", "reservation", f"ReservationName={name}"),
+            *(f"StartTime=uts{now + start}", "Duration=30", f"Nodes={nodes}"),
+            *(f"Users={USER}", f"Flags={flags}"),
+        )
+    time.sleep(2)
+    answers = []
+    for case in range(CASES):
+        snapshot = cluster.read()
+        node = rng.randrange(len(snapshot.machine))
+        start = now + rng.randrange(30, 6000) + rng.choice((0, 0, 86400))
+        end = start + rng.randrange(60, 3000)
+        on = snapshot.busy[snapshot.busy["node"] == node]
+        free = not ((on["start"] < end) & (on["end"] > start)).any()
+        try:
+            names = [str(snapshot.machine.names[node])]
+            cluster.reserve(f"case{case}", names, start, end, USER)
+        except BookingConflictError:
+            assert not free, (names, start - now, end - now, on)
+        else:
+            assert free, (names, start - now, end - now, on)
+        answers.append(free)
+    assert 0 < sum(answers) < CASES
+    slurm.run("scancel", "--state=RUNNING")
+
+
+def test_commands(access: SiteAccess, script: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    job = ("--nodes", 4, "--walltime", "0:10:00")
+    done = run("cluster", "when", *job, "--html", page)
+    assert done.exit_code == 0, done.stderr
+    assert re.search(
+        r"earliest: start .* partition batch   nodes a\[1-4\]", done.stdout
+    )
+    assert "<html" in page.read_text()
+    first = run("cluster", "book", "--name", "run1", *job)
+    assert first.exit_code == 0, first.stderr
+    again = run("cluster", "book", "--name", "run1", *job, "--script", script)
+    assert again.stdout.startswith(first.stdout.strip())
+    assert re.search(r", job \d+$", again.stdout.strip())
+    assert run("cluster", "check", "--name", "run1").exit_code == 0
+    assert "run1: a[1-4]" in run("cluster", "bookings").stdout
+    refused = run("cluster", "book", "--name", "run1", "--nodes", 2, *job[2:])
+    assert refused.exit_code == 2
+    assert "belongs to a booking of 4 nodes" in refused.stderr
+    assert run("cluster", "show").exit_code == 0
+    assert run("cluster", "release", "--name", "run1").exit_code == 0
+    assert run("cluster", "release", "--name", "run1").exit_code == 1
+    none = run("cluster", "when", "--nodes", 7, *job[2:])
+    assert none.exit_code == 1
+    assert "it fits with 6 nodes instead" in none.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x y", "x\nStartTime=1", "-x", "a,b", "$(id)", "é", "a" * 65, "a=b"]
+)
+def test_hostile_names_are_refused(access: SiteAccess, name: str) -> None:
+    request = sk.Request(1, walltime="10m")
+    for each in ({"name": name, "user": USER}, {"name": "good", "user": name}):
+        with pytest.raises(ValueError, match="is not a letter and up to 63"):
+            book(access, each["name"], request, user=each["user"])
+    assert access.cluster.bookings() == []
+
+
+def test_reservations_with_hostile_names_are_read_or_refused(
+    access: SiteAccess, slurm: PrivateSlurm
+) -> None:
+    slurm.run(
+        *("scontrol", "create", "reservation", "ReservationName=a StartTime=1 b"),
+        *("StartTime=now+1hour", "Duration=10", "Nodes=a1", f"Users={USER}"),
+    )
+    found = [each.name for each in access.cluster.bookings()]
+    assert found == ["a StartTime=1 b"]
+    slurm.run("scontrol", "delete", "ReservationName=a StartTime=1 b")
+
+
+def test_maintenance_created_later_is_reported(
+    access: SiteAccess, slurm: PrivateSlurm
+) -> None:
+    made = book(access, "run2", sk.Request(1, walltime="10m"), user=USER)
+    assert made is not None
+    assert check_booking(access, "run2")[1] == []
+    slurm.run(
+        *("scontrol", "create", "reservation", "ReservationName=upkeep"),
+        *(f"StartTime=uts{made.start}", "Duration=30", f"Nodes={made.nodes[0]}"),
+        *(f"Users={USER}", "Flags=MAINT"),
+    )
+    problems = check_booking(access, "run2")[1]
+    assert problems == [f"{made.nodes[0]}: maintenance upkeep"]
+
+
+def test_a_race_for_the_same_nodes(access: SiteAccess) -> None:
+    """Bookers with different names get different spans; equal names one reservation."""
+    names = [f"race{k % 6}" for k in range(8)]
+
+    def one(name: str) -> object:
+        return book(access, name, sk.Request(4, walltime="5m"), user=USER)
+
+    with ThreadPoolExecutor(4) as threads:
+        found = dict(zip(names, threads.map(one, names), strict=True))
+    made = access.cluster.bookings()
+    assert sorted(each.name for each in made) == sorted(set(names))
+    assert None not in found.values()
+    for k, each in enumerate(made):
+        for other in made[:k]:
+            apart = each.start >= other.end or other.start >= each.end
+            assert apart or not set(each.nodes) & set(other.nodes)
+
+
+def test_equal_names_of_different_sizes(access: SiteAccess) -> None:
+    assert book(access, "size", sk.Request(1, walltime="5m"), user=USER)
+    with pytest.raises(NameTakenError, match="of 1 nodes, not 2"):
+        book(access, "size", sk.Request(2, walltime="5m"), user=USER)
+
+
+def test_a_killed_booking_is_completed(access: SiteAccess, script: str) -> None:
+    """Kill the command at random moments and repeat it: one reservation, one job."""
+    rng = random.Random(3)
+    for case in range(max(3, CASES // 4)):
+        name = f"kill{case}"
+        words = [sys.executable, "-m", "slotkern", "cluster", "book", "--name", name]
+        words += ["--nodes", "2", "--walltime", "5m", "--script", script]
+        started = subprocess.Popen(words, stdout=-3, stderr=-3)
+        time.sleep(rng.uniform(0.4, 2.0))
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        time.sleep(rng.uniform(0, 0.3))
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert [b.name for b in access.cluster.bookings()].count(name) == 1
+        assert isinstance(access.cluster, SlurmCluster)
+        jobs = access.cluster._run(
+            "squeue", "-h", "-t", "PD,R,CF", "-n", name, "-o", "%A"
+        )
+        assert len(jobs.split()) == 1
+        access.cluster.release(name)
+
+
+def test_private_data_and_missing_programs(
+    access: SiteAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(access.cluster, SlurmCluster)
+    plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
+    assert list(plan.free) == ["batch", "fast"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 1000)
+        patch.setattr(
+            SlurmCluster, "_run", lambda *words, **more: "PrivateData = jobs,usage\n"
+        )
+        with pytest.raises(ValueError, match="PrivateData of Slurm hides jobs"):
+            access.cluster.read()
