@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from slotkern._request import Request
+from slotkern._kernels.request import Request
 from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from slotkern._find import find_window
-from slotkern._request import Request
-from slotkern._windows import Window
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_window
+from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import meant
 from slotkern.fronts import pareto
 from slotkern.machine import FreeSlots
