@@ -78,6 +78,7 @@ LAYERS = {
         "slots that change, their owners and files",
         ("_kernels.pool", "embed", "pool"),
     ),
+    "ledger": Layer(PYTHON, "pools that several processes change", ("ledger",)),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
     "searches": Layer(
         PYTHON,

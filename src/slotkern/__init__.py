@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from slotkern.fronts import Front, pareto
     from slotkern.knapsack.choice import Choice, choose, choose_each
     from slotkern.knapsack.one_each import OneEach, TradeOff, choose_one_each, trade_off
+    from slotkern.ledger import Booking, LedgerError, SharedPool
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
@@ -114,6 +115,7 @@ _LAZY = {
     ),
     "fronts": ("Front", "pareto"),
     "expressions.limits": ("Limit",),
+    "ledger": ("Booking", "LedgerError", "SharedPool"),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "knapsack.one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
@@ -149,10 +151,12 @@ _ADAPTERS = {
     "frame_of": "slotkern.files.tables:frame_of",
     "load_pool": "slotkern.pool.file:load_pool",
     "moment_of": "slotkern.machine.moments:moment_of",
+    "open_ledger": "slotkern.ledger.shared:open_ledger",
     "resolve_times": "slotkern.machine.terms:resolve_times",
     "restore_pool": "slotkern._kernels.pool:restore_pool",
     "save_pool": "slotkern.pool.file:save_pool",
     "segments": "slotkern.machine.moments:segments",
+    "share_pool": "slotkern.ledger.shared:share_pool",
     "values_of_windows": "slotkern.search.criteria:values_of_windows",
 }
 register(_ADAPTERS)
@@ -213,6 +217,7 @@ __all__ = [
     "Backfilling",
     "Batch",
     "BatchSlicer",
+    "Booking",
     "Bookings",
     "Centralized",
     "Choice",
@@ -228,6 +233,7 @@ __all__ = [
     "FreeSlots",
     "Front",
     "Independent",
+    "LedgerError",
     "Limit",
     "Machine",
     "Multifactor",
@@ -238,6 +244,7 @@ __all__ = [
     "Replay",
     "Request",
     "Schedule",
+    "SharedPool",
     "SlotError",
     "SlotPool",
     "Trace",

@@ -25,6 +25,7 @@ LATE_IMPORTS = (
     "slotkern.expressions.limits",
     "slotkern.foundation.extras",
     "slotkern.foundation.hostlists",
+    "slotkern.ledger.shared",
     "slotkern.limits",
     "slotkern.machine.durations",
     "slotkern.machine.jobs",

@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.expressions.limits import Limit
 from slotkern.files.atomic import AnyPath
+from slotkern.ledger.shared import SharedPool
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 class Bookings(WindowTable):
@@ -107,6 +108,7 @@ class SlotPool(ChangingSlots):
         self, start: Time | None = None, end: Time | None = None
     ) -> float: ...
     def copy(self) -> SlotPool: ...
+    def _replace_state(self, other: SlotPool) -> None: ...
     def _owned_windows(self) -> list[tuple[Window, str]]: ...
     def release(self, window: Window | str, *, name: str | None = None) -> None: ...
     def advance(self, now: Time) -> None: ...
@@ -123,6 +125,16 @@ class SlotPool(ChangingSlots):
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None: ...
     @staticmethod
     def load(path: AnyPath) -> SlotPool: ...
+    def share(self, where: AnyPath, *, user: str | None = None) -> SharedPool: ...
+    @staticmethod
+    def open(
+        where: AnyPath,
+        *,
+        user: str | None = None,
+        durable: Literal["disk", "crash"] = "disk",
+        patience: float = 30.0,
+        readonly: bool = False,
+    ) -> SharedPool: ...
 
 NO_SPANS: NDArray[np.void]
 

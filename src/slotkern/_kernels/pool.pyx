@@ -568,6 +568,27 @@ cdef class SlotPool(ChangingSlots):
         other._closures = closures
         return other
 
+    def _replace_state(self, SlotPool other):
+        """Take over slots, bookings, owners, closures, clock and machine of another pool.
+
+        No other thread may use `other`. Searches in this pool see the old state or the new one.
+        """
+        cdef Status status
+        other.lock_for_change()
+        other.mutex.unlock()
+        self.lock_for_change()
+        with nogil:
+            status = copy_pool(self.pool, self.prepared, other.pool, other.prepared)
+        if status == Status.ok:
+            self.table, self.terms = other.table, other.terms
+            self.free_table = self.current = None
+            self.owners_by_window = dict(other.owners_by_window)
+            self._closures = other._closures
+            self.column_cache.clear()
+            self.invalidate_limits()
+        self.mutex.unlock()
+        check_status(status)
+
     def release(self, window, *, name=None):
         """Release a booked window, or all windows and reservations of an owner that are not past.
 
@@ -895,6 +916,71 @@ cdef class SlotPool(ChangingSlots):
         takes at most a few times the length of the file, and O(m log m) time.
         """
         return adapter("load_pool")(path)
+
+    # --- ledgers
+
+    def share(self, where, *, user=None):
+        """Create a ledger of this pool, which several processes change at the same time.
+
+        Parameters
+        ----------
+        where : path
+            The new file, such as ``site.db``, on a local disk.
+        user : str, optional
+            As for `open`.
+
+        Returns
+        -------
+        SharedPool
+            The pool of the new ledger. This pool remains as it is.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file.
+        ValueError
+            If parts are booked without an owner: nobody could release them.
+        slotkern.ledger.Elsewhere
+            For a file system that several machines can write.
+
+        See Also
+        --------
+        open : Open an existing ledger.
+        """
+        return adapter("share_pool")(self, where, user)
+
+    @staticmethod
+    def open(where, *, user=None, durable="disk", patience=30.0, readonly=False):
+        """Open a ledger that `share` created: a pool that several processes change.
+
+        Parameters
+        ----------
+        where : path
+            The file of the ledger.
+        user : str, optional
+            The user in the list of calls, and the owner of bookings without one; by default
+            the user of the process.
+        durable : {"disk", "crash"}
+            What a booking survives after the call has returned: "disk" the loss of power,
+            "crash" only the end of processes.
+        patience : float
+            Seconds to wait for other writers.
+        readonly : bool
+            True: the pool can only be read.
+
+        Returns
+        -------
+        SharedPool
+
+        Raises
+        ------
+        FileNotFoundError, OSError
+            If there is no such file, or it cannot be read.
+        slotkern.ledger.LedgerError
+            For a file that is not a ledger, a ledger of another format, one on a file system
+            that several machines can write, and one that contradicts itself.
+        """
+        return adapter("open_ledger")(where, user, durable, patience, readonly)
 
     def __reduce__(self):
         origin, state, now, closures = self._full_state_and_closures()

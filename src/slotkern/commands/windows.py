@@ -101,7 +101,7 @@ class FindResults:
 
 
 @dataclass(frozen=True)
-class Booking:
+class BookingOptions:
     """The booking of a found window; errors name the option that needs --book."""
 
     book: Annotated[
@@ -137,7 +137,7 @@ def find(
     request: sk.Request,
     options: FindOptions,
     results: FindResults,
-    booking: Booking,
+    booking: BookingOptions,
 ) -> None:
     """Find the best window of a job, and book it with --book.
 

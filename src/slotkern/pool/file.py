@@ -30,7 +30,7 @@ from slotkern.pool.closures import validate_closures
 from slotkern.pool.saved import from_arrays, to_arrays
 from slotkern.slots import in_order, validate_slots
 
-__all__ = ["FORMAT", "load_pool", "save_pool"]
+__all__ = ["FORMAT", "check_state", "load_pool", "save_pool"]
 
 FORMAT = "slotkern pool 2"
 #: Older formats that can be loaded; they lack clock, machine and owners.
@@ -126,7 +126,7 @@ def load_pool(path: AnyPath) -> SlotPool:
             log.info("%s: %s", path, reason)
         generation = _generation(arrays) or _of_bytes(data)
         del data
-        origin, state, now = _checked(arrays)
+        origin, state, now = check_state(arrays)
         closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
         pool = restore_pool(origin, state, now, *from_arrays(arrays), closures=closures)
         pool._generations[os.path.realpath(path)] = generation
@@ -185,7 +185,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> st
     return known.hexdigest()
 
 
-def _checked(
+def check_state(
     arrays: dict[str, NDArray[Any]],
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]], float]:
     """Check that arrays describe a valid pool; return origin, state and now."""

@@ -1,0 +1,36 @@
+"""Ledgers: pools that several processes change at the same time, in one file.
+
+A ledger is a log of all changes and snapshots of the pool, in an SQLite file.
+`SlotPool.share` creates a ledger and `SlotPool.open` opens one.
+"""
+
+from slotkern.ledger.check import Report
+from slotkern.ledger.errors import (
+    Busy,
+    Corrupt,
+    Elsewhere,
+    Expired,
+    LedgerError,
+    NotYours,
+    OtherFormat,
+    Taken,
+    TokenUsed,
+    Unknown,
+)
+from slotkern.ledger.shared import Booking, SharedPool
+
+__all__ = [
+    "Booking",
+    "Busy",
+    "Corrupt",
+    "Elsewhere",
+    "Expired",
+    "LedgerError",
+    "NotYours",
+    "OtherFormat",
+    "Report",
+    "SharedPool",
+    "Taken",
+    "TokenUsed",
+    "Unknown",
+]

@@ -1,0 +1,466 @@
+"""Calls: the one way to change a shared pool, and what a ledger keeps of them.
+
+A call gets the lock of writers (a turn), replays what others have done, changes the
+pool in memory, and appends its entries to the log. So nobody comes between a search and
+its booking. The log is flushed after the lock has been released. If a call fails after
+memory has changed, the pool is loaded again from the log, which decides what was
+stored.
+"""
+
+from __future__ import annotations
+
+import getpass
+import heapq
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.windows import Window
+from slotkern.files.atomic import AnyPath, as_path
+from slotkern.foundation.checks import number, shown
+from slotkern.ledger.codec import BOOKING_KINDS, Call, Entry, token_digest
+from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
+from slotkern.ledger.log import PoolSnapshot, Store, Turn
+from slotkern.ledger.replay import FollowedPool
+from slotkern.ledger.snapshots import pack_pool, unpack_pool
+from slotkern.machine.durations import duration_of
+
+if TYPE_CHECKING:
+    from slotkern.ledger.check import Report
+
+__all__ = ["Change", "Done", "LoggedPool", "microseconds"]
+
+_REFUSALS = (ValueError, TypeError, LookupError, PermissionError)
+_INTERRUPTED = "a call of this turn was interrupted: nothing is stored"
+
+
+class Done(NamedTuple):
+    """A finished call and its entries; no call if nothing changed."""
+
+    call: Call | None
+    entries: list[Entry]
+    repeated: bool = False
+
+
+#: The result of a change: columns of entries, booked windows, the rest of the answer.
+Change = tuple[list[tuple[Any, ...]], list[Window], str | None]
+
+
+class _Group:
+    """Calls that are stored together."""
+
+    def __init__(self, stack: ExitStack, turn: Turn, most: float, within: float):
+        self.stack, self.turn, self.most, self.within = stack, turn, most, within
+        self.end = time.monotonic() + within
+        self.atomic = most == np.inf
+        self.repeated = False
+
+
+class LoggedPool(FollowedPool):
+    """A pool whose changes are calls of a log.
+
+    Attributes
+    ----------
+    user : str
+        The user in the list of calls, and the owner of bookings without one.
+    durable : str
+        What stored calls survive: "disk" loss of power, "crash" the end of processes.
+    """
+
+    def __init__(self, store: Store, user: str | None = None) -> None:
+        self.user = getpass.getuser() if user is None else user
+        self.durable = store.durable
+        self._group: _Group | None = None
+        self._client: int | None = None
+        super().__init__(store)
+
+    def _ready(self) -> None:
+        """Load the pool again after a fork or an interrupted call."""
+        if self._process != os.getpid():
+            self._process, self._client = os.getpid(), None
+            self._stale |= self._group is not None
+            self._group = None
+        group = self._group
+        if not self._stale:
+            return
+        if group is None:
+            self._load()
+        elif group.atomic:
+            raise LedgerError(_INTERRUPTED)
+        else:
+            self._renew(group)
+
+    def _call(
+        self,
+        what: str,
+        change: Callable[[int], Change],
+        token: str | None = None,
+        content: bytes = b"",
+    ) -> Done:
+        """Make a change in a turn and store it, or return what its token did before.
+
+        `change` gets the ledger time. If it raises one of `_REFUSALS`, it has changed
+        nothing. `content` is the part of the request that `what` does not contain.
+        """
+        if token is not None and not isinstance(token, str):
+            raise TypeError(f"token must be text, got {shown(token)}")
+        with self._guarded():
+            self._ready()
+            group = self._group
+            if group is not None:
+                done = self._append(group.turn, what, change, token, content)
+                self._stale = False
+                group.repeated |= done.repeated
+                full = len(group.turn.gathered) >= group.most
+                if full or time.monotonic() >= group.end:
+                    self._renew(group)
+                return done
+            self._register()
+            with self._turn() as turn:
+                done = self._append(turn, what, change, token, content)
+                if turn.gathered:
+                    self._commit(turn)
+                    self._stale = False
+        if done.call is not None:
+            self._flush(done.repeated)
+        return done
+
+    @contextmanager
+    def _guarded(self, ends_group: bool = False) -> Iterator[None]:
+        """Hold the thread lock; after an error make memory agree with the log.
+
+        Ctrl-C may come between any two statements, so that nothing is known about
+        memory and the lock of writers after it.
+        """
+        with self._store.lock:
+            try:
+                yield
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    self._stale = True
+                if ends_group:
+                    self._group = None
+                if self._stale and self._group is None:
+                    with suppress(Exception):  # else the next call loads the pool
+                        self._store.abandon()
+                        self._load()
+                raise
+
+    def _register(self) -> None:
+        if self._client is None:
+            self._client = self._store.register(self.user)
+
+    @contextmanager
+    def _turn(self) -> Iterator[Turn]:
+        """Get a turn, replay what others have done, and end the holds that are due."""
+        while True:
+            with self._store.turn() as turn:
+                self._catch_up(turn.head)
+                now = turn.now()
+                if self._holds and self._holds[0][0] <= now:
+                    self._append(turn, '{"do":"expire"}', self._expire)
+                    if turn.gathered:
+                        self._commit(turn)
+                        self._stale = False
+                    continue  # the call itself gets a turn of its own
+                yield turn
+                return
+
+    def _append(
+        self,
+        turn: Turn,
+        what: str,
+        change: Callable[[int], Change],
+        token: str | None = None,
+        content: bytes = b"",
+    ) -> Done:
+        asked = None
+        if token is not None:
+            asked = token_digest(what, content)
+            old = turn.call(token)
+            if old is not None:
+                if old.asked != asked:
+                    raise TokenUsed(
+                        f"the token {shown(token)} belongs to another request, at "
+                        f"version {old.last}; nothing has changed"
+                    )
+                return Done(old, self._entries_of(turn, old), True)
+        self._stale = True  # until the caller has stored what the turn gathered
+        try:
+            now = turn.now()
+            rows, windows, answer = change(now)
+        except _REFUSALS as error:
+            done = getattr(error, "bookings", None)
+            self._stale = done is not None and bool(done.booked.any())
+            raise
+        if not rows:
+            self._stale = False
+            return Done(None, [])
+        assert self._client is not None
+        call, entries = turn.append(self._client, what, rows, now, token, asked, answer)
+        booked = [entry for entry in entries if entry.kind in BOOKING_KINDS]
+        self._record(booked, windows)
+        self.version, self._chain = call.last, call.chain
+        return Done(call, entries)
+
+    def _entries_of(self, turn: Turn, call: Call) -> list[Entry]:
+        for other, entries in turn.gathered:
+            if other.last == call.last:
+                return entries
+        pieces = self._store.entries(call.first, call.last)
+        return [entry for piece in pieces for entry in piece]
+
+    def _commit(self, turn: Turn) -> None:
+        """Store what a turn has gathered; if that fails, find out what was stored."""
+        self._stale, head = True, turn.head
+        try:
+            turn.commit()
+        except BaseException as error:
+            turn.gathered.clear()
+            try:
+                self._store.rollback()
+                self._load()
+                call = self._store.call_at(head.version)
+            except Exception as second:
+                raise Unknown(
+                    f"it is not known whether version {head.version} was stored "
+                    f"({second}); repeat the call with its token"
+                ) from error
+            if not isinstance(error, Exception):
+                raise
+            if call is None or call.chain != head.chain:
+                raise LedgerError(f"nothing was stored: {error}") from error
+
+    def _flush(self, repeated: bool = False) -> None:
+        try:
+            self._store.flush(repeated)
+        except OSError as error:
+            raise Unknown(
+                f"the call is stored, but may not survive the loss of power: {error}"
+            ) from error
+
+    def _expire(self, now: int) -> Change:
+        rows: list[tuple[Any, ...]] = []
+        while self._holds and self._holds[0][0] <= now:
+            expires, i = heapq.heappop(self._holds)
+            if self._is_open(i) and self._bookings[i].expires == expires:
+                SlotPool.release(self, self._forget(i))
+                rows.append(("expire", i))
+        return rows, [], None
+
+    # --- groups
+
+    def group(self, *, most: int = 500, within: float = 0.005) -> Any:
+        """Return a context manager in whose block calls are stored together.
+
+        Parameters
+        ----------
+        most : int
+            The number of calls after which they are stored.
+        within : float
+            The time in seconds after which they are stored.
+
+        Notes
+        -----
+        The block holds the lock: other writers wait. The results of its calls are
+        certain only after its end: a killed process loses the calls that were not
+        stored. After an exception the calls that returned are stored.
+        """
+        return self._grouped(most, within)
+
+    def turn(self) -> Any:
+        """Return a context manager that stores all calls of its block, or none."""
+        return self._grouped(np.inf, np.inf)
+
+    @contextmanager
+    def _grouped(self, most: float, within: float) -> Iterator[Self]:
+        with self._store.lock:
+            if self._group is not None and self._process == os.getpid():
+                raise LedgerError("this pool is in a group or a turn already")
+            with self._guarded(ends_group=True):
+                self._ready()
+                self._register()
+                with ExitStack() as stack:
+                    turn = stack.enter_context(self._turn())
+                    group = self._group = _Group(stack, turn, most, within)
+                    try:
+                        yield self
+                    except BaseException:
+                        self._stale |= group.atomic and bool(group.turn.gathered)
+                        raise
+                    finally:
+                        self._group = None
+                        self._finish(group)
+                if self._stale:
+                    self._load()
+                    if group.atomic:
+                        raise LedgerError(_INTERRUPTED)
+        self._flush(group.repeated)
+
+    def _finish(self, group: _Group) -> None:
+        """Store what a group has gathered; a turn only if all its calls have ended."""
+        stale = self._stale
+        if group.turn.gathered and not (stale and group.atomic):
+            self._commit(group.turn)
+            self._stale = stale
+
+    def _renew(self, group: _Group) -> None:
+        """Store what a group has gathered and get the next turn."""
+        self._finish(group)
+        group.stack.close()
+        if self._stale:
+            self._load()
+        group.turn = group.stack.enter_context(self._turn())
+        group.end = time.monotonic() + group.within
+
+    # --- the stored log
+
+    def refresh(self) -> int:
+        """Read the changes of other processes; return the number of new entries."""
+        with self._guarded():
+            before = self.version
+            self._ready()
+            if self._group is None:
+                self._catch_up(self._store.head())
+            return self.version - before
+
+    def follow(
+        self, since: int | None = None, *, poll: float = 0.01
+    ) -> Iterator[Entry]:
+        """Yield the entries of the log as they come, without end.
+
+        Parameters
+        ----------
+        since : int, optional
+            The version after which to begin; by default the current one.
+        poll : float
+            Seconds between two looks at the file.
+        """
+        last = self.version if since is None else since
+        while True:
+            with self._store.lock:
+                self.refresh()
+                pieces = [*self._store.entries(last + 1, self.version)]
+            for piece in pieces:
+                if piece[0].version != last + 1:
+                    raise LookupError(
+                        f"the entries before version {piece[0].version} were dropped"
+                    )
+                yield from piece
+                last = piece[-1].version
+            if not pieces:
+                time.sleep(poll)
+
+    def calls(
+        self, *, user: str | None = None, since: int = 0, token: str | None = None
+    ) -> NDArray[np.void]:
+        """Return the calls that changed the pool, as a table.
+
+        Parameters
+        ----------
+        user : str, optional
+            Only the calls of this user.
+        since : int
+            Only calls after this version.
+        token : str, optional
+            Only the call of this token.
+
+        Returns
+        -------
+        structured array
+            first and last: the versions of the entries; time in UTC, user, host, pid,
+            token, and what: the request as JSON.
+        """
+        with self._store.lock:
+            found = [*self._store.calls(since + 1)]
+            clients = self._store.clients()
+        rows = [
+            (c.first, c.last, c.at, *clients[c.client][:3], c.token or "", c.what)
+            for c in found
+            if user in (None, clients[c.client][0]) and token in (None, c.token)
+        ]
+        names = ("first", "last", "time", "user", "host", "pid", "token", "what")
+        kinds: dict[str, Any] = {"first": "i8", "last": "i8", "pid": "i8"}
+        kinds["time"] = "M8[us]"
+        columns = {
+            name: np.array([row[i] for row in rows], kinds.get(name, np.str_))
+            for i, name in enumerate(names)
+        }
+        table = np.empty(len(rows), [(n, c.dtype) for n, c in columns.items()])
+        for name, column in columns.items():
+            table[name] = column
+        return table
+
+    def snapshot(self) -> int:
+        """Store the state, so that opening need not replay what came before.
+
+        Returns
+        -------
+        int
+            The version of the snapshot.
+        """
+        with self._guarded():
+            self.refresh()
+            held = {i: b for i, b in self._bookings.items() if self._is_open(i)}
+            body = pack_pool(self, held)
+            unpack_pool(body)  # what cannot be read is not stored
+            found = PoolSnapshot(self.version, self._store.clock(), self._chain, body)
+            self._store.put_snapshot(found)
+        return found.version
+
+    def compact(self, keep: float | str = "30d") -> int:
+        """Drop the log, and its tokens, up to the last snapshot older than `keep`.
+
+        Parameters
+        ----------
+        keep : float (seconds) or duration
+
+        Returns
+        -------
+        int
+            The number of dropped entries. Bookings are not affected.
+        """
+        age = microseconds(keep) or 0
+        with self._guarded():
+            self.snapshot()
+            return self._store.prune(self._store.clock() - age)
+
+    def backup(self, path: AnyPath) -> None:
+        """Write a copy of the ledger as of one moment, also while others write.
+
+        An existing file is replaced. Never copy the file of a ledger by other means
+        while it is in use: the copy may be unreadable.
+        """
+        with self._store.lock:
+            self._store.backup(as_path(path))
+
+    def check(self) -> Report:
+        """Check the whole log without the code that wrote it.
+
+        Returns
+        -------
+        Report
+            Counts, and the violations: none if the ledger is sound.
+        """
+        from slotkern.ledger.check import check_ledger
+
+        return check_ledger(self._store.path)
+
+
+def microseconds(value: float | str | None) -> int | None:
+    """Convert seconds or a duration to microseconds."""
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        found = round(number("seconds", value) * 1e6)
+    else:
+        found = duration_of(value, "duration").ns // 1000
+    if found < 0:
+        raise ValueError(f"a duration must not be negative, got {shown(value)}")
+    return found

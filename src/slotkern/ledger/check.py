@@ -1,0 +1,362 @@
+"""An independent check of a ledger: it reads the rows alone.
+
+Nothing here uses the code that writes ledgers or the kernels of pools: bodies, chains
+and overlaps are computed again from their definitions in `slotkern.ledger.codec`. All
+rows are read in one transaction, so a ledger can be checked while others write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sqlite3
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Report", "check_ledger"]
+
+#: The number of violations after which the check stops.
+_MOST = 100
+_BOOKS, _ENDS = ("book", "hold"), ("release", "expire")
+
+
+@dataclass
+class Report:
+    """The result of `SharedPool.check`.
+
+    Attributes
+    ----------
+    version, calls, bookings, open : int
+        The last version; the number of calls, of bookings, and of those that have
+        neither ended nor passed.
+    violations : list of str
+        What is wrong, in the order of the log; empty if the ledger is sound.
+    """
+
+    version: int = 0
+    calls: int = 0
+    bookings: int = 0
+    open: int = 0
+    violations: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Return True if the ledger is sound."""
+        return not self.violations
+
+    def __str__(self) -> str:
+        """Return a line of counts and a line for each violation."""
+        state = "sound" if self else f"{len(self.violations):,} violations"
+        counts = f"version {self.version:,}, {self.calls:,} calls, "
+        counts += f"{self.bookings:,} bookings, {self.open:,} open"
+        return "\n".join([f"{state}: {counts}", *self.violations])
+
+
+class _Stop(Exception):
+    """The report has enough violations."""
+
+
+class _Booked(NamedTuple):
+    owner: str
+    name: str
+    expires: int | None
+    body: bytes
+    finish: float
+    parts: list[tuple[int, float, float]]  # node, start, end
+
+
+def check_ledger(path: Path) -> Report:
+    """Check all rows of the file of a ledger; see `SharedPool.check`."""
+    where = f"{Path(path).resolve().as_uri()}?mode=ro"
+    connection = sqlite3.connect(where, uri=True, isolation_level=None)
+    report = Report()
+    try:
+        connection.execute("BEGIN")
+        _Judge(connection, report).judge()
+    except _Stop:
+        report.violations.append("more violations were not listed")
+    except sqlite3.DatabaseError as error:
+        report.violations.append(f"SQLite: {error}")
+    finally:
+        connection.close()
+    return report
+
+
+class _Judge:
+    """The state that the log describes, in plain Python."""
+
+    def __init__(self, connection: sqlite3.Connection, report: Report) -> None:
+        self.rows, self.report = connection.execute, report
+        self.now = -np.inf
+        self.slots: list[tuple[int, float, float]] = []  # node, start, end of each row
+        self.gone: set[int] = set()
+        self.open: dict[int, _Booked] = {}
+        self.spans: dict[int, list[tuple[float, float, int]]] = {}  # of each node
+        # Closed time of each node: start, end, owner, and True if disabled.
+        self.closed: dict[int, list[tuple[float, float, str, bool]]] = {}
+
+    def fault(self, text: str) -> None:
+        self.report.violations.append(text)
+        if len(self.report.violations) >= _MOST:
+            raise _Stop
+
+    def judge(self) -> None:
+        (problem,) = self.rows("PRAGMA integrity_check(1)").fetchone()
+        if problem != "ok":
+            self.fault(f"SQLite: {problem}")
+        head = self.rows("SELECT version, tick, chain, pruned FROM head").fetchone()
+        version, tick, chain, pruned = head
+        self.report.version = version
+        (base,) = self.rows(
+            "SELECT count(*) FROM snapshots WHERE version = ?", (pruned,)
+        ).fetchone()
+        if not base:
+            self.fault(f"there is no snapshot at version {pruned}, the first one kept")
+            return
+        snapshots = [v for (v,) in self.rows("SELECT version FROM snapshots")]
+        self._start(pruned)
+        last, at, known = pruned, 0, self._snapshot_chain(pruned)
+        for call, entries in self._calls():
+            self.report.calls += 1
+            if call[1] != last + 1 or [e[0] for e in entries] != [
+                *range(call[1], call[0] + 1)
+            ]:
+                self.fault(f"call {call[0]}: entries after version {last} are missing")
+            if call[2] < at:
+                self.fault(f"call {call[0]}: its time is before that of call {last}")
+            known = _chain(known, call, entries)
+            if known != call[8]:
+                self.fault(f"call {call[0]}: the chain of digests breaks here")
+                known = call[8]
+            last, at = call[0], call[2]
+            for entry in entries:
+                self._entry(entry, at)
+                if entry[0] in snapshots and entry[0] != last:
+                    self.fault(f"the snapshot {entry[0]} divides call {last}")
+            if last in snapshots and last != pruned:
+                self._compare(last, known)
+        (stray,) = self.rows("SELECT max(version) FROM entries").fetchone()
+        if (last, at or tick, known) != (version, tick, chain) or (
+            stray is not None and stray != last
+        ):
+            self.fault(f"the head is at version {version}, the log ends at {last}")
+        live = [each for each in self.open.values() if each.finish > self.now]
+        self.report.open = len(live)
+
+    def _calls(self) -> Iterator[tuple[Any, list[Any]]]:
+        entries = self.rows(
+            "SELECT version, kind, of, owner, name, start, finish, nodes, cost, "
+            "expires, body FROM entries ORDER BY version"
+        )
+        waiting = entries.fetchone()
+        for call in self.rows(
+            "SELECT last, first, at, client, what, token, asked, answer, chain "
+            "FROM calls ORDER BY last"
+        ):
+            mine = []
+            while waiting is not None and waiting[0] <= call[0]:
+                mine.append(waiting)
+                waiting = entries.fetchone()
+            yield call, mine
+
+    # --- snapshots
+
+    def _snapshot(self, version: int) -> dict[str, Any]:
+        (body,) = self.rows(
+            "SELECT body FROM snapshots WHERE version = ?", (version,)
+        ).fetchone()
+        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def _snapshot_chain(self, version: int) -> bytes:
+        row = self.rows("SELECT chain FROM snapshots WHERE version = ?", (version,))
+        chain: bytes = row.fetchone()[0]
+        return chain
+
+    def _start(self, version: int) -> None:
+        arrays = self._snapshot(version)
+        self.now = float(arrays["now"])
+        self.gone = set(arrays["gone"].tolist())
+        self._add(arrays["origin"])
+        for node, start, end, owner, disabled in arrays.get("closed", np.empty(0)):
+            row = (float(start), float(end), str(owner), bool(disabled))
+            self.closed.setdefault(int(node), []).append(row)
+        for number, booked in _open_bookings(arrays).items():
+            self._occupy(number, booked)
+
+    def _compare(self, version: int, chain: bytes) -> None:
+        if self._snapshot_chain(version) != chain:
+            self.fault(f"the snapshot {version} has another chain than the log")
+        arrays = self._snapshot(version)
+        mine = {
+            i: each._replace(parts=[])
+            for i, each in self.open.items()
+            if each.finish > self.now
+        }
+        theirs = {i: b._replace(parts=[]) for i, b in _open_bookings(arrays).items()}
+        if mine != theirs or float(arrays["now"]) != self.now:
+            self.fault(f"the snapshot {version} has other bookings than the log")
+        if len(arrays["origin"]) != len(self.slots):
+            self.fault(f"the snapshot {version} has other slots than the log")
+
+    # --- entries
+
+    def _entry(self, entry: Any, at: int) -> None:
+        version, kind, of, owner, name = entry[:5]
+        try:
+            if kind in _BOOKS:
+                self._book(entry, at)
+            elif kind in _ENDS or kind == "confirm":
+                self._change(version, kind, of, at)
+            elif kind == "advance":
+                if not entry[5] > self.now:
+                    self.fault(f"version {version}: the time goes back to {entry[5]}")
+                self.now = entry[5]
+            elif kind == "add":
+                with np.load(io.BytesIO(entry[10]), allow_pickle=False) as archive:
+                    self._add(archive["slots"])
+            elif kind == "uncover":
+                self._open_nodes(list(self.closed), owner)
+            elif kind in ("remove", "disable", "enable", "cover"):
+                self._nodes(kind, json.loads(entry[10]), owner)
+            elif kind != "note" and not kind.startswith("x-"):
+                self.fault(f"version {version}: the kind {kind!r} is unknown")
+        except (ValueError, TypeError, KeyError, IndexError, struct.error) as error:
+            self.fault(f"version {version} ({kind} {name or ''}): {error!r}")
+
+    def _book(self, entry: Any, at: int) -> None:
+        version, kind, _, owner, name, *columns, expires, body = entry
+        self.report.bookings += 1
+        totals, parts = _window(body)
+        if columns != [totals[0], totals[1], len(parts), totals[3]]:
+            self.fault(f"version {version}: the columns differ from the body")
+        if (kind == "hold") != (expires is not None) or (expires or at) < at:
+            self.fault(f"version {version}: a {kind} that ends at {expires}")
+        if not owner:
+            self.fault(f"version {version}: a booking without an owner")
+        if totals[0] < self.now:
+            self.fault(f"version {version}: the booking starts before {self.now}")
+        spans = []
+        for row, node, length in parts:
+            span = (node, totals[0], totals[0] + length)
+            spans.append(span)
+            slot = self.slots[row] if 0 <= row < len(self.slots) else (-1, 0.0, 0.0)
+            if slot[0] != node or not slot[1] <= span[1] < span[2] <= slot[2]:
+                self.fault(f"version {version}: node {node} has no slot at {span[1]}")
+            if node in self.gone:
+                self.fault(f"version {version}: node {node} was removed")
+            for start, end, _, _ in self.closed.get(node, []):
+                if start < span[2] and span[1] < end and end > self.now:
+                    self.fault(f"version {version}: node {node} is closed")
+        booked = _Booked(owner, name or "", expires, body, totals[1], spans)
+        self._occupy(version, booked)
+
+    def _occupy(self, number: int, booked: _Booked) -> None:
+        self.open[number] = booked
+        for node, start, end in booked.parts:
+            spans = self.spans.setdefault(node, [])
+            i = bisect_left(spans, (start, end, number))
+            for other in spans[max(i - 1, 0) : i + 1]:
+                if other[0] < end and start < other[1]:
+                    self.fault(
+                        f"version {number}: node {node} is booked twice from "
+                        f"{max(start, other[0])}, first by {other[2]}"
+                    )
+            spans.insert(i, (start, end, number))
+
+    def _change(self, version: int, kind: str, of: int, at: int) -> None:
+        booked = self.open.get(of)
+        if booked is None:
+            self.fault(f"version {version}: {kind} of {of}, which is not booked")
+            return
+        expires = booked.expires
+        if kind == "confirm":
+            if expires is None or expires <= at:
+                self.fault(f"version {version}: {of} could not be confirmed any more")
+            self.open[of] = booked._replace(expires=None)
+            return
+        if kind == "expire" and (expires is None or expires > at):
+            self.fault(f"version {version}: {of} ends before its time")
+        del self.open[of]
+        for node, start, end in booked.parts:
+            self.spans[node].remove((start, end, of))
+
+    def _add(self, slots: Any) -> None:
+        columns = (slots[name].tolist() for name in ("node", "start", "end"))
+        self.slots.extend(zip(*columns, strict=True))
+
+    def _nodes(self, kind: str, data: Any, owner: str) -> None:
+        if kind == "remove":
+            self.gone.add(data["node"])
+        elif kind == "enable":
+            self._open_nodes(data["nodes"], None)
+        elif kind == "cover":
+            for node, *span in zip(
+                data["nodes"], data["start"], data["end"], strict=True
+            ):
+                self.closed.setdefault(node, []).append((*span, owner, False))
+        else:
+            start = self.now if data["start"] is None else data["start"]
+            end = np.inf if data["end"] is None else data["end"]
+            for node in data["nodes"]:
+                self.closed.setdefault(node, []).append((start, end, owner, True))
+
+    def _open_nodes(self, nodes: list[int], owner: str | None) -> None:
+        """End what `disable` closed, or with an owner the reservations of the owner."""
+        for node in nodes:
+            self.closed[node] = [
+                row
+                for row in self.closed.get(node, [])
+                if (not row[3] if owner is None else row[3] or row[2] != owner)
+            ]
+
+
+def _window(body: bytes) -> tuple[tuple[float, ...], list[tuple[int, int, float]]]:
+    """Return the seven totals of a body, and row, node and length of its parts."""
+    number, _, length, n = struct.unpack_from("<BBHI", body)
+    totals = struct.unpack_from("<7d", body, 8 + length)
+    at = 64 + length
+    if number != 1 or len(body) != at + 28 * n or n < 1:
+        raise ValueError("not a body of a window")
+    rows = struct.unpack_from(f"<{n}q", body, at)
+    nodes = struct.unpack_from(f"<{n}i", body, at + 8 * n)
+    lengths = struct.unpack_from(f"<{n}d", body, at + 12 * n)
+    if len(set(nodes)) < n:
+        raise ValueError("a node occurs twice")
+    return totals, [*zip(rows, nodes, lengths, strict=True)]
+
+
+def _open_bookings(arrays: dict[str, Any]) -> dict[int, _Booked]:
+    """Return the bookings of a snapshot."""
+    data, first, found = arrays["open bodies"].tobytes(), 0, {}
+    names = ("open", "open owner", "open name", "open expires", "open size")
+    columns = (arrays[name].tolist() for name in names)
+    for number, owner, name, expires, size in zip(*columns, strict=True):
+        body = data[first : first + size]
+        first += size
+        totals, parts = _window(body)
+        spans = [(node, totals[0], totals[0] + length) for _, node, length in parts]
+        found[number] = _Booked(owner, name, expires or None, body, totals[1], spans)
+    return found
+
+
+def _chain(before: bytes, call: Any, entries: list[Any]) -> bytes:
+    """Return the digest of a call and of the chain before it."""
+    last, first, at, client, what, token, asked, answer, _ = call
+    digest = hashlib.blake2b(before, digest_size=16)
+    asked = None if asked is None else asked.hex()
+    row: list[Any] = [last, first, at, client, what, token, asked, answer]
+    digest.update(json.dumps(row, separators=(",", ":")).encode())
+    for entry in entries:
+        body = entry[10] or b""
+        if isinstance(body, str):  # changed by SQL
+            body = body.encode()
+        row = [*entry[:10], len(body)]
+        digest.update(json.dumps(row, separators=(",", ":")).encode() + body)
+    return digest.digest()

@@ -1,0 +1,248 @@
+"""Rows of the log, their bytes and their digests.
+
+A row of the log is an `Entry`; all entries of one request of a client form a `Call`.
+The body of a window is complete and little-endian:
+
+    u8 format | u8 flags | u16 length of criterion | u32 n | criterion
+    f64 start, finish, runtime, cost, processor_time, value, bound
+    n i64 rows | n i32 nodes | n f64 lengths | n f64 costs
+
+Flags: 1 proven, 2 ragged, 4 proven over the starts of slots only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.request import Request
+from slotkern._kernels.windows import ALL_STARTS, SLOT_STARTS, Window, _restore_window
+from slotkern.expressions.limits import Limit
+from slotkern.files.archive import read_archive, write_archive
+from slotkern.files.columns import InputError, MemoryLimit
+
+__all__ = [
+    "BOOKING_KINDS",
+    "END_KINDS",
+    "Call",
+    "Entry",
+    "Head",
+    "chain",
+    "pack_arrays",
+    "pack_window",
+    "plain",
+    "request_fields",
+    "request_text",
+    "to_json",
+    "token_digest",
+    "unpack_arrays",
+    "unpack_window",
+]
+
+#: Kinds of entries whose body is a window, and kinds that end a booking.
+BOOKING_KINDS = ("book", "hold")
+END_KINDS = ("release", "expire")
+
+
+class Entry(NamedTuple):
+    """One change of the pool.
+
+    The columns `name` to `cost` repeat the body of a window, for SQL. `of` is the
+    version of the entry that this entry ends or confirms, `expires` the ledger time in
+    microseconds at which a hold ends.
+    """
+
+    version: int
+    kind: str
+    of: int | None = None
+    owner: str | None = None
+    name: str | None = None
+    start: float | None = None
+    finish: float | None = None
+    nodes: int | None = None
+    cost: float | None = None
+    expires: int | None = None
+    body: bytes | None = None
+
+
+class Call(NamedTuple):
+    """One request of a client, which made the entries `first` to `last`.
+
+    `at` is the ledger time in microseconds since 1970, `what` the request as JSON,
+    `asked` the digest of the request behind a token, and `answer` the part of the
+    answer that the entries do not contain.
+    """
+
+    last: int
+    first: int
+    at: int
+    client: int
+    what: str
+    token: str | None
+    asked: bytes | None
+    answer: str | None
+    chain: bytes
+
+
+class Head(NamedTuple):
+    """The last version, the time and chain of its call, and the last pruned version."""
+
+    version: int
+    tick: int
+    chain: bytes
+    format: int
+    pruned: int
+
+
+# --- windows
+
+_FORMAT = 1
+_HEADER = struct.Struct("<BBHI")
+_TOTALS = struct.Struct("<7d")
+
+
+@lru_cache(4096)
+def _columns(n: int) -> struct.Struct:
+    return struct.Struct(f"<{n}q{n}i{n}d{n}d")
+
+
+def pack_window(window: Window) -> bytes:
+    """Return the body of a window; its name is a column."""
+    state = window._state()
+    proven, criterion, shape, parts = state[7:]
+    word = criterion.encode()
+    flags = proven | (shape == "ragged") << 1 | (window.proven_over != ALL_STARTS) << 2
+    columns = [value for column in zip(*parts, strict=True) for value in column]
+    header = _HEADER.pack(_FORMAT, flags, len(word), len(parts)) + word
+    body: bytes = header + _TOTALS.pack(*state[:7])
+    return body + _columns(len(parts)).pack(*columns)
+
+
+def unpack_window(body: bytes, name: str | None = None, terms: Any = None) -> Window:
+    """Return the window of a body.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are not a body of this format.
+    """
+    try:
+        number, flags, length, n = _HEADER.unpack_from(body)
+        if number != _FORMAT:
+            raise ValueError(f"a window of format {number}")
+        at = _HEADER.size + length
+        totals = _TOTALS.unpack_from(body, at)
+        values = _columns(n).unpack(body[at + _TOTALS.size :])
+        criterion = body[_HEADER.size : at].decode()
+    except struct.error as error:
+        raise ValueError(f"a window of another length: {error}") from None
+    parts = tuple(
+        zip(*(values[i * n : (i + 1) * n] for i in range(4)), strict=True),
+    )
+    shape = "ragged" if flags & 2 else "square"
+    over = SLOT_STARTS if flags & 4 else ALL_STARTS
+    return _restore_window(
+        *totals, bool(flags & 1), criterion, shape, parts, name, terms, over
+    )
+
+
+# --- arrays
+
+
+def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return arrays as the bytes of an .npz file without pickles."""
+    file = io.BytesIO()
+    write_archive(file, arrays)
+    return file.getvalue()
+
+
+def unpack_arrays(body: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `pack_arrays`; ValueError for other bytes."""
+    try:
+        return dict(read_archive(io.BytesIO(body), MemoryLimit(0, len(body), 1), False))
+    except InputError as fault:
+        raise ValueError(fault.reason) from None
+
+
+# --- requests and digests
+
+
+def to_json(value: Any) -> str:
+    """Return compact JSON; what it cannot express becomes text."""
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def request_fields(request: Request) -> dict[str, Any]:
+    """Return the fields of a request without those that have no effect.
+
+    Arrays become digests of their bytes, so that equal texts mean equal requests.
+    """
+    fields = {}
+    for name, value in request._fields().items():
+        if value is None or (name == "limits" and not value):
+            continue
+        if type(value) is float and value in (0.0, np.inf, -np.inf):
+            continue
+        fields[name] = plain(value)
+    return fields
+
+
+def plain(value: Any) -> Any:
+    """Return a value for JSON; an array becomes the digest of its bytes."""
+    if isinstance(value, np.ndarray):
+        known = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16)
+        return f"array {value.dtype} {value.shape} {known.hexdigest()}"
+    if isinstance(value, Limit):
+        return [plain(value.of), value.side, value.amount]
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+@lru_cache(4096)
+def _cached_text(request: Request, name: str | None) -> str:
+    return to_json(request_fields(request))
+
+
+def request_text(request: Request) -> str:
+    """Return a request as JSON. Streams repeat few requests, so texts are cached."""
+    try:  # requests of different names are equal, so the name is a part of the key
+        return _cached_text(request, request.name)
+    except TypeError:  # a field that is not hashable
+        return to_json(request_fields(request))
+
+
+def token_digest(what: str, *more: bytes) -> bytes:
+    """Return the digest by which a token recognizes its request."""
+    known = hashlib.blake2b(what.encode(), digest_size=16)
+    for each in more:
+        known.update(len(each).to_bytes(8, "little") + each)
+    return known.digest()
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def chain(before: bytes, call: Sequence[Any], entries: Sequence[Entry]) -> bytes:
+    """Return the digest of a call, its entries and the chain of the call before it.
+
+    `call` has the fields of `Call` up to `answer`.
+    """
+    asked = None if call[6] is None else call[6].hex()
+    known = hashlib.blake2b(before, digest_size=16)
+    known.update(_encode([*call[:6], asked, call[7]]).encode())
+    for entry in entries:
+        body = entry.body or b""
+        known.update(_encode([*entry[:-1], len(body)]).encode())
+        known.update(body)
+    return known.digest()

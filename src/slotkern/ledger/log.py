@@ -1,0 +1,155 @@
+"""The contract between a shared pool and the store of its log.
+
+Every store follows these rules:
+
+- Versions of entries are 1, 2, 3, ... without gaps, assigned under the lock that a
+  `Turn` holds until its commit. So a reader of one version has read all before it.
+- `Turn.commit` stores all calls that the turn gathered, or none of them. The
+  turn of a killed process ends with the process.
+- Tokens are unique; a second end or confirmation of a booking is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from slotkern.ledger.codec import Call, Entry, Head, chain
+
+__all__ = ["PIECE", "PoolSnapshot", "Store", "Turn"]
+
+#: Number of entries that `Store.entries` reads at once.
+PIECE = 10_000
+
+
+class PoolSnapshot(NamedTuple):
+    """The state of the pool at a version, the time it was made, and its bytes."""
+
+    version: int
+    at: int
+    chain: bytes
+    body: bytes
+
+
+class Turn:
+    """The right to append calls: nobody else appends meanwhile.
+
+    Attributes
+    ----------
+    head : Head
+        The head of the log, including the calls that were gathered in this turn.
+    gathered : list of (Call, entries)
+        The calls that are not yet committed.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        clock: Callable[[], int],
+        find: Callable[[str], Call | None],
+        store: Callable[[Turn], None],
+    ) -> None:
+        self.head, self._clock, self._find, self._store = head, clock, find, store
+        self.gathered: list[tuple[Call, list[Entry]]] = []
+
+    def now(self) -> int:
+        """Return the ledger time: the store's clock, never before the last call."""
+        return max(self.head.tick, self._clock())
+
+    def call(self, token: str) -> Call | None:
+        """Return the call of a token, also one that was gathered."""
+        for call, _ in self.gathered:
+            if call.token == token:
+                return call
+        return self._find(token)
+
+    def append(
+        self,
+        client: int,
+        what: str,
+        rows: list[tuple[Any, ...]],
+        at: int,
+        token: str | None = None,
+        asked: bytes | None = None,
+        answer: str | None = None,
+    ) -> tuple[Call, list[Entry]]:
+        """Gather a call at a ledger time; `rows` are its entries without versions."""
+        first = self.head.version + 1
+        entries = [Entry(first + i, *row) for i, row in enumerate(rows)]
+        last = first + len(rows) - 1
+        fields = (last, first, at, client, what, token, asked, answer)
+        call = Call(*fields, chain(self.head.chain, fields, entries))
+        self.gathered.append((call, entries))
+        self.head = self.head._replace(version=last, tick=call.at, chain=call.chain)
+        return call, entries
+
+    def commit(self) -> None:
+        """Store all that was gathered."""
+        self._store(self)
+        self.gathered.clear()
+
+
+class Store(Protocol):
+    """A log and its snapshots. Methods may be called by one thread at a time."""
+
+    lock: Any  # an RLock that protects the store and its pool
+    path: Path
+    readonly: bool
+    durable: str
+
+    def head(self) -> Head: ...
+
+    def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
+        """Yield the entries from `first` on, ascending, in pieces."""
+        ...
+
+    def call(self, token: str) -> Call | None: ...
+
+    def call_at(self, last: int) -> Call | None: ...
+
+    def calls(self, first: int = 0) -> Iterator[Call]: ...
+
+    def clients(self) -> dict[int, tuple[str, str, int, str, int]]:
+        """Return user, host, process id, program and time of each client."""
+        ...
+
+    def snapshots(self) -> list[int]:
+        """Return the versions of the snapshots, the newest first."""
+        ...
+
+    def snapshot(self, version: int) -> PoolSnapshot: ...
+
+    def turn(self) -> AbstractContextManager[Turn]: ...
+
+    def flush(self, repeated: bool = False) -> None:
+        """Return when all commits of this process survive the loss of power.
+
+        `repeated`: also commits of other processes, which may have ended before theirs.
+        """
+        ...
+
+    def register(self, user: str) -> int:
+        """Add this process to the clients, in a turn of its own; return its number."""
+        ...
+
+    def rollback(self) -> None:
+        """Drop what a failed commit has written, within the turn."""
+        ...
+
+    def abandon(self) -> None:
+        """End a turn without a commit, also if there is none."""
+        ...
+
+    def put_snapshot(self, snapshot: PoolSnapshot) -> None: ...
+
+    def prune(self, before: int) -> int:
+        """Drop the log up to the newest snapshot made by a time; return the entries."""
+        ...
+
+    def backup(self, path: Path) -> None: ...
+
+    def clock(self) -> int: ...
+
+    def close(self) -> None: ...

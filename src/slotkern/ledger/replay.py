@@ -1,0 +1,219 @@
+"""Replay: the state of a pool follows the entries of a log.
+
+`FollowedPool` is the base of `SharedPool`. It has the state of the log at `version`, in
+the memory of this process. Replay is deterministic: the same entries give the same
+spans bit for bit.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from slotkern._kernels.pool import SlotPool
+from slotkern._kernels.slots import SLOT
+from slotkern._kernels.windows import Window
+from slotkern.ledger.codec import (
+    BOOKING_KINDS,
+    END_KINDS,
+    Entry,
+    Head,
+    unpack_arrays,
+    unpack_window,
+)
+from slotkern.ledger.errors import Corrupt, OtherFormat
+from slotkern.ledger.log import Store
+from slotkern.ledger.snapshots import Open, unpack_pool
+from slotkern.pool.closures import cover, disable, enable, uncover
+
+__all__ = ["FollowedPool"]
+
+#: The number of bookings above which past ones are dropped from memory.
+_PURGE = 64
+
+
+class FollowedPool(SlotPool):
+    """A pool in memory that follows a log. Its changes are methods of `SharedPool`.
+
+    Attributes
+    ----------
+    version : int
+        The last entry that the pool contains.
+    replayed : int
+        The number of entries that were replayed to open it.
+    """
+
+    version: int
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(np.empty(0, SLOT))
+        self._store = store
+        self._process = os.getpid()
+        # True while memory may differ from the log: then the pool must be loaded again.
+        self._stale = True
+        self.replayed = self._load()
+
+    def _load(self) -> int:
+        """Load the newest valid snapshot and replay the entries after it."""
+        self._stale = True
+        head = self._store.head()
+        fault: Exception | None = None
+        for version in self._store.snapshots():
+            snapshot = self._store.snapshot(version)
+            try:
+                pool, bookings = unpack_pool(snapshot.body)
+            except (ValueError, TypeError, KeyError) as error:
+                fault = error  # an older snapshot, and more entries to replay
+                continue
+            break
+        else:
+            raise Corrupt(f"{self._store.path}: no snapshot can be read: {fault}")
+        self._replace_state(pool)
+        self._bookings: dict[int, Open] = bookings
+        self._numbers = {each.window: i for i, each in bookings.items()}
+        self._holds = [
+            (each.expires, i) for i, each in bookings.items() if each.expires
+        ]
+        heapq.heapify(self._holds)
+        self._purge_at = _PURGE
+        self.version, self._chain = snapshot.version, snapshot.chain
+        count = self._catch_up(head)
+        self._stale = False
+        return count
+
+    def _catch_up(self, head: Head) -> int:
+        """Replay the entries up to `head`; return their number."""
+        where = self._store.path
+        if head.version < self.version:
+            raise Corrupt(
+                f"{where} went back from version {self.version} to {head.version}: an "
+                "older copy was put in its place; open it again"
+            )
+        if self.version < head.pruned:
+            return self._load()
+        call = self._store.call_at(self.version)
+        before = head.chain if head.version == self.version else call and call.chain
+        if before is not None and before != self._chain:
+            raise Corrupt(
+                f"{where} is not the ledger that was read up to version {self.version}:"
+                " a copy was put in its place; open it again"
+            )
+        if head.version == self.version:
+            return 0
+        start, self._stale = self.version, True
+        for piece in self._store.entries(start + 1, head.version):
+            last = self.version + len(piece)
+            if (piece[0].version, piece[-1].version) != (self.version + 1, last):
+                break
+            self._apply(piece)
+            self.version = last
+        if self.version != head.version:
+            if self._store.head().pruned > self.version:  # since `head` was read
+                return self._load()
+            raise Corrupt(f"{where}: entries after version {self.version} are missing")
+        self._chain = head.chain
+        self._stale = False
+        return self.version - start
+
+    def _apply(self, entries: Iterable[Entry]) -> None:
+        def key(entry: Entry) -> tuple[bool, str | None]:
+            return entry.kind in BOOKING_KINDS, entry.owner
+
+        for (books, owner), group in groupby(entries, key):
+            try:
+                if books:
+                    self._apply_bookings([*group], owner)
+                else:
+                    for entry in group:
+                        self._apply_change(entry)
+            except (ValueError, TypeError, LookupError) as error:
+                if isinstance(error, OtherFormat):
+                    raise
+                raise Corrupt(
+                    f"{self._store.path}: an entry after version {self.version} "
+                    f"cannot be replayed: {error}"
+                ) from error
+
+    def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
+        terms = self.terms
+        windows = [unpack_window(e.body or b"", e.name, terms) for e in entries]
+        SlotPool.book(self, windows, owner)
+        self._record(entries, windows)
+
+    def _record(self, entries: Iterable[Entry], windows: Iterable[Window]) -> None:
+        for entry, window in zip(entries, windows, strict=True):
+            owner = _given(entry.owner)
+            self._bookings[entry.version] = Open(window, owner, entry.expires)
+            self._numbers[window] = entry.version
+            if entry.expires is not None:
+                heapq.heappush(self._holds, (entry.expires, entry.version))
+
+    def _forget(self, number: int) -> Window:
+        window = self._bookings.pop(number).window
+        self._numbers.pop(window, None)
+        return window
+
+    def _apply_change(self, entry: Entry) -> None:
+        kind = entry.kind
+        if kind in END_KINDS:
+            SlotPool.release(self, self._forget(_number(entry)))
+        elif kind == "confirm":
+            number = _number(entry)
+            self._bookings[number] = self._bookings[number]._replace(expires=None)
+        elif kind == "advance":
+            SlotPool.advance(self, _given(entry.start))
+            self._drop_past()
+        elif kind == "add":
+            SlotPool.add_slots(self, unpack_arrays(_given(entry.body))["slots"])
+        elif kind == "uncover":
+            uncover(self, _given(entry.owner))
+        elif kind in ("remove", "disable", "enable", "cover"):
+            self._apply_nodes(kind, json.loads(_given(entry.body)), entry.owner)
+        elif kind != "note" and not kind.startswith("x-"):
+            raise OtherFormat(
+                f"{self._store.path}: version {entry.version} is of the kind {kind!r}, "
+                "which this program does not know: restart it in its new version"
+            )
+
+    def _apply_nodes(self, kind: str, data: Any, owner: str | None) -> None:
+        if kind == "remove":
+            SlotPool.remove_node(self, data["node"])
+        elif kind == "disable":
+            disable(self, data["nodes"], data["start"], data["end"], _given(owner))
+        elif kind == "enable":
+            enable(self, data["nodes"])
+        else:
+            gaps = np.array(
+                [*zip(data["nodes"], data["start"], data["end"], strict=True)],
+                [("node", "i4"), ("start", "f8"), ("end", "f8")],
+            )
+            cover(self, gaps, _given(owner))
+
+    def _is_open(self, number: int) -> bool:
+        """Return whether a booking has neither ended nor passed."""
+        found = self._bookings.get(number)
+        return found is not None and found.window.finish > self.now
+
+    def _drop_past(self) -> None:
+        if len(self._bookings) > self._purge_at:
+            for number in [i for i in self._bookings if not self._is_open(i)]:
+                self._forget(number)
+            self._purge_at = _PURGE + 2 * len(self._bookings)
+
+
+def _given(value: Any) -> Any:
+    """Return a column that this kind of entry must have."""
+    if value is None:
+        raise ValueError("a column is missing")
+    return value
+
+
+def _number(entry: Entry) -> int:
+    number: int = _given(entry.of)
+    return number

@@ -1,0 +1,606 @@
+"""`SharedPool`: a pool that several processes change at the same time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
+from slotkern._kernels.request import Request
+from slotkern._kernels.windows import Window
+from slotkern.files.atomic import AnyPath, as_path
+from slotkern.foundation.checks import number, one_of, shown
+from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
+from slotkern.ledger.codec import (
+    BOOKING_KINDS,
+    pack_arrays,
+    pack_window,
+    plain,
+    request_text,
+    to_json,
+    unpack_window,
+)
+from slotkern.ledger.errors import Expired, NotYours, Taken
+from slotkern.ledger.snapshots import first_snapshot
+from slotkern.ledger.sqlite import SqliteStore, create
+from slotkern.machine.jobs import requests_of
+from slotkern.pool.closures import cover, disable, enable
+from slotkern.pool.ledger import ids_of, reservation, time_of
+
+if TYPE_CHECKING:
+    from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
+
+__all__ = ["Booking", "SharedPool", "open_ledger", "share_pool"]
+
+#: The number of replayed entries after which opening stores a snapshot for the next.
+SNAPSHOT_AFTER = 20_000
+
+
+class Booking(NamedTuple):
+    """A window that is booked in a ledger.
+
+    Attributes
+    ----------
+    id : int
+        The number of the booking: the version of its entry in the log. Negative for
+        bookings from before the ledger.
+    window : Window
+    owner : str
+    token : str or None
+    expires : datetime or None
+        The end of a hold that is not confirmed, in UTC.
+    repeated : bool
+        True if the token was known: the answer is that of the earlier call.
+    """
+
+    id: int
+    window: Window
+    owner: str
+    token: str | None = None
+    expires: datetime | None = None
+    repeated: bool = False
+
+
+def share_pool(pool: SlotPool, where: AnyPath, user: str | None) -> SharedPool:
+    """Create a ledger of a pool; see `SlotPool.share`."""
+    path = as_path(where)
+    clock = "" if pool.clock is None else json.dumps(pool.clock.to_dict())
+    create(path, first_snapshot(pool), clock)
+    return open_ledger(path, user, "disk", 30.0, False)
+
+
+def open_ledger(
+    where: AnyPath, user: str | None, durable: str, patience: float, readonly: bool
+) -> SharedPool:
+    """Open a ledger; see `SlotPool.open`."""
+    one_of("durable", durable, ("disk", "crash"))
+    store = SqliteStore(as_path(where), durable, number("patience", patience), readonly)
+    pool = SharedPool(store, user)
+    if pool.replayed >= SNAPSHOT_AFTER and not readonly:
+        pool.snapshot()
+    return pool
+
+
+class SharedPool(LoggedPool):
+    """A pool that several processes change at the same time: a `SlotPool` with a log.
+
+    `SlotPool.share` creates its ledger and `SlotPool.open` opens it. All searches work
+    as in any pool, in the memory of this process. Each change includes the changes of
+    others before it, and is stored before it returns.
+
+    Attributes
+    ----------
+    version : int
+        The number of entries of the log that the pool contains.
+    user : str
+        The user in the list of calls, and the owner of bookings without one.
+    durable : str
+        What stored calls survive: "disk" loss of power, "crash" the end of processes.
+
+    Notes
+    -----
+    The pool is as new as the last call that changed it, or `refresh`. Threads may share
+    it. After a fork, parent and child open the file again by themselves. `copy` and
+    pickles give a plain `SlotPool`, for experiments. `save` writes the current state.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> from tempfile import mkdtemp
+    >>> file = mkdtemp() + "/site.db"
+    >>> slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=2)
+    >>> pool = sk.SlotPool(slots).share(file)
+    >>> booking = pool.place(sk.Request(2, 4), owner="ann", token="job 7")
+    >>> other = sk.SlotPool.open(file)
+    >>> other.place(sk.Request(2, 4), owner="ann", token="job 7").repeated
+    True
+    >>> other.release(booking)
+    1
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of the ledger; a later call opens them again."""
+        with self._store.lock:
+            self._store.close()
+
+    def handle(self) -> int:
+        """Raise TypeError: changes of compiled code would be missing in the log."""
+        raise TypeError(
+            "a shared pool has no handle, because the log would miss the changes of "
+            "compiled code; use copy()"
+        )
+
+    # --- bookings
+
+    def place(
+        self,
+        request: Request,
+        criterion: Criterion = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> Booking | None:
+        """Find and book the best window; nobody comes between search and booking.
+
+        Parameters
+        ----------
+        request, criterion, shape
+            As for `find`.
+        owner : str, optional
+            By default `user`.
+        token : str, optional
+            Makes it safe to repeat the call after any failure: the same token with the
+            same request returns the same booking, with ``repeated=True``.
+        hold : float (seconds) or duration, optional
+            The booking ends after this time unless `confirm` was called.
+
+        Returns
+        -------
+        Booking or None
+            None if no window exists; then nothing is stored, also not the token.
+
+        Raises
+        ------
+        slotkern.ledger.Busy
+            If other writers held the lock for longer than `patience`.
+        slotkern.ledger.TokenUsed
+            If the token belongs to another request.
+        slotkern.ledger.Unknown
+            If the file did not respond: repeat the call with the same token.
+        slotkern.ledger.LedgerError
+            If the call could not be stored, as on a full disk.
+        """
+        if not isinstance(request, Request):
+            raise TypeError(f"request must be a Request, got {shown(request)}")
+        owner, delay = self._owner(owner), microseconds(hold)
+        how = to_json([owner, plain(criterion), shape, delay])
+        what = f'{{"do":"place","how":{how},"request":{request_text(request)}}}'
+
+        def change(now: int) -> Change:
+            window = self.find(request, criterion, shape=shape)
+            if window is None:
+                return [], [], None
+            SlotPool.book(self, window, owner)
+            return [_row(window, owner, delay and now + delay)], [window], None
+
+        found = self._answer(self._call(what, change, token), token)
+        return found[0] if found else None
+
+    @overload  # type: ignore[override]  # the base returns None
+    def book(
+        self,
+        window: Window,
+        owner: str | None = None,
+        *,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> Booking: ...
+    @overload
+    def book(
+        self,
+        window: Iterable[Window | None],
+        owner: str | None = None,
+        *,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> list[Booking]: ...
+    def book(
+        self,
+        window: Window | Iterable[Window | None],
+        owner: str | None = None,
+        *,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> Booking | list[Booking]:
+        """Book windows that were found before, all or none; see `place`.
+
+        Raises
+        ------
+        slotkern.ledger.Taken
+            If a part is no longer free. A subclass of ValueError.
+        """
+        if window is None:
+            raise TypeError("there is no window to book: the search returned None")
+        single = isinstance(window, Window)
+        windows = (
+            [window]
+            if isinstance(window, Window)
+            else [each for each in window if each is not None]
+        )
+        for each in windows:
+            if not isinstance(each, Window):
+                raise TypeError(f"only windows can be booked, got {shown(each)}")
+        owner, delay = self._owner(owner), microseconds(hold)
+        rows = [_row(each, owner) for each in windows]
+        what = to_json({"do": "book", "how": [owner, delay], "windows": len(rows)})
+        content = b"".join(to_json(row[3]).encode() + row[-1] for row in rows)
+
+        def change(now: int) -> Change:
+            self._book(windows, owner)
+            end = delay and now + delay
+            return [_expiring(row, end) for row in rows], windows, None
+
+        found = self._answer(self._call(what, change, token, content), token)
+        return found[0] if single else found
+
+    def schedule(
+        self,
+        requests: Any,
+        criterion: BuiltIn = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+        token: str | None = None,
+    ) -> Bookings:
+        """Find and book a window for each request, in order, as one call.
+
+        As `SlotPool.schedule`; the owner is by default `user`, all bookings are stored
+        together, and the token is that of the whole list.
+        """
+        owner = self._owner(owner)
+        jobs = requests if isinstance(requests, list | tuple) else requests_of(requests)
+        jobs = list(jobs)
+        how = [owner, criterion, shape]
+        what = to_json({"do": "schedule", "how": how, "jobs": len(jobs)})
+        content = b""
+        if token is not None:
+            texts = [request_text(j) if isinstance(j, Request) else "" for j in jobs]
+            content = to_json(texts).encode()
+        result: list[Bookings] = []
+
+        def change(_now: int) -> Change:
+            done = SlotPool.schedule(self, jobs, criterion, shape=shape, owner=owner)
+            result.append(done)
+            windows = [window for window in done if window is not None]
+            reasons = "".join(map(str, done.reason.tolist()))
+            return [_row(window, owner) for window in windows], windows, reasons
+
+        done = self._call(what, change, token, content)
+        if not done.repeated:
+            return result[0]
+        assert done.call is not None
+        reason = np.array([*map(int, done.call.answer or "")], np.uint8)
+        windows = iter(self._answer(done, token))
+        return bookings_from_windows(
+            [next(windows).window if code == 0 else None for code in reason],
+            reason,
+            criterion,
+            shape,
+            [job.name for job in jobs],
+            self.terms,
+        )
+
+    def reserve(
+        self,
+        nodes: Any,
+        start: Time,
+        end: Time,
+        *,
+        owner: str | None = None,
+        partly: bool = False,
+    ) -> list[Window]:
+        """Book given nodes for a given time; see `SlotPool.reserve`."""
+        owner = self._owner(owner)
+        what = {"do": "reserve", "how": [owner, partly], "nodes": plain(nodes)}
+        windows: list[Window] = []
+
+        def change(_now: int) -> Change:
+            found, gaps = reservation(self, nodes, start, end, partly)
+            self._book(found, owner)
+            windows.extend(found)
+            rows = [_row(window, owner) for window in found]
+            if len(gaps):
+                cover(self, gaps, owner)
+                spans = {name: gaps[name].tolist() for name in ("start", "end")}
+                rows.append(_nodes_row("cover", gaps["node"], owner, **spans))
+            return rows, found, None
+
+        self._call(to_json(what | {"start": start, "end": end}), change)
+        return windows
+
+    def confirm(self, booking: Booking | int, *, owner: str | None = None) -> Booking:
+        """Turn a hold into a booking without an end.
+
+        Raises
+        ------
+        slotkern.ledger.Expired
+            If the hold has ended, or the booking was released. A LookupError.
+        slotkern.ledger.NotYours
+            If `owner` is given and is not the owner. A PermissionError.
+        """
+        i = booking if isinstance(booking, int) else booking.id
+
+        def change(now: int) -> Change:
+            found = self._bookings.get(i)
+            if found is None or not self._is_open(i):
+                raise Expired(f"the hold {i} has ended; nothing has changed")
+            self._check_owner(i, owner)
+            if found.expires is None:
+                return [], [], None
+            if found.expires <= now:
+                raise Expired(f"the hold {i} has ended; nothing has changed")
+            self._bookings[i] = found._replace(expires=None)
+            return [("confirm", i)], [], None
+
+        self._call(to_json({"do": "confirm", "of": i, "owner": owner}), change)
+        with self._store.lock:
+            window, whose, _ = self._bookings[i]
+        return Booking(i, window, whose)
+
+    def release(  # type: ignore[override]  # the base returns None
+        self,
+        window: Booking | Window | int | str,
+        *,
+        name: str | None = None,
+        owner: str | None = None,
+        token: str | None = None,
+    ) -> int:
+        """Release a booking, or all windows and reservations of an owner.
+
+        Parameters
+        ----------
+        window : Booking, its id, Window, or str
+            A text is the name of an owner.
+        name : str, optional
+            Only the owner's windows of jobs with this name.
+        owner : str, optional
+            Raises an error if the booking belongs to somebody else.
+        token : str, optional
+            As for `place`.
+
+        Returns
+        -------
+        int
+            The number of released windows.
+
+        Raises
+        ------
+        LookupError
+            If there is no such booking.
+        ValueError
+            If an owner has no bookings.
+        slotkern.ledger.NotYours
+            If `owner` is given and is not the owner. A PermissionError.
+
+        Notes
+        -----
+        The owner protects against mistakes, not against people who can write the file.
+        """
+        of: Any = window
+        if isinstance(window, Booking):
+            of = window.id
+        elif isinstance(window, Window):
+            of = pack_window(window).hex()
+        elif not isinstance(window, int | str) or isinstance(window, bool):
+            raise TypeError(
+                "only bookings, windows and owners can be released, got "
+                f"{shown(window)}"
+            )
+        if name is not None and not isinstance(window, str):
+            raise TypeError("name selects among an owner's windows: give the owner")
+        what = to_json({"do": "release", "of": of, "name": name, "owner": owner})
+
+        def change(_now: int) -> Change:
+            if isinstance(window, str):
+                return self._release_all(window, name, owner), [], None
+            i = self._numbers.get(window) if isinstance(window, Window) else of
+            if i is None or not self._is_open(i):
+                raise LookupError(f"{shown(window)} is not booked; nothing has changed")
+            self._check_owner(i, owner)
+            SlotPool.release(self, self._bookings[i].window)
+            self._forget(i)
+            return [("release", i)], [], None
+
+        done = self._call(what, change, token)
+        return sum(entry.kind == "release" for entry in done.entries)
+
+    def _release_all(
+        self, whose: str, name: str | None, owner: str | None
+    ) -> list[tuple[Any, ...]]:
+        if owner is not None and owner != whose:
+            raise NotYours(f"{shown(whose)} is not {shown(owner)}; nothing has changed")
+        numbers = [
+            i
+            for i, each in self._bookings.items()
+            if each.owner == whose
+            and (name is None or each.window.name == name)
+            and self._is_open(i)
+        ]
+        closed = self.closed
+        covered = ~closed["disabled"] & (closed["owner"] == whose)
+        SlotPool.release(self, whose, name=name)  # raises if there is nothing
+        rows: list[tuple[Any, ...]] = []
+        if name is None and covered.any():
+            rows.append(("uncover", None, whose))
+        for i in numbers:
+            self._forget(i)
+            rows.append(("release", i))
+        return rows
+
+    # --- time and nodes
+
+    def advance(self, now: Time) -> None:
+        """Advance the current time to `now` or later.
+
+        Unlike `SlotPool.advance`, an earlier time is accepted and changes nothing,
+        because another process may have been faster.
+        """
+
+        def change(_now: int) -> Change:
+            moment = time_of(self.clock, now, "now")
+            if moment <= self.now:
+                return [], [], None
+            SlotPool.advance(self, moment)
+            self._drop_past()
+            return [("advance", None, None, None, moment)], [], None
+
+        self._call(to_json({"do": "advance", "now": now}), change)
+
+    def disable(
+        self,
+        nodes: Any,
+        start: Time | None = None,
+        end: Time | None = None,
+        owner: str = "down",
+    ) -> list[Window]:
+        """Close nodes for a time; see `SlotPool.disable`."""
+        self._owner(owner)
+        hit: list[Window] = []
+
+        def change(_now: int) -> Change:
+            first = None if start is None else time_of(self.clock, start, "start")
+            last = None if end is None else time_of(self.clock, end, "end")
+            ids = ids_of(self, nodes)
+            hit.extend(disable(self, ids, first, last, owner))
+            return (
+                [_nodes_row("disable", ids, owner, start=first, end=last)],
+                [],
+                None,
+            )
+
+        what = {"do": "disable", "nodes": plain(nodes), "start": start, "end": end}
+        self._call(to_json(what | {"owner": owner}), change)
+        return hit
+
+    def enable(self, nodes: Any) -> None:
+        """Reopen nodes closed by `disable`; see `SlotPool.enable`."""
+
+        def change(_now: int) -> Change:
+            ids = ids_of(self, nodes)
+            enable(self, nodes)
+            return [_nodes_row("enable", ids)], [], None
+
+        self._call(to_json({"do": "enable", "nodes": plain(nodes)}), change)
+
+    def remove_node(self, node: int | str) -> None:
+        """Remove a node with all its time; see `SlotPool.remove_node`."""
+
+        def change(_now: int) -> Change:
+            before = self._state()["gone"]
+            SlotPool.remove_node(self, node)
+            (i,) = np.setdiff1d(self._state()["gone"], before).tolist()
+            body = to_json({"node": i}).encode()
+            return [_body_row("remove", body)], [], None
+
+        self._call(to_json({"do": "remove", "node": plain(node)}), change)
+
+    def add_slots(self, slots: Slots) -> None:
+        """Add free slots; see `SlotPool.add_slots`."""
+
+        def change(_now: int) -> Change:
+            rows = len(self.origin)
+            SlotPool.add_slots(self, slots)
+            body = pack_arrays({"slots": self.origin[rows:]})
+            return [_body_row("add", body)], [], None
+
+        self._call('{"do":"add"}', change)
+
+    # --- helpers
+
+    def _owner(self, owner: str | None) -> str:
+        if owner is None:
+            return self.user
+        if not isinstance(owner, str) or not owner or "\0" in owner:
+            raise TypeError(f"owner must be text, got {owner!r}")
+        return owner
+
+    def _check_owner(self, i: int, owner: str | None) -> None:
+        whose = self._bookings[i].owner
+        if owner is not None and whose != owner:
+            raise NotYours(
+                f"booking {i} belongs to {shown(whose)}, not to {shown(owner)}; "
+                "nothing has changed"
+            )
+
+    def _book(self, windows: list[Window], owner: str) -> None:
+        try:
+            SlotPool.book(self, windows, owner)
+        except ValueError as error:
+            raise Taken(f"{error}; nothing has changed") from None
+
+    def _answer(self, done: Done, token: str | None) -> list[Booking]:
+        found = []
+        for entry in done.entries:
+            if entry.kind not in BOOKING_KINDS:
+                continue
+            known = self._bookings.get(entry.version)
+            if known is not None:
+                window, expires = known.window, known.expires
+            else:  # it has ended meanwhile
+                window = unpack_window(entry.body or b"", entry.name, self.terms)
+                expires = entry.expires
+            date = (
+                None if expires is None else datetime.fromtimestamp(expires / 1e6, UTC)
+            )
+            found.append(
+                Booking(
+                    entry.version, window, entry.owner or "", token, date, done.repeated
+                )
+            )
+        return found
+
+
+def _row(window: Window, owner: str, expires: int | None = None) -> tuple[Any, ...]:
+    """Return the columns of the entry of a booking."""
+    return (
+        "book" if expires is None else "hold",
+        None,
+        owner,
+        window.name,
+        window.start,
+        window.finish,
+        len(window),
+        window.cost,
+        expires,
+        pack_window(window),
+    )
+
+
+def _expiring(row: tuple[Any, ...], expires: int | None) -> tuple[Any, ...]:
+    if expires is None:
+        return row
+    return ("hold", *row[1:8], expires, row[9])
+
+
+def _body_row(kind: str, body: bytes, owner: str | None = None) -> tuple[Any, ...]:
+    return (kind, None, owner, None, None, None, None, None, None, body)
+
+
+def _nodes_row(
+    kind: str, nodes: NDArray[Any], owner: str | None = None, **more: Any
+) -> tuple[Any, ...]:
+    data = {"nodes": nodes.tolist()} | more
+    return _body_row(kind, to_json(data).encode(), owner)

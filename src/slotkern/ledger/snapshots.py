@@ -1,0 +1,102 @@
+"""Snapshots: the state of a pool and its open bookings as the bytes of an .npz file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slotkern._kernels.pool import NO_CLOSURES, SlotPool, restore_pool
+from slotkern._kernels.windows import Window
+from slotkern.files.columns import InputError
+from slotkern.ledger.codec import (
+    pack_arrays,
+    pack_window,
+    unpack_arrays,
+    unpack_window,
+)
+from slotkern.pool.closures import validate_closures
+from slotkern.pool.file import check_state
+from slotkern.pool.saved import from_arrays, to_arrays
+
+__all__ = ["Open", "first_snapshot", "pack_pool", "unpack_pool"]
+
+_FORMAT = "slotkern ledger snapshot 1"
+
+
+class Open(NamedTuple):
+    """A booking that has not ended; `expires` is None unless it is a hold."""
+
+    window: Window
+    owner: str
+    expires: int | None = None
+
+
+def first_snapshot(pool: SlotPool) -> bytes:
+    """Return the snapshot of a pool that becomes a ledger.
+
+    Its bookings get the numbers -1, -2, and so on, because no entry made them.
+
+    Raises
+    ------
+    ValueError
+        If parts are booked without an owner.
+    """
+    if len(pool.booked) and (pool.booked["owner"] == "").any():
+        raise ValueError(
+            "parts are booked without an owner, so that nobody could release them: "
+            "book them with owner="
+        )
+    pairs = enumerate(pool._owned_windows(), 1)
+    return pack_pool(pool, {-i: Open(window, owner) for i, (window, owner) in pairs})
+
+
+def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
+    """Return the bytes of a pool and its open bookings by number."""
+    origin, state, now, closures = pool._full_state_and_closures()
+    none = {name: rows[:0] for name, rows in state.items()}
+    bare = restore_pool(origin[:0], none, -np.inf, pool.terms)
+    arrays: dict[str, Any] = {"format": np.array(_FORMAT), "origin": origin}
+    arrays |= {"now": np.array(now)} | state | to_arrays(bare)
+    closed = closures[closures["end"] > now]
+    if len(closed):
+        arrays["closed"] = closed
+    values = [*bookings.values()]
+    bodies = [pack_window(each.window) for each in values]
+    arrays["open"] = np.array([*bookings], np.int64)
+    arrays["open owner"] = np.array([each.owner for each in values], np.str_)
+    arrays["open name"] = np.array([each.window.name or "" for each in values], np.str_)
+    arrays["open expires"] = np.array([each.expires or 0 for each in values], np.int64)
+    arrays["open size"] = np.array([len(body) for body in bodies], np.int64)
+    arrays["open bodies"] = np.frombuffer(b"".join(bodies), np.uint8)
+    return pack_arrays(arrays)
+
+
+def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
+    """Return the pool and the open bookings of a snapshot.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        If the bytes are not a snapshot of this format, or contradict themselves.
+    """
+    arrays = unpack_arrays(body)
+    if arrays["format"].tolist() != _FORMAT:
+        raise ValueError("a snapshot of another format")
+    try:
+        origin, state, now = check_state(arrays)
+        terms, _ = from_arrays(arrays)
+    except InputError as fault:
+        raise ValueError(fault.reason) from None
+    closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
+    data, end, bookings = arrays["open bodies"].tobytes(), 0, {}
+    names = ("open", "open owner", "open name", "open expires", "open size")
+    columns = (arrays[name].tolist() for name in names)
+    for number, owner, name, expires, size in zip(*columns, strict=True):
+        first, end = end, end + size
+        window = unpack_window(data[first:end], name or None, terms)
+        bookings[number] = Open(window, owner, expires or None)
+    owned = [(each.window, each.owner) for each in bookings.values()]
+    pool = restore_pool(origin, state, now, terms, owned, closures=closures)
+    return pool, bookings

@@ -1,0 +1,143 @@
+"""A storm: processes change one ledger at random and are killed; the check judges.
+
+``python tests/ledger/storm.py SECONDS [PROCESSES]`` runs one. A worker writes each
+token to a file before its call, and the answer after it. A new worker first repeats the
+last call of its predecessor with its token.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import slotkern as sk
+from slotkern import ledger
+
+
+def worker(path: str, notes: str, seed: int) -> None:
+    """Call at random until killed."""
+    rng = random.Random(seed)
+    pool = sk.SlotPool.open(path, user=f"w{os.getpid()}")
+    mine: list[sk.Booking] = []
+    with open(notes, "a+") as file:
+        file.seek(0)
+        asked = [line.split() for line in file if line.endswith("\n")]
+        if asked and asked[-1][0] == "ask":
+            _, token, n, volume = asked[-1]
+            answer(pool, file, token, int(n), float(volume))
+        for i in range(10**9):
+            act = rng.random()
+            with suppress(LookupError, ValueError):  # another was faster
+                if act < 0.5:
+                    token, n = f"{seed}-{i}", rng.randint(1, 4)
+                    volume = float(rng.randint(1, 9))
+                    print("ask", token, n, volume, file=file, flush=True)
+                    mine += answer(pool, file, token, n, volume)
+                elif act < 0.65 and mine:
+                    pool.release(mine.pop(rng.randrange(len(mine))))
+                elif act < 0.7 and mine:
+                    booking = mine[-1]
+                    pool.release(booking)
+                    pool.release(booking)  # always too late
+                elif act < 0.8:
+                    hold = pool.place(sk.Request(1, 2), hold=rng.choice([0.005, 5]))
+                    if hold is not None and rng.random() < 0.7:
+                        pool.confirm(hold)
+                elif act < 0.85:
+                    mine += pool.book([pool.find(sk.Request(2, 3))])
+                elif act < 0.9:
+                    with pool.group(within=0.01):
+                        for _ in range(rng.randint(1, 20)):
+                            pool.place(sk.Request(1, 1))
+                elif act < 0.93:
+                    pool.schedule([sk.Request(2, 2)] * 5, token=f"s{seed}-{i}")
+                elif act < 0.95:
+                    pool.disable([rng.randrange(8)], pool.now + 5, pool.now + 9)
+                elif act < 0.97:
+                    pool.advance(max(pool.now, 0) + 0.5)
+                elif act < 0.98:
+                    pool.compact(keep=0.5)
+                else:
+                    pool.snapshot()
+
+
+def answer(pool, file, token, n, volume):  # type: ignore[no-untyped-def]
+    try:
+        booking = pool.place(sk.Request(n, volume), token=token, owner="all")
+    except ledger.TokenUsed:
+        print("wrong", token, file=file, flush=True)
+        raise
+    print("got", token, booking and booking.id, file=file, flush=True)
+    return [] if booking is None else [booking]
+
+
+def storm(folder: Path, seconds: float, processes: int = 4) -> dict[str, int]:
+    """Run a storm; return counts. AssertionError if the ledger is not sound."""
+    path = folder / "site.db"
+    slots = sk.make_slots(node=range(8), start=0, end=1e6, performance=1, price=1)
+    sk.SlotPool(slots).share(path)
+
+    def start(place: int, seed: int) -> subprocess.Popen[bytes]:
+        notes = str(folder / f"notes{place}")
+        words = [sys.executable, __file__, "--worker", str(path), notes, str(seed)]
+        return subprocess.Popen(words, start_new_session=True)
+
+    seed = kills = 0
+    running = []
+    for place in range(processes):
+        running.append(start(place, seed := seed + 1))
+    rng, end = random.Random(1), time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            time.sleep(rng.uniform(0.1, 0.5))
+            place = rng.randrange(processes)
+            running[place].send_signal(signal.SIGKILL)
+            code = running[place].wait()
+            assert code == -signal.SIGKILL, f"a worker ended by itself: {code}"
+            kills += 1
+            running[place] = start(place, seed := seed + 1)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    pool = sk.SlotPool.open(path)
+    report = pool.check()
+    assert report, str(report)
+    calls = pool.calls()
+    stored = dict(zip(calls["token"].tolist(), calls["last"].tolist(), strict=True))
+    first = int(calls["first"].min()) if len(calls) else 0
+    told = 0
+    for place in range(processes):
+        notes = folder / f"notes{place}"
+        lines = notes.read_text().splitlines() if notes.exists() else []
+        assert not [line for line in lines if line.startswith("wrong")]
+        answers: dict[str, str] = {}
+        for line in lines:
+            word, token, *rest = line.split()
+            if word == "got":
+                assert answers.setdefault(token, rest[0]) == rest[0]
+        for token, number in answers.items():
+            if number != "None" and int(number) >= first:
+                assert stored[token] == int(number), token
+                told += 1
+    return {
+        "version": pool.version,
+        "calls": len(calls),
+        "told": told,
+        "kills": kills,
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--worker":
+        worker(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            print(storm(Path(made), float(sys.argv[1]), *map(int, sys.argv[2:])))

@@ -1,0 +1,17 @@
+"""Processes that are killed at random leave a sound ledger and keep their answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.ledger.storm import storm
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no flock")
+def test_a_storm_of_killed_processes(tmp_path: Path) -> None:
+    counts = storm(tmp_path, 4.0)
+    assert counts["kills"] > 0
+    assert counts["version"] > 0

@@ -1,0 +1,43 @@
+"""Ledgers of small pools, and the state of a pool as plain Python values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import slotkern as sk
+
+
+def nodes(count: int = 4, end: float = 100.0, **columns: Any) -> np.ndarray:
+    """Return one slot from 0 to `end` on each of some alike nodes."""
+    return sk.make_slots(
+        node=range(count), start=0, end=end, performance=1, price=1, **columns
+    )
+
+
+def new_ledger(folder: Path, count: int = 4, end: float = 100.0) -> sk.SharedPool:
+    """Return the shared pool of a new ledger ``site.db`` in a folder."""
+    return sk.SlotPool(nodes(count, end)).share(folder / "site.db", user="ann")
+
+
+def state_of(pool: sk.SlotPool) -> dict[str, Any]:
+    """Return all that defines a pool; equal pools have equal values."""
+    origin, state, now, _ = pool._full_state_and_closures()
+    found: dict[str, Any] = {name: rows.tolist() for name, rows in state.items()}
+    owned = [(w, w.name, owner) for w, owner in pool._owned_windows()]
+    found["owned"] = sorted(owned, key=lambda pair: (pair[0].start, pair[0].nodes))
+    found["closed"] = sorted(pool.closed.tolist())
+    return found | {"origin": origin.tolist(), "now": now}
+
+
+def assert_followed(pool: sk.SharedPool) -> None:
+    """Assert that memory and log agree, and that the check finds no violation."""
+    pool.refresh()
+    path = pool._store.path
+    with sk.SlotPool.open(path) as other:
+        assert state_of(other) == state_of(pool)
+        assert other.version == pool.version
+    report = pool.check()
+    assert report, str(report)
