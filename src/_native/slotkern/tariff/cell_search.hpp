@@ -217,6 +217,7 @@ class CellSearch {
     list_turns(index_.cells().begin(cell), index_.cells().end(cell));
     bool improved = false;
     for (const double t : turns_) {
+      poll();
       const double sum = costs_.total_at(t, ceiling);
       if (sum == kInfinity || sum > ceiling * (1 + PartCosts::kSumError)) continue;
       if (!choose(t) || !is_own_turn(t)) continue;
@@ -238,6 +239,7 @@ class CellSearch {
     if (end < kInfinity) turns_.push_back(end);
     bool left_fits = false;
     for (std::size_t k = 0; k < turns_.size(); ++k) {
+      poll();
       const double right = turns_[k];
       const bool fits = costs_.fits(right, max_cost_);
       if (k > 0) {

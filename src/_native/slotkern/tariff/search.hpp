@@ -52,7 +52,7 @@ class TariffSearch {
     const Status status = prepared_.check(query_, true);
     if (status != Status::ok) return status;
     if (query_.n > static_cast<std::int64_t>(prepared_.nodes.size())) return Status::none;
-    if (prepared_.is_long_running(query_, shape)) enable_interrupts();
+    if (prepared_.is_long_running(query_, shape) || index_.is_large()) enable_interrupts();
     ticks_ = ticks;
     list_lengths();
     best_.found = false;

@@ -63,6 +63,9 @@ class TariffIndex {
     return tables_[of.tariff].get(tariffs_[of.tariff], cells_, length);
   }
 
+  // True if a search may take more than a few milliseconds.
+  bool is_large() const { return classes_.size() * cells_.size() > std::size_t{1} << 16; }
+
   // By rank, ascending rate.
   double rate(std::size_t rank) const { return rates_[rank]; }
   std::size_t class_at(std::size_t rank) const { return class_at_[rank]; }
