@@ -21,12 +21,14 @@ from private_slurm import PrivateSlurm, missing_programs
 import slotkern as sk
 from slotkern.clusters import (
     BookingConflictError,
+    ClusterBooking,
     ClusterPlan,
     NameTakenError,
     Site,
     SiteAccess,
     SlurmCluster,
     book,
+    book_all,
     check_booking,
 )
 
@@ -234,6 +236,60 @@ def test_a_killed_booking_is_completed(access: SiteAccess, script: str) -> None:
         )
         assert len(jobs.split()) == 1
         access.cluster.release(name)
+
+
+def test_two_sites_at_once(
+    access: SiteAccess, slurm: PrivateSlurm, tmp_path: Path
+) -> None:
+    """Both are booked with one start; a conflict at the second frees the first."""
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        second = PrivateSlurm(Path(folder))
+        try:
+            second.start()
+            files = []
+            for name, private in (("north", slurm), ("south", second)):
+                path = tmp_path / f"{name}.toml"
+                path.write_text(f'conf = "{private.conf}"\nlead = 5\n')
+                files += ["--site", path]
+            words = ("cluster", "book", "--name", "pair", "--nodes", 3)
+            words += ("--walltime", "10m", *files)
+            done = run(*words)
+            assert done.exit_code == 0, done.stderr
+            times = set(re.findall(r", (\S+ \S+) to ", done.stdout))
+            assert len(times) == 1
+            assert done.stdout.count("pair: a[1-3]") == 2
+            assert run(*words).stdout == done.stdout
+            second.run("scontrol", "delete", "ReservationName=pair")
+            access.cluster.release("pair")
+            second.run(
+                *("scontrol", "create", "reservation", "ReservationName=closed"),
+                *("StartTime=now", "Duration=30-0", "Nodes=ALL", f"Users={USER}"),
+            )
+            assert run(*words).exit_code == 1  # no time is left at the second
+            second.run("scontrol", "delete", "ReservationName=closed")
+            slow = SiteAccess(BusySlurm(Site(conf=str(second.conf))), Site(lead=5))
+            with pytest.raises(BookingConflictError):
+                book_all(
+                    {"a": access, "b": slow},
+                    "pair",
+                    sk.Request(2, walltime="5m"),
+                    user=USER,
+                )
+            assert access.cluster.bookings() == []
+        finally:
+            second.stop()
+
+
+class BusySlurm(SlurmCluster):
+    """A Slurm on which somebody else is always faster."""
+
+    def reserve(self, name: str, *span: object) -> ClusterBooking:
+        """Raise the conflict of a second reservation on the same nodes."""
+        super().reserve(f"{name}-other", *span)  # type: ignore[arg-type]
+        try:
+            return super().reserve(name, *span)  # type: ignore[arg-type]
+        finally:
+            self.release(f"{name}-other")
 
 
 def test_private_data_and_missing_programs(

@@ -102,12 +102,11 @@ class PrivateSlurm:
         self._wait(lambda: "UP" in self._try("scontrol", "ping"))
         for name in self.names:
             self._daemon("slurmd", "-D", "-N", name)
-        self._wait(
-            lambda: (
-                len(set(self._try("sinfo", "-hNt", "idle", "-o%N").split()))
-                == len(self.names)
-            )
-        )
+        self.wait_until_idle()
+
+    def wait_until_idle(self) -> None:
+        """Wait until all nodes are idle; resumed ones are ``idle*`` for seconds."""
+        self._wait(lambda: set(self._try("sinfo", "-hN", "-o%T").split()) == {"idle"})
 
     def _try(self, *words: str) -> str:
         try:
