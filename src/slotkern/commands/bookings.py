@@ -17,7 +17,15 @@ import slotkern as sk
 from slotkern.foundation.extras import extra
 
 from .completion import format_count
-from .pools import Force, lock_for_update, number_or_text, parse_nodes, parse_span
+from .pools import (
+    Force,
+    load_pool,
+    lock_for_update,
+    number_or_text,
+    parse_nodes,
+    parse_span,
+    store_pool,
+)
 from .results import (
     Output,
     check_output,
@@ -37,7 +45,8 @@ __all__ = ["register"]
 PoolFile = Annotated[
     Path,
     typer.Argument(
-        help="Saved pool, .npz, as written by `slotkern free` or `slotkern schedule`."
+        help="Saved pool, .npz, as written by `slotkern free` or `slotkern schedule`; "
+        "or a ledger, .db."
     ),
 ]
 
@@ -93,7 +102,7 @@ def bookings(
     matches.
     """
     check_output(output, [pool])
-    booked = sk.SlotPool.load(pool)
+    booked = load_pool(pool)
     some = owner is not None or nodes is not None or during is not None
     table = booked.bookings(
         nodes=None if nodes is None else parse_nodes(booked, nodes),
@@ -134,7 +143,7 @@ def release(
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
-        booked = sk.SlotPool.load(pool)
+        booked = load_pool(pool, target)
         table = booked.bookings()
         chosen = table["owner"] == owner
         if owner not in booked.owners:
@@ -147,7 +156,7 @@ def release(
                     "with `slotkern bookings`"
                 )
         booked.release(owner, name=name)
-        booked.save(target, overwrite=force)
+        store_pool(booked, pool, target, force)
     count = f"{chosen.sum():,} of {len(table):,} windows released"
     show(listing_table(table[chosen], booked.clock), f"{target}: {count}")
 
@@ -177,11 +186,11 @@ def reserve(
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
-        booked = sk.SlotPool.load(pool)
+        booked = load_pool(pool, target)
         given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
         windows = booked.reserve(given, times[0], times[1], owner=owner, partly=partly)
-        booked.save(target, overwrite=force)
+        store_pool(booked, pool, target, force)
     parts = sum(len(window) for window in windows)
     show(f"{target}: {format_count(parts, 'part')} reserved for {owner}")
 
@@ -217,7 +226,7 @@ def disable(
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
-        booked = sk.SlotPool.load(pool)
+        booked = load_pool(pool, target)
         given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
         booked.disable(given, times[0], times[1], owner)
@@ -225,7 +234,7 @@ def disable(
         if span[0] == -np.inf:
             span = (None, span[1])
         table = booked.bookings(nodes=given, during=span)
-        booked.save(target, overwrite=force)
+        store_pool(booked, pool, target, force)
     if table.size:
         show(listing_table(table, booked.clock))
     show(
@@ -243,9 +252,9 @@ def enable(
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
-        booked = sk.SlotPool.load(pool)
+        booked = load_pool(pool, target)
         booked.enable(parse_nodes(booked, nodes))
-        booked.save(target, overwrite=force)
+        store_pool(booked, pool, target, force)
     show(f"{target}: {nodes} enabled")
 
 
@@ -264,7 +273,7 @@ def view(
     """Write an interactive page of the free, booked and disabled time of a pool."""
     check_page(output, "--output")
     name = pool.name if title is None else title
-    write_page(output, sk.SlotPool.load(pool), None, name)
+    write_page(output, load_pool(pool), None, name)
     show(f"{output}: page of {pool.name}")
 
 

@@ -21,7 +21,14 @@ from slotkern.machine.jobs import read_jobs, requests_of
 
 from .about import info_lines
 from .completion import SHAPES, complete_from
-from .pools import Force, has_pool_file, lock_for_update, number_or_text
+from .pools import (
+    Force,
+    has_pool_file,
+    is_ledger,
+    load_pool,
+    lock_for_update,
+    number_or_text,
+)
 from .results import (
     Html,
     check_output,
@@ -54,17 +61,19 @@ def register(app: typer.Typer) -> None:
     app.command("info")(info)
 
 
-def read_free(path: Path) -> tuple[Any, Any]:
+def read_free(path: Path, target: Path | None = None) -> tuple[Any, Any]:
     """Return the slots or the pool of a file, and the array its rows refer to."""
     if is_pool(path):
-        pool = sk.SlotPool.load(path)
+        pool = load_pool(path, target)
         return pool, pool.origin
     slots = sk.read_slots(path)
     return slots, slots
 
 
 def is_pool(path: Path) -> bool:
-    """Return whether a file is a saved pool, from its members."""
+    """Return whether a file is a ledger, or by its members a saved pool."""
+    if is_ledger(path):
+        return True
     if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -75,6 +84,8 @@ def has_clock(path: Path) -> bool:
     """Return whether a file is a pool with a clock, without loading the pool."""
     if not is_pool(path):
         return False
+    if is_ledger(path):
+        return load_pool(path).clock is not None
     with zipfile.ZipFile(path) as archive:
         return "clock.npy" in archive.namelist()
 
@@ -230,7 +241,11 @@ def _refuse_given(options: dict[str, Any], when: str) -> None:
 
 def schedule(
     slots: Annotated[
-        Path, typer.Argument(help="File of free slots, or a saved pool, .npz.")
+        Path,
+        typer.Argument(
+            help="File of free slots, a saved pool, .npz, or a ledger, .db, which "
+            "stores the bookings."
+        ),
     ],
     jobs: Annotated[
         Path,
@@ -261,6 +276,13 @@ def schedule(
             help="Owner of all bookings; by default the name of JOBS without suffix."
         ),
     ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="With a ledger: a text by which a repeated command gets its first "
+            "answer."
+        ),
+    ] = None,
     html: Html = None,
     output: Annotated[
         list[Path] | None,
@@ -273,26 +295,32 @@ def schedule(
 ) -> None:
     """Find and book a window for each job of a table, in the order of its rows.
 
-    Prints one row per job. The bookings are saved only if --output names a
-    pool file, .npz: SLOTS itself or another file. Exits with 1 if no job is
-    booked.
+    Prints one row per job. A ledger stores the bookings. Otherwise they are
+    saved only if --output names a pool file, .npz: SLOTS itself or another
+    file. Exits with 1 if no job is booked.
     """
+    stored = is_ledger(slots)
+    if token is not None and not stored:
+        raise ValueError(f"--token needs a ledger, .db, got {slots}")
     # --output may replace the pool that is read, as in `release`.
     check_outputs(output, [jobs] if is_pool(slots) else [jobs, slots])
     check_page(html)
     with lock_for_update(slots, output or ()):
-        free, _ = read_free(slots)
+        free, _ = read_free(slots, slots if stored else None)
         pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
         requests = requests_of(read_jobs(jobs))
         booking_owner = (
             jobs.stem if owner is None else owner
         )  # `release` needs an owner
-        done = pool.schedule(requests, criterion, shape=shape, owner=booking_owner)  # type: ignore[arg-type]
+        how: dict[str, Any] = {"shape": shape, "owner": booking_owner}
+        if stored:
+            how["token"] = token
+        done = pool.schedule(requests, criterion, **how)  # type: ignore[arg-type]
         table = done.listing()
         write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
     count = f"{int(done.booked.sum())} of {len(done)} jobs booked"
-    if done.booked.any() and not has_pool_file(output or ()):
+    if done.booked.any() and not stored and not has_pool_file(output or ()):
         target = slots if is_pool(slots) else "pool.npz"
         count += f", but not saved: save them with --output {target}"
     show(listing_table(table, pool.clock), count)

@@ -2,11 +2,11 @@
 ``compare``, ``slots-from-trace``, ``free``, ``explain``, ``schedule``,
 ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``batch``,
 ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
-``reproduce``, ``study``, ``cluster``, ``info``.
+``reproduce``, ``study``, ``cluster``, ``ledger``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
-reader of a pipe closed it.
+reader of a pipe closed it, 75 if a ledger was busy: the same command may succeed later.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from slotkern.commands import (
     demo,
     environments,
     flows,
+    ledger,
     machine,
     studies,
     windows,
@@ -71,6 +72,8 @@ class OneLineErrors(Group):
             if message is None:
                 raise
             code = _print_error(message, getattr(error, "ctx", None))
+            if _is_temporary(error):
+                code = 75
         if standalone_mode:
             sys.exit(code)
         return code
@@ -89,6 +92,8 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
     format_usage_error = getattr(error, "format_message", None)  # typer's errors
     if format_usage_error is not None:
         return f"{format_usage_error()}{_given_value(error, words)}"
+    if _is_ledger_error(error):
+        return str(error)
     match error:
         case ModuleNotFoundError():
             return str(error) if error.name in EXTRAS else None
@@ -101,6 +106,17 @@ def _message(error: Exception, words: Sequence[str]) -> str | None:
         case MemoryError():
             return f"out of memory: {error}" if str(error) else "out of memory"
     return None
+
+
+def _is_temporary(error: Exception) -> bool:
+    """Return whether the same command may succeed later: EX_TEMPFAIL of sysexits."""
+    errors: Any = sys.modules.get("slotkern.ledger.errors")
+    return errors is not None and isinstance(error, (errors.Busy, errors.Unknown))
+
+
+def _is_ledger_error(error: Exception) -> bool:
+    errors: Any = sys.modules.get("slotkern.ledger.errors")
+    return errors is not None and isinstance(error, errors.LedgerError)
 
 
 def _given_value(error: Any, words: Sequence[str]) -> str:
@@ -166,5 +182,6 @@ for commands in (
     community,
     bench,
     studies,
+    ledger,
 ):
     commands.register(app)

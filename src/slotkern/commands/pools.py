@@ -7,6 +7,7 @@ that concurrent commands run one after the other and no booking is lost.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,10 +26,14 @@ with extra():
 __all__ = [
     "Force",
     "has_pool_file",
+    "is_ledger",
+    "load_pool",
     "lock_for_update",
     "number_or_text",
     "parse_nodes",
     "parse_span",
+    "require_ledger",
+    "store_pool",
 ]
 
 Force = Annotated[
@@ -60,7 +65,9 @@ def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]
 
     Prints a line on standard error if another command holds the lock, and waits.
     """
-    if not any(path and _is_same_file(path, read) for path in writes):
+    if is_ledger(read) or not any(
+        path and _is_same_file(path, read) for path in writes
+    ):
         yield
         return
 
@@ -72,6 +79,41 @@ def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]
 
     with lock_file(read, waits):
         yield
+
+
+def is_ledger(path: Path) -> bool:
+    """Return whether a path is that of a ledger, .db."""
+    return path.suffix.lower() == ".db"
+
+
+def require_ledger(path: Path) -> None:
+    """Raise ValueError for a name without the suffix of ledgers."""
+    if not is_ledger(path):
+        raise ValueError(f"{path}: the name of a ledger ends in .db")
+
+
+def load_pool(path: Path, target: Path | None = None) -> sk.SlotPool:
+    """Return the pool of a pool file or of a ledger.
+
+    With a `target`, the pool will be changed. Unless that is the ledger itself, the
+    result is a copy.
+    """
+    if not is_ledger(path):
+        return sk.SlotPool.load(path)
+    if target is None:
+        return sk.SlotPool.open(path, readonly=not os.access(path, os.W_OK))
+    pool = sk.SlotPool.open(path)
+    return pool if target == path else pool.copy()
+
+
+def store_pool(pool: sk.SlotPool, read: Path, target: Path, force: bool) -> None:
+    """Save a pool that was loaded from `read`; a ledger has stored all changes."""
+    if not is_ledger(target):
+        pool.save(target, overwrite=force)
+    elif target != read:
+        raise ValueError(
+            f"--output: {target} is a ledger; create it with `slotkern ledger create`"
+        )
 
 
 def has_pool_file(writes: Iterable[Path | None]) -> bool:

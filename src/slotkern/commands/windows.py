@@ -8,6 +8,7 @@ exists; the explanation is printed.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from slotkern.commands.answers import print_answer
 from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_pool, read_free
 from slotkern.commands.options import with_options
-from slotkern.commands.pools import Force, lock_for_update
+from slotkern.commands.pools import Force, is_ledger, lock_for_update, store_pool
 from slotkern.commands.results import (
     Html,
     Output,
@@ -154,11 +155,14 @@ def find(
     check_results(slots, plot, output, results.html)
     search: Any = sk.find_window  # find_window checks the texts
     with lock_for_update(slots, [target]):
-        free, table = read_free(slots)
-        window = search(free, request, **vars(options))
-        if target is not None and window is not None:
-            free.book(window, owner)
-            free.save(target, overwrite=booking.force)
+        free, table = read_free(slots, target)
+        # In a turn, nobody changes a ledger between search and booking.
+        shared = target is not None and is_ledger(target)
+        with free.turn() if shared else nullcontext():
+            window = search(free, request, **vars(options))
+            if target is not None and window is not None:
+                free.book(window, owner)
+                store_pool(free, slots, target, booking.force)
     why = None if window is not None else _explain(free, request, shape)
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"

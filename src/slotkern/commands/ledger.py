@@ -1,0 +1,142 @@
+"""``slotkern ledger``: create, list, follow, shrink, check and copy ledgers.
+
+All other commands accept a ledger, .db, instead of a pool file: what they book is
+stored in it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import slotkern as sk
+from slotkern.foundation.extras import extra
+
+from .flags import Application
+from .pools import number_or_text, require_ledger
+from .results import Output, check_output, write_table
+from .terminal import show
+
+with extra():
+    import typer
+
+__all__ = ["register"]
+
+LedgerFile = Annotated[Path, typer.Argument(help="File of the ledger, .db.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands to the application."""
+    group = Application(
+        name="ledger", help="Manage ledgers: pools that several processes change."
+    )
+    for command in (create, log, follow, compact, check, backup, export):
+        group.command()(command)
+    app.add_typer(group)
+
+
+def create(
+    pool: Annotated[Path, typer.Argument(help="Saved pool, .npz.")],
+    ledger: LedgerFile,
+) -> None:
+    """Create a ledger from a saved pool, with its bookings."""
+    require_ledger(ledger)
+    shared = sk.SlotPool.load(pool).share(ledger)
+    show(f"{ledger}: ledger of {len(shared.windows()):,} bookings")
+
+
+def log(
+    ledger: LedgerFile,
+    user: Annotated[
+        str | None, typer.Option(help="List only the calls of this user.")
+    ] = None,
+    since: Annotated[int, typer.Option(help="List only calls after this version.")] = 0,
+    output: Output = None,
+) -> None:
+    """List the calls that changed a ledger: version, time in UTC, user, request.
+
+    Exits with 1 if there is none.
+    """
+    check_output(output, [ledger])
+    table = _open(ledger).calls(user=user, since=since)
+    if output is not None:
+        columns = {name: table[name] for name in table.dtype.names or ()}
+        columns["time"] = table["time"].astype(str)
+        write_table(output, columns)
+    for call in table:
+        print(call["last"], f"{call['time']}Z", call["user"], call["what"])
+    if not table.size:
+        raise typer.Exit(1)
+
+
+def follow(
+    ledger: LedgerFile,
+    since: Annotated[
+        int | None,
+        typer.Option(help="Start after this version; by default with the next entry."),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(help="Stop after this number of entries.")
+    ] = None,
+) -> None:
+    """Print the entries of a ledger as they come: one JSON object per line."""
+    if count == 0:
+        return
+    for i, entry in enumerate(_open(ledger).follow(since), 1):
+        fields = {k: v for k, v in entry._asdict().items() if v is not None}
+        fields.pop("body", None)
+        print(json.dumps(fields))
+        sys.stdout.flush()
+        if i == count:
+            return
+
+
+def compact(
+    ledger: LedgerFile,
+    keep: Annotated[
+        str, typer.Option(help="Age of the entries to keep: a duration.")
+    ] = "30d",
+) -> None:
+    """Drop old entries and their tokens; bookings are not affected."""
+    require_ledger(ledger)
+    age = number_or_text(keep)
+    count = sk.SlotPool.open(ledger).compact(keep if age is None else age)
+    show(f"{ledger}: {count:,} entries dropped")
+
+
+def check(ledger: LedgerFile) -> None:
+    """Check all rows of a ledger by code that does not write it.
+
+    Exits with 1 if there is a violation.
+    """
+    report = _open(ledger).check()
+    print(f"{ledger}: {report}")
+    if not report:
+        raise typer.Exit(1)
+
+
+def backup(
+    ledger: LedgerFile,
+    output: Annotated[Path, typer.Argument(help="File of the copy, .db.")],
+) -> None:
+    """Write a copy of a ledger as of one moment, also while others write."""
+    require_ledger(output)
+    _open(ledger).backup(output)
+    show(f"{output}: copy of {ledger}")
+
+
+def export(
+    ledger: LedgerFile,
+    output: Annotated[Path, typer.Argument(help="Pool file, .npz.")],
+) -> None:
+    """Write the current state of a ledger as a pool file."""
+    _open(ledger).save(output)
+    show(f"{output}: state of {ledger}")
+
+
+def _open(ledger: Path) -> sk.SharedPool:
+    """Open a ledger to read it."""
+    require_ledger(ledger)
+    return sk.SlotPool.open(ledger, readonly=True)
