@@ -61,8 +61,8 @@ Tariff make_tariff(int breakpoints, std::mt19937_64& random) {
     };
     const double week = std::fmod(k / 24, 7) >= 5 ? 0.8 : 1.05;
     const double season = 1 + 0.15 * std::cos(2 * 3.14159 * k / 8760);
-    factors.push_back(week * season * (1 + 0.4 * peak(8, 2.5) + 0.5 * peak(19, 2.5) - 0.3 * peak(13, 2.5)) *
-                      std::exp(0.16 * (unit(random) - 0.5)));
+    const double day = 1 + 0.4 * peak(8, 2.5) + 0.5 * peak(19, 2.5) - 0.3 * peak(13, 2.5);
+    factors.push_back(week * season * day * std::exp(0.16 * (unit(random) - 0.5)));
     if (k > 0) times.push_back(kHorizon * k / (breakpoints + 1));
   }
   Tariff tariff;

@@ -157,7 +157,7 @@ class TariffSearch {
       keep_earlier_finish();
       if (square || rejected) continue;
       // Shorter parts alone are next.
-      if (ticks_.all()) from = start;
+      from = start;
       while (k > 0 && lengths_[k - 1] >= runtime) --k;
     }
   }

@@ -13,8 +13,6 @@ struct Ticks {
   double (*first)(const void* clock, double t) = nullptr;  // overrides `length`
   const void* clock = nullptr;
 
-  bool all() const { return !first && !(length > 0); }
-
   // The first tick at or after t.
   double at_or_after(double t) const {
     if (first) return first(clock, t);
