@@ -16,7 +16,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ni
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
 TARGETS := search constrained alternatives pool choose values tariffs replay withdraw
-BINDINGS := $(subst /,.,$(patsubst src/%.pyx,%,$(shell find src/slotkern -name "*.pyx")))
+BINDINGS := $(subst /,.,$(patsubst src/%.pyx,%,$(subst _native,slotkern,$(shell find src -name "*.pyx"))))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
 .PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
