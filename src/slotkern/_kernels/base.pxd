@@ -54,9 +54,9 @@ cdef extern from "slotkern/base/interrupt.hpp" namespace "slotkern" nogil:
 # True before the first attempt, whatever the status, and after each interrupted one. Before each
 # attempt it runs pending Python signal handlers; their exceptions, such as KeyboardInterrupt, end
 # the call. `long_call`: installs the signal handlers at once, before pending signals are checked,
-# so that no signal is missed.
+# so that no signal is missed. `status` is a reference, because it has no value before the first.
 cdef inline bint attempt(
-    InterruptScope& interrupts, Status status, bint long_call=False
+    InterruptScope& interrupts, const Status& status, bint long_call=False
 ) except -1:
     if not interrupts.is_armed():
         interrupts.arm(is_main_thread())
