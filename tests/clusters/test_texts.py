@@ -99,6 +99,20 @@ def test_doubts_are_busy(caplog: pytest.LogCaptureFixture) -> None:
     assert spans(read_slurm(nodes, jobs, now=1000)) == {"n2": [(60, 604800)]}
 
 
+@pytest.mark.parametrize(
+    ("node", "job"),
+    [
+        ("n1 alloc$", "RUNNING"),  # maintenance begins before the job ends
+        ("n1 allocated+reserved", "RUNNING"),  # in a reservation that is not given
+        ("n1 alloc", "SUSPENDED"),  # its clock does not run
+    ],
+)
+def test_ends_of_jobs_that_do_not_free_their_nodes(node: str, job: str) -> None:
+    jobs = f"JOBID|STATE|NODELIST|END_TIME\n1|{job}|n1|1100\n"
+    nodes = f"NODELIST STATE\n{node}\nn2 idle\n"
+    assert set(spans(read_slurm(nodes, jobs, now=1000))) == {"n2"}
+
+
 def test_planned_jobs() -> None:
     nodes = "NODELIST STATE\nn[1-2] idle\n"
     jobs = "JOBID|STATE|NODELIST|START_TIME|END_TIME|SCHEDNODES\n"

@@ -37,7 +37,8 @@ power_down
 """
 #: Words of node states that let jobs start there, now or later.
 _USABLE = _OCCUPIED | _CLOSED | frozenset(_OTHERS.split())
-#: Marks after a state: * no answer, ^ reboots; the others do not prevent jobs.
+#: Marks after a state: * no answer, ^ reboots, $ maintenance; the others do not prevent
+#: jobs.
 _MARKS, _BAD_MARKS = "*~#!%$@^-+", frozenset("*^")
 _ENDED = """
 COMPLETED CD CANCELLED CA FAILED F TIMEOUT TO NODE_FAIL NF PREEMPTED PR BOOT_FAIL BF
@@ -47,6 +48,8 @@ _WAITING = """
 PENDING PD REQUEUED RQ REQUEUE_HOLD RH REQUEUE_FED RF RESV_DEL_HOLD RD
 """
 _FINISHED, _PENDING = frozenset(_ENDED.split()), frozenset(_WAITING.split())
+#: States of jobs that hold nodes but do not run, so that their ends are not known.
+_HALTED = frozenset(("SUSPENDED", "S", "STOPPED", "ST"))
 #: Seconds for which a job that is past its end still holds its nodes.
 OVERDUE = 60.0
 _KEY = re.compile(r"(?:^|\s)([A-Za-z:]+)=(\S*)")
@@ -211,6 +214,8 @@ def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
         words = {word.rstrip(_MARKS) for word in state.split("+") if word}
         marks = {mark for word in state.split("+") for mark in word if mark in _MARKS}
         usable = words <= _USABLE and _BAD_MARKS.isdisjoint(marks)
+        if "$" in marks:
+            words.add("maint")
         for name in names:
             node = found.get(name)
             if node is None:
@@ -318,7 +323,7 @@ def _unexplained(
         if not node.usable:
             continue
         words = (node.words & _OCCUPIED if k not in in_use else set()) | (
-            node.words & _CLOSED if k not in shut | in_use else set()
+            node.words & _CLOSED if k not in shut else set()
         )
         if words:
             state = "+".join(sorted(words))
@@ -350,6 +355,8 @@ def _busy_by_jobs(
         else:
             names = _hosts_of_job(row, most)
             start, end = -math.inf, max(_end(row, now, clock), now + OVERDUE)
+            if state in _HALTED:
+                end = math.inf
         owner, job = row.text("USER"), row.text("JOBID", "JOB_ID")
         ids = [index[name] for name in names if name in index]
         unknown += len(names) - len(ids)
