@@ -149,6 +149,24 @@ def test_repeated_reservations_keep_their_local_time() -> None:
     assert spans(read_slurm(nodes, None, "No reservations in the system\n", now=0))
 
 
+def test_repeated_reservations_after_the_horizon() -> None:
+    """Days after the first week are as busy as those within."""
+    block = (
+        "ReservationName=r StartTime=1800003600 EndTime=1800007200 Duration=01:00:00 "
+        "Nodes=n1 NodeCnt=1 Flags=DAILY Users=anna"
+    )
+    nodes = "NODELIST STATE\nn1 idle\n"
+    snapshot = read_slurm(nodes, None, block, now=1800000000, zone="UTC")
+    free = spans(snapshot, end=30 * 86400)["n1"]
+    assert [start for start, _ in free[1:]] == [7200 + 86400 * k for k in range(30)]
+    assert spans(snapshot, start=86400 * 20)["n1"][0] == (86400 * 20, 86400 * 20 + 3600)
+    hourly = read_slurm(
+        nodes, None, block.replace("DAILY", "HOURLY"), now=0, zone="UTC"
+    )
+    with pytest.raises(ValueError, match="'r' is repeated more than 10,000 times"):
+        hourly.free_slots(end=2_000_000_000)
+
+
 def test_columns_of_newer_versions() -> None:
     """Fields that versions after 22.05 print, by their release notes."""
     node = (

@@ -71,9 +71,11 @@ class ClusterPlan:
                     f"{', '.join(snapshot.partitions) or 'none'}"
                     f"{meant(name, snapshot.partitions)}"
                 )
-        busy = snapshot.busy.copy()
+        until = snapshot.now + site.horizon
+        busy = snapshot.busy_until(until).copy()
         busy["end"] += site.before
-        priced = replace(snapshot, machine=site.priced(snapshot.machine), busy=busy)
+        machine = site.priced(snapshot.machine)
+        priced = replace(snapshot, machine=machine, busy=busy, repeated=())
         free = priced.free_slots(math.ceil(site.lead), site.horizon)
         found = {}
         for name in allowed:

@@ -51,6 +51,11 @@ class Reservation:
     flags: frozenset[str]
     users: str
 
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether more spans follow the next one."""
+        return not self.flags.isdisjoint(_EVERY)
+
     def spans(
         self, now: float, until: float, zone: str | None
     ) -> Iterator[tuple[float, float]]:
@@ -95,6 +100,10 @@ class Reservation:
             ):
                 continue
             yield start.timestamp(), end.timestamp()
+        raise ValueError(
+            f"reservation {shown(self.name)} is repeated more than {_MOST:,} times "
+            "until the end of the horizon; choose an earlier end"
+        )
 
 
 def read_reservations(

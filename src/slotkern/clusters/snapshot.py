@@ -8,6 +8,7 @@ without an end, so free slots are never on it.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,12 +18,16 @@ from numpy.typing import NDArray
 
 from slotkern.machine import Clock, FreeSlots, Machine, free_slots
 
-__all__ = ["Partition", "Snapshot", "busy_table"]
+from .reservations import Reservation
+
+__all__ = ["BusyRow", "Partition", "Repeated", "Snapshot", "busy_table"]
 
 #: The fields of a busy span before reason and owner: node id, seconds since 1970.
 BUSY = [("node", "i4"), ("start", "f8"), ("end", "f8")]
 #: The default horizon of free slots, in seconds.
 WEEK = 7 * 86400.0
+#: A busy span: node id, start, end, reason and owner.
+BusyRow = tuple[int, float, float, str, str]
 
 
 class Partition(NamedTuple):
@@ -37,7 +42,24 @@ class Partition(NamedTuple):
     up: bool
 
 
-def busy_table(rows: Iterable[tuple[int, float, float, str, str]]) -> NDArray[Any]:
+class Repeated(NamedTuple):
+    """A repeated reservation, and the ids of its nodes."""
+
+    reservation: Reservation
+    nodes: list[int]
+
+    def rows(self, now: float, until: float, zone: str | None) -> list[BusyRow]:
+        """Return the busy spans that begin before `until`."""
+        each = self.reservation
+        kind = "maintenance" if "MAINT" in each.flags else "reservation"
+        return [
+            (k, start, end, f"{kind} {each.name}", each.users)
+            for start, end in each.spans(now, until, zone)
+            for k in self.nodes
+        ]
+
+
+def busy_table(rows: Iterable[BusyRow]) -> NDArray[Any]:
     """Return busy spans: node id, start, end, reason and owner of each."""
     given = list(rows)
     reason = max((len(row[3]) for row in given), default=1)
@@ -63,6 +85,10 @@ class Snapshot:
     partitions : mapping of str to Partition
     zone : str or None
         The time zone of dates.
+    until : float
+        The time until which `busy` contains the repeated reservations.
+    repeated : tuple of Repeated
+        The reservations with further spans from `until` on; see `busy_until`.
 
     Examples
     --------
@@ -81,6 +107,8 @@ class Snapshot:
     busy: NDArray[Any]
     partitions: Mapping[str, Partition] = field(default_factory=dict)
     zone: str | None = None
+    until: float = math.inf
+    repeated: tuple[Repeated, ...] = ()
 
     def __repr__(self) -> str:
         count = f"{len(self.machine):,} nodes, {len(self.busy):,} busy spans"
@@ -90,6 +118,16 @@ class Snapshot:
     def clock(self) -> Clock:
         """The clock of free slots: seconds since `now`."""
         return Clock(dt.datetime.fromtimestamp(self.now, dt.UTC), zone=self.zone)
+
+    def busy_until(self, until: float) -> NDArray[Any]:
+        """Return `busy` with all spans of repeated reservations before a time."""
+        if until <= self.until or not self.repeated:
+            return self.busy
+        rows = self.busy.tolist()
+        for each in self.repeated:
+            spans = each.rows(self.now, until, self.zone)
+            rows += [row for row in spans if row[1] >= self.until]
+        return busy_table(rows)
 
     def free_slots(self, start: Any = None, end: Any = None) -> FreeSlots:
         """Return the free slots, with the machine and the clock.
@@ -102,7 +140,8 @@ class Snapshot:
         clock = self.clock
         first = 0.0 if start is None else clock.time(start, "start")
         last = first + WEEK if end is None else clock.time(end, "end")
-        busy = {name: self.busy[name] for name in self.busy.dtype.names or ()}
+        spans = self.busy_until(self.now + last)
+        busy = {name: spans[name] for name in spans.dtype.names or ()}
         for name in ("start", "end"):
-            busy[name] = self.busy[name] - self.now
+            busy[name] = spans[name] - self.now
         return free_slots(self.machine, busy, start=first, end=last, clock=clock)

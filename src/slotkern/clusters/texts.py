@@ -24,8 +24,8 @@ from slotkern.foundation.logger import log
 from slotkern.machine import Clock, Machine
 from slotkern.machine.slurm_values import Row, epoch_clock, table
 
-from .reservations import Reservation, read_reservations
-from .snapshot import WEEK, Partition, Snapshot, busy_table
+from .reservations import read_reservations
+from .snapshot import WEEK, BusyRow, Partition, Repeated, Snapshot, busy_table
 
 __all__ = ["Sources", "read_slurm"]
 
@@ -109,7 +109,8 @@ def read_slurm(
         The time zone of the cluster. Needed for local dates (Slurm prints epoch seconds
         if ``SLURM_TIME_FORMAT=%s`` is set), and for repeated reservations.
     horizon : float
-        Repeated reservations are expanded for this time from `now`, in seconds.
+        The spans of repeated reservations are in ``Snapshot.busy`` for this time from
+        `now`, in seconds. Free slots after it are computed around later ones as well.
     sources : Sources, optional
         The names of the texts in errors.
     complete : bool
@@ -159,21 +160,21 @@ def read_slurm(
     most = max(4 * len(index), 10_000)
     busy = _busy_by_state(found, now)
     taken = _busy_by_jobs(job_rows, index, now, clock, most)
-    closed = _busy_by_reservations(
-        []
-        if reservations is None
-        else read_reservations(reservations, sources.reservations, clock, most),
-        (index, now, now + number("horizon", horizon, above=0)),
-        zone,
-    )
+    until = now + number("horizon", horizon, above=0)
+    reserved = [
+        Repeated(each, [index[name] for name in each.nodes if name in index])
+        for each in read_reservations(
+            reservations or "", sources.reservations, clock, most
+        )
+    ]
+    closed = [row for each in reserved for row in each.rows(now, until, zone)]
     if not complete:
         busy += _unexplained(found, taken, closed, now)
     machine = _machine(found, members)
     partitions = {name: _partition(members[name], index) for name in members}
-    return Snapshot(now, machine, busy_table(busy + taken + closed), partitions, zone)
-
-
-_Busy = list[tuple[int, float, float, str, str]]
+    later = tuple(each for each in reserved if each.reservation.is_repeated)
+    table_of = busy_table(busy + taken + closed)
+    return Snapshot(now, machine, table_of, partitions, zone, until, later)
 
 
 # --- nodes
@@ -304,7 +305,7 @@ def _gpus(text: str) -> int:
 # --- busy spans
 
 
-def _busy_by_state(found: dict[str, _Node], now: float) -> _Busy:
+def _busy_by_state(found: dict[str, _Node], now: float) -> list[BusyRow]:
     return [
         (k, -math.inf, math.inf, node.reason, "")
         for k, node in enumerate(found.values())
@@ -313,12 +314,12 @@ def _busy_by_state(found: dict[str, _Node], now: float) -> _Busy:
 
 
 def _unexplained(
-    found: dict[str, _Node], taken: _Busy, closed: _Busy, now: float
-) -> _Busy:
+    found: dict[str, _Node], taken: list[BusyRow], closed: list[BusyRow], now: float
+) -> list[BusyRow]:
     """Return spans for nodes whose state has no job or reservation as its cause."""
     in_use = {k for k, start, end, _, _ in taken if start <= now < end}
     shut = {k for k, start, end, _, _ in closed if start <= now < end}
-    busy: _Busy = []
+    busy: list[BusyRow] = []
     for k, node in enumerate(found.values()):
         if not node.usable:
             continue
@@ -340,9 +341,9 @@ def _unexplained(
 
 def _busy_by_jobs(
     rows: list[Row], index: dict[str, int], now: float, clock: Clock, most: int
-) -> _Busy:
+) -> list[BusyRow]:
     """Return the spans of jobs that hold nodes or have planned ones."""
-    busy: _Busy = []
+    busy: list[BusyRow] = []
     waiting = unknown = 0
     for row in rows:
         state = row.text("STATE", "ST").upper().split(" ")[0]
@@ -404,20 +405,3 @@ def _end(row: Row, now: float, clock: Clock) -> float:
     if math.isnan(end) and limit is not None and "TIME" in row.cells:
         end = now + row.length(limit) - row.length("TIME")
     return math.inf if math.isnan(end) else end
-
-
-def _busy_by_reservations(
-    found: list[Reservation],
-    terms: tuple[dict[str, int], float, float],
-    zone: str | None,
-) -> _Busy:
-    index, now, until = terms
-    busy: _Busy = []
-    for each in found:
-        reason = f"reservation {each.name}"
-        if "MAINT" in each.flags:
-            reason = f"maintenance {each.name}"
-        ids = [index[name] for name in each.nodes if name in index]
-        for start, end in each.spans(now, until, zone):
-            busy += [(k, start, end, reason, each.users) for k in ids]
-    return busy
