@@ -16,7 +16,7 @@ CALL = re.compile(r'\badapter\("(\w+)"\)')
 
 
 def test_names_called_and_registered_are_equal() -> None:
-    paths = [*SOURCES.rglob("*.pyx"), *(SOURCES / "slotkern").rglob("*.py")]
+    paths = [p for kind in ("pyx", "pxi", "py") for p in SOURCES.rglob(f"*.{kind}")]
     called = {name for p in paths for name in CALL.findall(p.read_text("utf-8"))}
     assert called == sk._ADAPTERS.keys()
 
