@@ -37,8 +37,6 @@ _DATE_LINE = re.compile(
     r" +([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) ([0-9]{4})"
 )
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-#: Lines before the headings, such as the date that ``squeue -l`` prints.
-_LINES_BEFORE = 3
 #: Bound on numbers: all integers up to it are float64.
 _WHOLE = 2**53
 #: Times beyond the year 9999 are not dates.
@@ -152,7 +150,7 @@ def table(
     """
     wanted, printed = frozenset(headings), math.nan
     lines = text.replace("\r\n", "\n").split("\n")
-    for at, line in enumerate(lines[: _LINES_BEFORE + 1]):
+    for at, line in enumerate(lines):
         separator = next((sign for sign in "\x1f|" if sign in line), None)
         names = line.split(separator) if separator else line.split()
         if not wanted.isdisjoint(map(str.strip, names)):
@@ -161,25 +159,19 @@ def table(
             month = _MONTHS.index(match[1]) // 3 + 1
             date = f"{match[4]}-{month:02}-{int(match[2]):02}T{match[3]}"
             printed = clock.time(date, f"{source}, line {at + 1}, the date")
-        elif line.strip():
-            at = _LINES_BEFORE
-            break
-    else:
-        at = _LINES_BEFORE
-    if at == _LINES_BEFORE:
-        first = next((each for each in lines if each.strip()), "")
-        raise ValueError(
-            f"{source}, line 1: {shown(first)} is no line of headings with one of "
-            f"{', '.join(sorted(wanted))}; paste the output with its headings (without "
-            "-h)"
-        )
+        elif line.strip() or at + 1 == len(lines):
+            raise ValueError(
+                f"{source}, line {at + 1}: {shown(line)} is no line of headings with "
+                f"one of {', '.join(sorted(wanted))}; paste the output with its "
+                "headings (without -h)"
+            )
     names = [name.strip() for name in names]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
             f"{source}, line {at + 1}: the heading {shown(twice)} is twice"
         )
-    ends = None if separator else _right_ends(lines[at])
+    ends = [match.end() for match in re.finditer(r"\S+", lines[at])]
     rows = []
     for number, line in enumerate(lines[at + 1 :], at + 2):
         if line.strip():
@@ -188,15 +180,11 @@ def table(
     return rows, printed
 
 
-def _right_ends(line: str) -> list[int]:
-    return [match.end() for match in re.finditer(r"\S+", line)]
-
-
 def _cells(
     line: str,
     separator: str | None,
     names: list[str],
-    ends: list[int] | None,
+    ends: list[int],
     source: str,
     number: int,
 ) -> list[str]:
@@ -214,8 +202,8 @@ def _cells(
         cells = line.split(None, count - 1)
         if len(cells) == count - 1:
             cells.append("")
-        wide = count > 2 and names[0] == "JOBID" and len(line) >= (ends or [0])[-2]
-        if wide and ends is not None and len(line.split()) > count:
+        wide = count > 2 and names[0] == "JOBID" and len(line) >= ends[-2]
+        if wide and len(line.split()) > count:
             starts = [0, *ends[:-1]]
             parts = zip(starts, [*ends[:-1], len(line)], strict=True)
             aligned = [line[a:b].strip() for a, b in parts]
