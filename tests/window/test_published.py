@@ -14,7 +14,9 @@ from strategies import SHAPES, SLOT, Case, cases
 
 import slotkern as sk
 from slotkern import published
+from slotkern._kernels.request import FIELDS
 from slotkern.published import ALGORITHMS
+from slotkern.search.delegated import _published_fields
 
 CHECKED = [key for key in ALGORITHMS if key[1] in oracle.VALUE]
 
@@ -156,6 +158,16 @@ def test_first_fit_prefers_the_fastest_group_at_the_first_start():
     assert published.find(slots, nodes=1, **search).rows.tolist() == [1]
     found = published.find(slots, nodes=2, **search)
     assert (found.start, sorted(found.rows.tolist())) == (0.0, [0, 1])
+
+
+def test_limits_that_the_papers_lack_are_refused():
+    lacking = FIELDS.keys() - {"step", "setup", "max_price"}
+    request = sk.Request(1, 4, budget=9, setup=1, step=2)
+    with pytest.raises(ValueError, match=r"have no setup; the request has 1\.0$"):
+        _published_fields(request, lacking)
+    fields = _published_fields(request.replace(setup=0, step=0), lacking)
+    assert fields.keys() == lacking
+    assert fields["budget"] == 9
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)

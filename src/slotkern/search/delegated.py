@@ -247,15 +247,14 @@ def _find_builtin(
 
 
 def _published_fields(request: Request, supported: Collection[str]) -> dict[str, Any]:
-    """Return the numeric fields; raise ValueError for a limit that is not supported."""
-    fields = {name: getattr(request, name) for name in FIELDS}
-    for name in FIELDS.keys() - set(supported):
-        value = fields.pop(name)
-        if value != FIELDS[name].default:
+    """Return the supported fields; raise ValueError for another limit that is set."""
+    for name, field in FIELDS.items():
+        value = getattr(request, name)
+        if name not in supported and value != field.default:
             raise ValueError(
                 f"the published algorithms have no {name}; the request has {value}"
             )
-    return fields
+    return {name: getattr(request, name) for name in FIELDS if name in supported}
 
 
 def _find_published(
