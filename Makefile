@@ -160,10 +160,9 @@ clang: | toolchain
 	CXX=$(CLANG) SLOTKERN_PROGRAMS=build/programs-clang \
 	.venv-clang/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider
 
-# Fuzzers that compare kernels with exhaustive search under ASan and UBSan. Macros make small pools
-# use the code paths of large ones; targets named *-small are built without them. fuzz-briefly makes
-# a fixed number of reproducible runs from one seed, without the *-small targets; fuzz-kernels
-# continues from the corpus of earlier runs.
+# Fuzzers that compare kernels with exhaustive search under ASan and UBSan. Their pools are small
+# and use all search structures. fuzz-briefly makes a fixed number of reproducible runs from one
+# seed; fuzz-kernels continues from the corpus of earlier runs.
 define fuzzer
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	@mkdir -p $(FUZZ)
