@@ -169,6 +169,13 @@ def test_every_file_named_in_the_glossary_exists() -> None:
     ] == []
 
 
+def test_the_glossary_defines_a_term_once() -> None:
+    text = GLOSSARY.read_text(encoding="utf-8")
+    terms = Counter(re.findall(r"^\| ([^|]+) \|.*\| `", text, re.M))
+    assert len(terms) > 40
+    assert [term for term, count in terms.items() if count > 1] == []
+
+
 ABBREVIATIONS = re.compile(
     r"\b(idx|cnt|tmp|cfg|mgr|proc|num_procs|res|vec|arr|dict_|lst|cb|msg|sz)\b"
 )
