@@ -345,7 +345,9 @@ def test_the_value_of_a_criterion_is_a_metric():
 def test_errors_name_unknown_formats(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL.replace("seed = 7", 'seed = 7\nformats = ["gif"]'))
-    with pytest.raises(ValueError, match=r"formats must be one of png, svg, pdf.*'gif'"):
+    with pytest.raises(
+        ValueError, match=r"formats must be one of png, svg, pdf.*'gif'"
+    ):
         studies.load_study(path)
     path.write_text(SMALL)
     result = run_command("study", path, "--format", "gif", "--out", tmp_path / "out")

@@ -28,9 +28,8 @@ _MAX_TEXT_LENGTH = 10_000
 _MAX_USE = 1e290
 #: Sums of multiples of 1 / _RESOLUTION are exact up to _MAX_EXACT / _RESOLUTION.
 _RESOLUTION, _MAX_EXACT = 1024, 2.0**52
-_DECIMAL_ROUNDING = (
-    2.0**-50
-)  # tolerance, as a share of the amount, for rounded decimals
+#: Tolerance for rounded decimals, as a share of the amount.
+_DECIMAL_ROUNDING = 2.0**-50
 _MAX_SUM = 2.0**31 * _MAX_USE  # a part of the largest use on each possible node
 
 

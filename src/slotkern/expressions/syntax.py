@@ -63,18 +63,14 @@ def one_line(text: str) -> str:
 
 def number_of(node: ast.expr) -> int | float | None:
     """Return the value of a number with or without a sign; None for other nodes."""
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
-            negative = True
-        case ast.UnaryOp(op=ast.UAdd(), operand=ast.Constant(value=value)):
-            negative = False
-        case ast.Constant(value=value):
-            negative = False
-        case _:
-            return None
+    sign = 1
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        sign = -1 if isinstance(node.op, ast.USub) else 1
+        node = node.operand
+    value = node.value if isinstance(node, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return -value if negative else value
+    return sign * value
 
 
 def no_column(name: str, known: Sequence[str]) -> str:

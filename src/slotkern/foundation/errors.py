@@ -11,6 +11,7 @@ __all__ = [
     "NoWindowError",
     "PoolFileChangedError",
     "SlotError",
+    "UndecidedError",
     "slot_error",
 ]
 
