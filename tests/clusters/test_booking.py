@@ -118,6 +118,8 @@ def test_booking_is_idempotent_by_name() -> None:
     assert book(where, "run2", sk.Request(5, walltime="1h"), user="anna") is None
     with pytest.raises(NameTakenError, match="of 2 nodes, not 1"):
         book(where, "run1", sk.Request(1, walltime="1h"), user="anna")
+    with pytest.raises(NameTakenError, match="belongs to a booking of anna, not bert"):
+        book(where, "run1", HOUR, user="bert")
     assert where.cluster.release("run1")
     assert not where.cluster.release("run1")
     assert check_booking(where, "run1") == (None, ["there is no reservation run1"])
@@ -141,6 +143,9 @@ class FailingCluster(RecordedCluster):
         made = super().reserve(name, nodes, start, end, user)
         if way == "done":
             raise UnreachableError("no answer")
+        if way == "overlap":  # as Slurm finds it out, after it made the reservation
+            self.release(name)
+            raise BookingConflictError("maintenance overlaps")
         if way == "twin":
             raise NameTakenError("a twin was faster")
         return made
@@ -170,6 +175,10 @@ def test_failures_while_booking() -> None:
         book(where, "run1", HOUR, user="anna")
     assert where.cluster.bookings() == []
     assert book(where, "run1", HOUR, user="anna") is not None
+    # An overlap that is found after an answer was lost is planned again.
+    overlapped = FailingCluster("done", "overlap")
+    assert book(SiteAccess(overlapped, Site()), "run1", HOUR, user="anna")
+    assert overlapped.ways == []
     where = SiteAccess(FailingCluster(*["conflict"] * 9), Site())
     with pytest.raises(BookingConflictError, match="is not free: reservation other"):
         book(where, "run1", sk.Request(1, walltime="5m"), user="anna")
@@ -197,8 +206,47 @@ def test_several_sites_all_or_none() -> None:
             book_all(sites, "pair", sk.Request(1, walltime="10m"), user="anna")
         assert sites["a"].cluster.bookings() == []
         assert second.cluster.find("pair") is None
+
+    class StuckCluster(RecordedCluster):
+        def release(self, name: str) -> bool:
+            raise ClusterError("in use")
+
+    stuck = StuckCluster(access().cluster.read())
+    sites = {"a": SiteAccess(stuck, Site()), "b": access()}
+    sites["c"] = SiteAccess(FailingCluster("lost"), Site())
+    with pytest.raises(UnreachableError):
+        book_all(sites, "pair", HOUR, user="anna")
+    assert sites["b"].cluster.bookings() == []  # although a cannot be released
     none = {"a": access(), "b": access(partitions=("short",))}
     assert book_all(none, "pair", HOUR, user="anna") is None
+
+
+def test_several_sites_keep_a_booking_with_a_job() -> None:
+    sites = {"a": access(), "b": access()}
+    made = book(sites["a"], "run1", HOUR, user="anna", command=["job"])
+    with pytest.raises(NameTakenError, match=r"a: name 'run1' .* with job 1; choose"):
+        book_all(sites, "run1", HOUR, user="anna")
+    assert sites["a"].cluster.find("run1") == made
+
+
+def test_problems_of_a_booking() -> None:
+    where = access()
+    made = book(where, "run1", HOUR, user="anna", command=["job"])
+    assert made is not None
+    jobs = "JOBID|STATE|NODELIST|END_TIME|USER\n"
+    jobs += f"8_1|RUNNING|{made.nodes[0]}|{NOW + 3600}|anna\n"
+    jobs += f"9|RUNNING|{made.nodes[1]}|{NOW + 3600}|bert\n"
+    block = (
+        f"ReservationName=not run1 StartTime={NOW} EndTime={NOW + 99} Duration=1 "
+        f"Nodes={made.nodes[0]} NodeCnt=1 Flags=MAINT Users=root\n"
+    )
+    cluster = RecordedCluster(read_slurm(NODES, jobs, block, now=NOW, zone="UTC"))
+    cluster._bookings["run1"] = made
+    problems = check_booking(SiteAccess(cluster, where.site), "run1")[1]
+    assert [each for each in problems if each != "it is over"] == [
+        f"{made.nodes[1]}: job 9",
+        f"{made.nodes[0]}: maintenance not run1",
+    ]
 
 
 def test_random_bookings_never_overlap() -> None:

@@ -21,6 +21,7 @@ from .planning import ClusterPlan, PlannedWindow
 from .protocol import (
     BookingConflictError,
     ClusterBooking,
+    ClusterError,
     LiveCluster,
     NameTakenError,
     UnreachableError,
@@ -76,16 +77,16 @@ def book(
     Raises
     ------
     ClusterError
-        If the cluster refuses, or the name belongs to a booking of another size. Except
-        for `UnreachableError`, nothing new is left on the cluster.
+        If the cluster refuses, or the name belongs to a booking of another size or
+        user. Except for `UnreachableError`, nothing new is left on the cluster.
     """
     cluster = access.cluster
     check_name("name", name)
     check_name("user", user)
-    last = BookingConflictError(f"{name}: not tried")
+    last = ClusterError(f"{name}: not tried")
     for _ in range(TRIES):
         if (found := cluster.find(name)) is not None:
-            _check_same(found, request)
+            _check_same(found, request, user)
             return _with_job(access, found, partition, command)
         plan = ClusterPlan.of_snapshot(cluster.read(), access.site)
         planned = plan.find(request, criterion, partition)
@@ -93,7 +94,8 @@ def book(
             return None
         try:
             made = _reserve(cluster, name, planned, user)
-        except NameTakenError:  # somebody with the same name was faster
+        except NameTakenError as error:  # somebody with the same name was faster
+            last = error
             continue
         except BookingConflictError as error:
             log.info("%s: %s; planned again", name, error)
@@ -115,16 +117,25 @@ def book(
 def _reserve(
     cluster: LiveCluster, name: str, planned: PlannedWindow, user: str
 ) -> ClusterBooking:
+    """Reserve a window; after an operation without an answer, complete it.
+
+    The second call makes no second reservation, and checks that nothing overlaps it.
+    """
+    what = name, planned.nodes, planned.start, planned.end, user
     try:
-        return cluster.reserve(name, planned.nodes, planned.start, planned.end, user)
+        return cluster.reserve(*what)
     except UnreachableError:
-        found = cluster.find(name)
-        if found is None:
+        if cluster.find(name) is None:
             raise
-        return found
+        return cluster.reserve(*what)
 
 
-def _check_same(found: ClusterBooking, request: Request) -> None:
+def _check_same(found: ClusterBooking, request: Request, user: str) -> None:
+    if found.user != user:
+        raise NameTakenError(
+            f"name {found.name!r} belongs to a booking of {found.user or 'no user'}, "
+            f"not {user}; choose another name"
+        )
     if len(found.nodes) != request.nodes:
         raise NameTakenError(
             f"name {found.name!r} belongs to a booking of {len(found.nodes)} nodes, "
@@ -178,11 +189,12 @@ def book_all(
     for _ in range(TRIES):
         there = {site: access.cluster.find(name) for site, access in sites.items()}
         earlier = {site: each for site, each in there.items() if each is not None}
-        for each in earlier.values():
-            _check_same(each, request)
-            if each.user != user:
+        for site, each in earlier.items():
+            _check_same(each, request, user)
+            if each.job is not None:  # not of this function, which submits no jobs
                 raise NameTakenError(
-                    f"name {name!r} belongs to a booking of {each.user}"
+                    f"{site}: name {name!r} belongs to a booking with job {each.job}; "
+                    "choose another name, or release it first"
                 )
         if len(earlier) == len(sites) and len({b.start for b in earlier.values()}) == 1:
             return earlier
@@ -218,7 +230,7 @@ def _roll_back(
     for site in made:
         try:
             sites[site].cluster.release(name)
-        except UnreachableError as error:
+        except ClusterError as error:
             log.warning("%s: %s may still be reserved: %s", site, name, error)
 
 
@@ -250,7 +262,10 @@ def _common(
 def check_booking(
     access: SiteAccess, name: str
 ) -> tuple[ClusterBooking | None, list[str]]:
-    """Return a booking and its problems: nodes that failed, and overlapping spans."""
+    """Return a booking and its problems: nodes that failed, and overlapping spans.
+
+    Jobs of the booking's user are no problem: they run in the reservation.
+    """
     found = access.cluster.find(check_name("name", name))
     if found is None:
         return None, [f"there is no reservation {name}"]
@@ -258,9 +273,9 @@ def check_booking(
     if found.end <= time.time():
         problems.append("it is over")
     ids = set(snapshot.machine.ids(list(found.nodes)).tolist())
-    for node, start, end, reason, _ in snapshot.busy.tolist():
-        mine = reason.endswith(f" {name}") or (
-            found.job is not None and reason == f"job {found.job}"
+    for node, start, end, reason, owner in snapshot.busy.tolist():
+        mine = reason in (f"reservation {name}", f"maintenance {name}") or (
+            reason.startswith("job ") and owner == found.user
         )
         if node in ids and not mine and start < found.end and end > found.start:
             problems.append(f"{snapshot.machine.names[node]}: {reason}")

@@ -17,6 +17,7 @@ import re
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from slotkern.foundation.checks import shown
@@ -229,9 +230,9 @@ class SlurmCluster(LiveCluster):
             if "duplicate" not in str(error).lower():
                 raise
         found = self.find(name)
-        if found is None or (found.start, found.end, set(found.nodes)) != (
-            *(start, end),
-            set(nodes),
+        wanted = ClusterBooking(name, start, end, tuple(sorted(nodes)), user)
+        if found is None or wanted != replace(
+            found, nodes=tuple(sorted(found.nodes)), job=None
         ):
             raise NameTakenError(f"name {name!r} belongs to another reservation")
         self._refuse_overlap(found)
