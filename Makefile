@@ -114,6 +114,7 @@ bench: $(VENV)/.installed
 # Runs every benchmark once, for its assertions, except test_growth.py, which compares times.
 bench-briefly: $(VENV)/.installed
 	$(BIN)/python -m pytest -q benchmarks --benchmark-disable --ignore=benchmarks/test_growth.py
+	$(BIN)/python benchmarks/layers.py --brief
 
 # The number of inputs for each target of fuzz/readers.py.
 EXECUTIONS ?= 100000
