@@ -574,7 +574,7 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     searches = _Searches(prepare_snapshot(slots), request, shape)
     window = searches.find("first")
     undecided = searches.undecided > 0
-    lifted = range(len(request.limits) if window is None else 0)
+    indices = range(len(request.limits) if window is None else 0)
     clock, machine = getattr(slots, "clock", None), getattr(slots, "machine", None)
     counts = _counts(table, proper, request)
     most, nearest = searches.feasible_nodes(counts["nodes_proper"])
@@ -587,8 +587,8 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         most_nodes=most,
         nearest_nodes=nearest,
         without=searches.liftable() if window is None else [],
-        sums=_amounts(searches.nearest_feasible, lifted),
-        beyond=_amounts(searches.nearest_reachable, lifted),
+        sums=_amounts(searches.nearest_feasible, indices),
+        beyond=_amounts(searches.nearest_reachable, indices),
         words=(
             _text_values(request.where, table, machine)
             if isinstance(request.where, str) and len(table) and not np.any(proper)
