@@ -76,6 +76,29 @@ def test_guards_limits_and_prices() -> None:
         plan().find(HOUR, partition="x")
 
 
+def test_partitions_that_are_down_have_no_windows() -> None:
+    found = plan(partitions=("shut", "big"))
+    assert list(found.free) == ["big"]
+    with pytest.raises(ValueError, match="partition 'shut' is not up: it starts no"):
+        found.find(HOUR, partition="shut")
+
+
+def test_criteria_over_partitions() -> None:
+    """A larger sum of a column is better, so it cannot rank the partitions."""
+    with pytest.raises(ValueError, match="criterion must be one of first, start"):
+        plan().find(HOUR, "cpus")
+
+
+def test_requests_keep_their_own_terms() -> None:
+    request = sk.Request(1, walltime="1h", setup="2min", step=300, max_runtime="61min")
+    assert plan().find(request) is None
+    found = plan().find(request.replace(max_runtime="2h"))
+    assert found is not None
+    assert (found.end - found.start, found.minutes) == (65 * 60, 64)
+    with pytest.raises(ValueError, match="step 45s is not whole minutes"):
+        plan().find(request.replace(step="45s"))
+
+
 def test_budgets_hold_for_the_reserved_block() -> None:
     rules = {"node": ({"price": 6, "where": "partition_batch"}, {"price": 6})}
     assert plan(**rules).find(HOUR.replace(budget=12.1)) is None

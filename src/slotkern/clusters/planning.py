@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from slotkern._kernels.request import Request
-from slotkern._kernels.search import find_window
+from slotkern._kernels.search import CRITERIA, find_window
 from slotkern._kernels.windows import Window
-from slotkern.foundation.checks import meant
+from slotkern.foundation.checks import meant, one_of
 from slotkern.fronts import pareto
 from slotkern.machine import FreeSlots
 from slotkern.search.explanation import Explanation, explain
@@ -54,16 +54,14 @@ class ClusterPlan:
 
     @classmethod
     def of_snapshot(cls, snapshot: Snapshot, site: Site) -> ClusterPlan:
-        """Compute the free slots of all partitions that the site allows.
+        """Compute the free slots of all partitions that the site allows and are up.
 
         Raises
         ------
         ValueError
             If the cluster lacks a partition of the site.
         """
-        allowed = site.partitions or tuple(
-            name for name, each in snapshot.partitions.items() if each.up
-        )
+        allowed = site.partitions or tuple(snapshot.partitions)
         for name in allowed:
             if name not in snapshot.partitions:
                 raise ValueError(
@@ -79,6 +77,8 @@ class ClusterPlan:
         free = priced.free_slots(math.ceil(site.lead), site.horizon)
         found = {}
         for name in allowed:
+            if not snapshot.partitions[name].up:
+                continue
             ids = snapshot.partitions[name].nodes
             slots = free.slots[np.isin(free.slots["node"], ids)]
             mine = free.busy[np.isin(free.busy["node"], ids)]
@@ -86,10 +86,25 @@ class ClusterPlan:
         return cls(snapshot, site, found)
 
     def request(self, request: Request, partition: str) -> Request:
-        """Return the request with the guards of the site and a partition's limit."""
-        limit = self.snapshot.partitions[partition].limit + self.site.after
+        """Return the request with the guards of the site and a partition's limit.
+
+        The setup time and the longest run of the request count for the job.
+
+        Raises
+        ------
+        ValueError
+            If the request's step is not whole minutes.
+        """
+        clock, after = self.snapshot.clock, self.site.after
+        setup, step, most = (
+            clock.duration(getattr(request, name), name)
+            for name in ("setup", "step", "max_runtime")
+        )
+        if step % 60:
+            raise ValueError(f"step {request.step} is not whole minutes: 1min, 5min")
+        limit = self.snapshot.partitions[partition].limit
         return request.replace(
-            setup=self.site.after, step=60.0, max_runtime=min(limit, math.inf)
+            setup=setup + after, step=step or 60.0, max_runtime=min(limit, most) + after
         )
 
     def find(
@@ -97,10 +112,11 @@ class ClusterPlan:
     ) -> PlannedWindow | None:
         """Return the best window over the partitions; None if there is none.
 
+        `criterion` is first, start, finish, runtime or cost.
         Ties go to the earlier start, then to the lower cost, then to the partition that
         the scheduler lists first.
         """
-        best_by: Any = criterion
+        best_by: Any = one_of("criterion", criterion, CRITERIA)
         best: tuple[Any, PlannedWindow] | None = None
         for name in self._names(partition):
             window = find_window(self.free[name], self.request(request, name), best_by)
@@ -140,6 +156,9 @@ class ClusterPlan:
     def _names(self, partition: str | None) -> Sequence[str]:
         if partition is None:
             return tuple(self.free)
+        known = self.snapshot.partitions
+        if partition in known and not known[partition].up:
+            raise ValueError(f"partition {partition!r} is not up: it starts no jobs")
         if partition not in self.free:
             raise ValueError(
                 f"partition {partition!r} is not one of {', '.join(self.free)}"
