@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -342,6 +344,21 @@ def test_commands_without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     given = ("--nodes", 1, "--walltime", "1h", "--earliest", 7)
     refused(run("cluster", "when", *given), "--earliest: 7 is not a date")
+
+
+def test_commands_load_without_the_user_database() -> None:
+    code = "import sys; sys.modules['pwd'] = None; import slotkern.commands.main"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_options_of_several_sites(tmp_path: Path) -> None:
+    words: list[Any] = ["cluster", "book", "--name", "run1", "--nodes", 1]
+    words += ["--walltime", "1h", "--criterion"]
+    refused(run(*words, "banana"), "--criterion must be one of start, finish, cost")
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("lead = 5\n")
+    sites = ("--site", tmp_path / "a", "--site", tmp_path / "b")
+    refused(run(*words, "cost", *sites), "--criterion cost is for one site")
 
 
 def test_messages_of_slurm_become_errors(

@@ -10,9 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
-import pwd
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import slotkern as sk
 from slotkern.clusters import (
@@ -27,6 +26,7 @@ from slotkern.clusters import (
     read_site,
 )
 from slotkern.clusters import book as book_one
+from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine import Clock
@@ -75,6 +75,7 @@ Where = Annotated[
         "default all."
     ),
 ]
+CRITERIA = ("start", "finish", "cost")
 Name = Annotated[str, typer.Option(help="Name of the reservation and its job.")]
 
 
@@ -155,9 +156,7 @@ def when(
     cheapest = plan.find(request, "cost", partition)
     front = plan.front(request, partition)
     if first is None or cheapest is None:
-        for name, why in plan.explain(request, partition).items():
-            show(f"partition {name}: {why}")
-        raise typer.Exit(1)
+        _explain_none(plan, request, partition)
     free = plan.free[first.partition]
     show(
         f"earliest, partition {first.partition}:",
@@ -168,6 +167,17 @@ def when(
         show(_line(f"front {k}", each))
     title = f"{nodes} nodes for {walltime}: {first.partition}"
     write_page(html, free, first.window, title)
+
+
+def _explain_none(
+    plan: ClusterPlan, request: sk.Request, partition: str | None
+) -> NoReturn:
+    """Print for each partition why it has no window, and exit with 1."""
+    for name, why in plan.explain(request, partition).items():
+        show(f"partition {name}: {why}")
+    if not plan.free:
+        show("no partition is up")
+    raise typer.Exit(1)
 
 
 def _line(what: str, planned: PlannedWindow) -> str:
@@ -198,8 +208,8 @@ def book(
     criterion: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(("start", "finish", "cost")),
-            help="Objective: start, finish or cost.",
+            autocompletion=complete_from(CRITERIA),
+            help="Objective: start, finish or cost; with several sites start.",
         ),
     ] = "start",
     user: Annotated[
@@ -219,13 +229,19 @@ def book(
     request = _request(
         nodes, walltime, where, budget=budget, earliest=earliest, deadline=deadline
     )
-    owner = pwd.getpwuid(os.geteuid()).pw_name if user is None else user
+    one_of("--criterion", criterion, CRITERIA)
+    owner = _current_user() if user is None else user
     if script is not None and not script.is_file():
         raise ValueError(f"--script {script} is not a file")
     if len(site or ()) > 1:
         for option, value in (("--script", script), ("--partition", partition)):
             if value is not None:
                 raise ValueError(f"{option} {value} is for one site")
+        if criterion != "start":
+            raise ValueError(
+                f"--criterion {criterion} is for one site; several sites are booked at "
+                "their earliest common start"
+            )
         with log_to_stderr():
             sites = {str(path): _access(path) for path in site or ()}
             done = book_all(sites, name, request, user=owner)
@@ -247,11 +263,19 @@ def book(
             command=() if script is None else (str(script.resolve()),),
         )
     if found is None:
-        plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
-        for each, why in plan.explain(request, partition).items():
-            show(f"partition {each}: {why}")
-        raise typer.Exit(1)
+        _explain_none(
+            ClusterPlan.of_snapshot(access.cluster.read(), access.site),
+            request,
+            partition,
+        )
     show(_described(found, access))
+
+
+def _current_user() -> str:
+    """Return the name of the user that runs this process."""
+    import pwd  # Windows has no such module, and no Slurm either
+
+    return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def _described(booking: ClusterBooking, access: SiteAccess) -> str:
