@@ -264,7 +264,7 @@ def check_booking(
 ) -> tuple[ClusterBooking | None, list[str]]:
     """Return a booking and its problems: nodes that failed, and overlapping spans.
 
-    Jobs of the booking's user are no problem: they run in the reservation.
+    Jobs of the booking's user are not a problem: they run in the reservation.
     """
     found = access.cluster.find(check_name("name", name))
     if found is None:
