@@ -68,6 +68,26 @@ def test_no_search_finds_time_before_now(shape, booked):
             assert advanced().find(request, **options).start == 2.5
 
 
+def test_cheap_slots_that_are_slightly_too_short_are_skipped():
+    rng = np.random.default_rng(1)
+    node = np.arange(2000)
+    for _ in range(20):
+        is_short = (node % 20 == 0) & (node < 48 * rng.integers(1, 41))
+        end = np.where(is_short, 20.5, 100)
+        least, spread = np.where(is_short, [[1], [1]], [[2], [50]])
+        price = least + spread * rng.random(2000)
+        pool = sk.SlotPool(
+            sk.make_slots(node=node, start=0, end=end, performance=1, price=price)
+        )
+        n = int(rng.integers(1, 7))
+        for volume in (20, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 20):
+            fits = np.flatnonzero(volume <= end)
+            cheapest = fits[np.argsort(price[fits])[:n]]
+            window = pool.find(sk.Request(n, volume), "start", shape="ragged")
+            assert window.start == 0
+            assert sorted(window.nodes) == sorted(cheapest.tolist())
+
+
 def test_all_searches_run_in_changed_pool():
     slots = random_slots(8, nodes=20, slots=8)
     pool = sk.SlotPool(slots)
