@@ -86,6 +86,15 @@ def test_plain_output_and_local_dates() -> None:
     assert spans(berlin)["a05"][1] == (14397, 604800)
 
 
+def test_names_of_jobs_may_contain_blanks() -> None:
+    """A limit of a day is wider than its column, so later columns are not aligned."""
+    plain = read("sinfo-long.txt", "squeue-long.txt", "reservations.txt", now=None)
+    for name in (" wide run", "  a b c d", "         "):
+        jobs = text("squeue-long.txt").replace("     wide", name)
+        given = text("sinfo-long.txt"), jobs, text("reservations.txt")
+        assert spans(read_slurm(*given, zone="UTC")) == spans(plain)
+
+
 def test_doubts_are_busy(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "slotkern")
     assert set(spans(read("sinfo.txt"))) == {"b03"}

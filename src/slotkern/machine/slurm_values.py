@@ -144,7 +144,7 @@ def table(
     Returns
     -------
     list of Row
-        A heading that ends in a ``*`` or a colon has it removed.
+        One for each line after the headings that is not blank.
     float
         NaN if the text begins with no date.
     """
@@ -171,48 +171,52 @@ def table(
         raise ValueError(
             f"{source}, line {at + 1}: the heading {shown(twice)} is twice"
         )
-    ends = [match.end() for match in re.finditer(r"\S+", lines[at])]
+    ends = [] if separator else _right_ends(lines[at], names)
     rows = []
     for number, line in enumerate(lines[at + 1 :], at + 2):
         if line.strip():
-            cells = _cells(line, separator, names, ends, source, number)
-            rows.append(Row(source, number, dict(zip(names, cells, strict=True))))
+            cells = (
+                _separated(line, separator, len(names))
+                if separator
+                else _aligned(line, ends, len(names))
+            )
+            if len(cells) != len(names):
+                raise ValueError(
+                    f"{source}, line {number}: {len(cells)} fields, but {len(names)} "
+                    f"headings: {shown(line.strip())}; print the columns with | "
+                    "between them, as in -o '%i|%T|%N'"
+                )
+            values = map(str.strip, cells)
+            rows.append(Row(source, number, dict(zip(names, values, strict=True))))
     return rows, printed
 
 
-def _cells(
-    line: str,
-    separator: str | None,
-    names: list[str],
-    ends: list[int],
-    source: str,
-    number: int,
-) -> list[str]:
-    """Split a line into as many cells as there are headings.
+def _right_ends(line: str, names: list[str]) -> list[int]:
+    """Return the ends of the headings up to NAME; none if it is the last or missing."""
+    if "NAME" not in names[:-1]:
+        return []
+    ends = [match.end() for match in re.finditer(r"\S+", line)]
+    return ends[: names.index("NAME") + 1]
 
-    The last column of a table with blanks may contain blanks, or be empty. Names with
-    blanks in other columns are cut where the right-aligned columns of ``squeue`` end.
+
+def _separated(line: str, separator: str, count: int) -> list[str]:
+    cells = line.split(separator)
+    if len(cells) == count + 1 and not cells[-1]:  # sacct -p ends lines with a |
+        cells.pop()
+    return cells
+
+
+def _aligned(line: str, ends: list[int], count: int) -> list[str]:
+    """Split a line at blanks; the last cell may contain blanks, or be empty.
+
+    The NAME of a job may contain blanks as well. ``squeue`` aligns the columns up to it
+    at their right ends; later ones may be wider than their headings.
     """
-    count = len(names)
-    if separator is not None:
-        cells = line.split(separator)
-        if len(cells) == count + 1 and not cells[-1]:  # sacct -p ends lines with a |
-            cells.pop()
-    else:
-        cells = line.split(None, count - 1)
-        if len(cells) == count - 1:
-            cells.append("")
-        wide = count > 2 and names[0] == "JOBID" and len(line) >= ends[-2]
-        if wide and len(line.split()) > count:
-            starts = [0, *ends[:-1]]
-            parts = zip(starts, [*ends[:-1], len(line)], strict=True)
-            aligned = [line[a:b].strip() for a, b in parts]
-            if all(line[end : end + 1] in ("", " ") for end in ends[:-1]):
-                cells = aligned
-    if len(cells) != count:
-        raise ValueError(
-            f"{source}, line {number}: {len(cells)} fields, but {count} headings: "
-            f"{shown(line.strip())}; print the columns with | between them, as in "
-            "-o '%i|%T|%N'"
-        )
-    return [cell.strip() for cell in cells]
+    head = [line[a:b].strip() for a, b in zip([0, *ends], ends, strict=False)]
+    if not all(line[end : end + 1] == " " for end in ends) or any(
+        len(cell.split()) != 1 for cell in head[:-1]
+    ):
+        head, ends = [], []
+    rest = line[ends[-1] :] if ends else line
+    cells = head + rest.split(None, count - len(head) - 1)
+    return [*cells, ""] if len(cells) == count - 1 else cells
