@@ -7,7 +7,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from slotkern._kernels import knapsack as _choice
+from slotkern._kernels import knapsack as _knapsack
 from slotkern._kernels.knapsack import Choice
 from slotkern.foundation.checks import hint_keywords
 
@@ -123,8 +123,10 @@ def choose(
                 "method 'table' does not support limits besides the budget; use method "
                 "'auto' or 'search'"
             )
-        return _choice.choose_constrained(cost, value, n, budget, limits, gap, max_work)
-    return _choice.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
+        return _knapsack.choose_constrained(
+            cost, value, n, budget, limits, gap, max_work
+        )
+    return _knapsack.choose(cost, value, n, budget, gap, max_work, memory_limit, method)
 
 
 @hint_keywords
@@ -157,6 +159,6 @@ def choose_each(
     >>> [c and c.value for c in each]
     [10.0, 17.0, None]
     """
-    return _choice.choose_each(
+    return _knapsack.choose_each(
         cost, value, n, budget, gap, max_work, memory_limit, method
     )

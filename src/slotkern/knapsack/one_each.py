@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern._kernels import knapsack as _choice
+from slotkern._kernels import knapsack as _knapsack
 from slotkern._kernels.knapsack import OneEach
 from slotkern.display import HasTable
 from slotkern.display.table import Table
@@ -91,7 +91,9 @@ def choose_one_each(
     >>> sk.choose_one_each(time, money, [0, 3, 5], 12)
     OneEach(rows=[1, 4], value=11.0, weight=12.0, proven=True, bound=11.0, least=7.0)
     """
-    return _choice.choose_one_each(value, weight, first, limit, maximize, gap, max_work)
+    return _knapsack.choose_one_each(
+        value, weight, first, limit, maximize, gap, max_work
+    )
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def trade_off(
         raise ValueError(f"points must be at least 2, got {points}")
     if points > MAX_POINTS:
         raise ValueError(f"points must be at most {MAX_POINTS}, got {points}")
-    weights, values, complete = _choice.trade_off(
+    weights, values, complete = _knapsack.trade_off(
         value, weight, first, maximize, max_work
     )
     if complete:

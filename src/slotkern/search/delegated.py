@@ -159,7 +159,7 @@ def _search_by_value(
     options: SearchOptions,
     record: bool = False,
 ) -> Any:
-    from slotkern._kernels import values as _value
+    from slotkern._kernels import values as _values
     from slotkern.search.criteria import (
         PLACEMENT_CRITERIA,
         criterion_names,
@@ -171,7 +171,7 @@ def _search_by_value(
     if worth == "column":
         _check_sums(data, name)
     uses_start = worth == "function" and (
-        _value.capsule_signature(data) == _value.MOVING_SIGNATURE
+        _values.capsule_signature(data) == _values.MOVING_SIGNATURE
     )
     if options.placement == "any" and uses_start:
         raise ValueError(
@@ -183,7 +183,7 @@ def _search_by_value(
             "span='group' is for dependable, coordinated and criteria that use the "
             f"start, got {name!r}"
         )
-    return _value.find(
+    return _values.find(
         pool,
         request,
         worth,
