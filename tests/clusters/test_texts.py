@@ -334,6 +334,37 @@ def test_fractions_and_trailing_separators(tmp_path: Path) -> None:
         sk.read_trace(tmp_path / "a.swf", zone="UTC")
 
 
+def test_processors_have_one_unit(tmp_path: Path) -> None:
+    """A cancelled job of 16 CPUs on 2 nodes has 16 processors, not 2."""
+    path = tmp_path / "jobs"
+    path.write_text(
+        "JobID|Submit|Start|End|State|AllocCPUS|NNodes|ReqCPUS|TimelimitRaw\n"
+        "1|100|Unknown|150|CANCELLED|0|2|16|UNLIMITED\n"
+    )
+    fields = ["allocated", "requested", "requested_time"]
+    assert sk.read_trace(path).jobs[fields].tolist() == [(-1, 16, -1)]
+    given = path.read_text()
+    path.write_text(given.replace("UNLIMITED", "30m"))
+    with pytest.raises(ValueError, match="line 2, TimelimitRaw: '30m' is no whole"):
+        sk.read_trace(path)
+    path.write_text(given.replace("AllocCPUS", "Comment"))
+    assert sk.read_trace(path).jobs[fields].tolist() == [(2, -1, -1)]
+
+
+def test_commands_of_sacct() -> None:
+    words = ("--clean", "unknown", "--clean", "zero-run")
+    for command, *more in (("trace",), ("replay", "--cluster", 32)):
+        done = run(command, TEXTS / "sacct.txt", *words, *more)
+        assert done.exit_code == 0, done.stderr
+        assert "local dates are read as UTC" in done.stderr
+        assert "waiting job arrays, each read as one job: 1" in done.stderr
+        zoned = ("--zone", "Europe/Berlin")
+        done = run(command, TEXTS / "sacct.txt", *words, *more, *zoned)
+        assert "read as UTC" not in done.stderr
+        assert done.exit_code == 0, done.stderr
+    refused(run("trace", TEXTS / "sacct.txt", "--zone", "Mars"), "'Mars' is not known")
+
+
 # --- random mutations
 
 WORDS = (

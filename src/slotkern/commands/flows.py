@@ -23,7 +23,7 @@ from slotkern.commands.results import (
     write_table,
 )
 from slotkern.commands.tables import format_column, metrics_table
-from slotkern.commands.terminal import progress_bars, show
+from slotkern.commands.terminal import log_to_stderr, progress_bars, show
 from slotkern.files.atomic import make_folder, open_atomic
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
@@ -44,7 +44,10 @@ with extra():
 __all__ = ["register"]
 
 File = Annotated[
-    Path, typer.Argument(help="Workload trace: .swf or .gwf, also with .gz.")
+    Path,
+    typer.Argument(
+        help="Workload trace: .swf or .gwf, also with .gz; or the output of `sacct -P`."
+    ),
 ]
 Clean = Annotated[
     list[str] | None,
@@ -63,6 +66,14 @@ Errors = Annotated[
 ]
 MaxBytes = Annotated[
     int, typer.Option(min=1, help="Maximum size of the uncompressed file, in bytes.")
+]
+
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        help="Time zone of the local dates of `sacct`, such as Europe/Berlin; by "
+        "default UTC."
+    ),
 ]
 
 #: Metrics of the table and their headings.
@@ -90,13 +101,14 @@ def show_trace(
     clean: Clean = None,
     errors: Errors = "raise",
     max_bytes: MaxBytes = MAX_BYTES,
+    zone: Zone = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Write a picture of the load over time: .png, .svg or .pdf."),
     ] = None,
 ) -> None:
     """Print a summary of a workload trace: jobs, users, processors, load, columns."""
-    trace = _read(file, clean, errors, max_bytes)
+    trace = _read(file, clean, errors, max_bytes, zone)
     found = trace_summary(trace)
     if plot is not None:
         from slotkern.plotting.flows import plot_trace
@@ -203,6 +215,7 @@ def replay(
     clean: Clean = None,
     errors: Errors = "raise",
     max_bytes: MaxBytes = MAX_BYTES,
+    zone: Zone = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Folder of a picture that compares the policies."),
@@ -229,7 +242,7 @@ def replay(
     as_table = as_table and not (output and output.is_dir())
     if as_table:
         check_output(output, [file])
-    trace = _read(file, clean, errors, max_bytes)
+    trace = _read(file, clean, errors, max_bytes, zone)
     options: dict[str, Any] = {
         "cluster": _cluster(cluster),
         "blocked": [_span(text) for text in blocked or ()],
@@ -275,13 +288,17 @@ def _advance(shown: Progress, bar: Any, submitted: int) -> None:
     shown.update(bar, completed=submitted)
 
 
-def _read(file: Path, clean: list[str] | None, errors: str, max_bytes: int) -> Trace:
-    return read_trace(
-        file,
-        clean=tuple(clean or ()),
-        errors=errors,  # type: ignore[arg-type]
-        max_bytes=max_bytes,
-    )
+def _read(
+    file: Path, clean: list[str] | None, errors: str, max_bytes: int, zone: str | None
+) -> Trace:
+    with log_to_stderr():
+        return read_trace(
+            file,
+            clean=tuple(clean or ()),
+            errors=errors,  # type: ignore[arg-type]
+            max_bytes=max_bytes,
+            zone=zone,
+        )
 
 
 def _heading(trace: Trace, done: Replay) -> str:

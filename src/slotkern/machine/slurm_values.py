@@ -21,6 +21,7 @@ from slotkern.foundation.checks import shown
 from slotkern.foundation.hostlists import expand
 
 from .clock import Clock
+from .durations import NO_LIMIT
 
 __all__ = ["MISSING", "Row", "epoch_clock", "table"]
 
@@ -28,7 +29,6 @@ __all__ = ["MISSING", "Row", "epoch_clock", "table"]
 MISSING = frozenset(
     ("", "unknown", "none", "n/a", "(null)", "not_set", "invalid", "partition_limit")
 )
-_UNLIMITED = frozenset(("unlimited", "infinite"))
 _LENGTH = re.compile(
     r"(?:([0-9]{1,6})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9]{2})(?:\.[0-9]{1,9})?"
 )
@@ -89,7 +89,7 @@ class Row:
         value = self.text(name)
         if not value:
             return math.nan
-        if value.lower() in _UNLIMITED:
+        if value.upper() in NO_LIMIT:
             return math.inf
         match = _LENGTH.fullmatch(value)
         if match is None:

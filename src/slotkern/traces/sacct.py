@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.replay import LineError
 from slotkern.foundation.logger import log
 from slotkern.machine import Clock
+from slotkern.machine.durations import NO_LIMIT
 from slotkern.machine.slurm_values import Row, epoch_clock, table
 
 from .trace import SWF
@@ -42,6 +43,8 @@ _WORDS = (
     ("queue", "QOS", "QOSRAW"),
     ("partition", "Partition"),
 )
+#: Headings of the allocated CPUs and nodes, by priority.
+_CPUS, _NODES = ("AllocCPUS", "NCPUS", "AllocTRES"), ("NNodes", "AllocNodes")
 _MOST_REMARKS = 10
 
 
@@ -103,6 +106,8 @@ def jobs_of_sacct(
                 remarks.append(str(_line_error(error, source)))
     if zone is None and any(":" in row.text("Submit") for row in kept[:1]):
         log.info("%s: local dates are read as UTC; zone= gives their time zone", source)
+    if arrays := sum("_[" in row.text("JobID", "JobIDRaw") for row in kept):
+        log.info("%s: waiting job arrays, each read as one job: %d", source, arrays)
     return _assemble(jobs, kept, zone, skipped, tuple(remarks))
 
 
@@ -118,7 +123,7 @@ def _check_headings(rows: list[Row]) -> None:
         ("Start",),
         ("End", "ElapsedRaw", "Elapsed"),
         ("State",),
-        ("AllocCPUS", "NCPUS", "AllocTRES", "NNodes", "AllocNodes"),
+        (*_CPUS, *_NODES),
     ):
         if rows[0].heading(*names) is None:
             raise LineError(
@@ -157,10 +162,7 @@ def _job(row: Row, clock: Clock) -> tuple[float, ...]:
     wait = start - submit
     if wait < 0:
         raise row.error("Start", f"is before Submit {row.text('Submit')}")
-    processors = _processors(row, "AllocCPUS", "NCPUS", "AllocTRES")
-    if processors <= 0:
-        processors = _processors(row, "NNodes", "AllocNodes")
-    requested = _processors(row, "ReqCPUS", "ReqTRES", "ReqNodes")
+    processors, requested = _processors(row)
     return (
         submit,
         -1.0 if math.isnan(wait) else wait,
@@ -172,7 +174,17 @@ def _job(row: Row, clock: Clock) -> tuple[float, ...]:
     )
 
 
-def _processors(row: Row, *headings: str) -> int:
+def _processors(row: Row) -> tuple[int, int]:
+    """Return the allocated and the requested CPUs, or nodes if the text has no CPUs.
+
+    Both have the same unit, because a replay takes one if the other is missing.
+    """
+    if row.heading(*_CPUS):
+        return _count(row, *_CPUS), _count(row, "ReqCPUS", "ReqTRES")
+    return _count(row, *_NODES), _count(row, "ReqNodes")
+
+
+def _count(row: Row, *headings: str) -> int:
     name = row.heading(*headings)
     if name is None:
         return -1
@@ -187,9 +199,8 @@ def _processors(row: Row, *headings: str) -> int:
 
 def _limit(row: Row) -> float:
     """Return the requested time in seconds; -1 if there is none or no limit."""
-    if row.heading("TimelimitRaw") and row.text("TimelimitRaw").isdigit():
-        minutes = row.whole("TimelimitRaw")
-        return -1.0 if minutes < 0 else 60.0 * minutes
+    if row.text("TimelimitRaw").upper() not in ("", *NO_LIMIT):  # minutes
+        return 60.0 * row.whole("TimelimitRaw")
     if row.heading("Timelimit") is None:
         return -1.0
     limit = row.length("Timelimit")
