@@ -80,9 +80,9 @@ def grouped(pool: sk.SharedPool, how: str) -> None:
 def test_ctrl_c_at_any_statement(pool: sk.SharedPool, name: str) -> None:
     pool.schedule([JOB] * 5)
     other = reopened(pool, patience=0.5)
-    k, done = 0, False
+    k, done, step = 0, False, 1 if name == "group" else 2
     while not done:
-        k += 2
+        k += step
         assert k < 3000
         if name == "refresh":
             other.place(JOB)
@@ -229,6 +229,50 @@ def test_the_log_decides_what_a_failed_commit_has_stored(
     assert_followed(pool)
 
 
+def test_a_group_continues_after_a_failed_commit(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = pool._store._end
+
+    def fail(connection: sqlite3.Connection) -> None:
+        monkeypatch.setattr(pool._store, "_end", end)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with pool.group(most=2, within=60):
+        pool.place(JOB)
+        monkeypatch.setattr(pool._store, "_end", fail)
+        with pytest.raises(ledger.LedgerError, match="nothing was stored"):
+            pool.place(JOB)
+        assert pool.version == 0
+        pool.place(JOB)
+    assert pool.version == 1
+    assert_followed(pool)
+
+
+def test_a_group_that_waits_in_vain_has_stored_its_calls(pool: sk.SharedPool) -> None:
+    other = reopened(pool, patience=0.05)
+    with other.group(most=1):
+        other.place(JOB)  # is stored, and releases the lock
+        with pool.turn(), pytest.raises(ledger.Busy):
+            other.place(JOB)
+        other.place(JOB)
+    assert other.version == 2
+    assert_followed(pool)
+
+
+def test_nothing_releases_the_lock_of_a_group(pool: sk.SharedPool) -> None:
+    for block in (pool.group(within=60), pool.turn()):
+        with block:
+            pool.place(JOB)
+            for call in (pool.snapshot, pool.compact, pool.close):
+                with pytest.raises(ledger.LedgerError, match="in a group or a turn"):
+                    call()
+            with pytest.raises(ledger.Busy):
+                reopened(pool, patience=0).place(JOB)
+    assert pool.version == 2
+    assert_followed(pool)
+
+
 def test_a_store_that_does_not_respond_is_unknown(
     pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +309,10 @@ def test_flushes_by_level_of_durability(
         pool.place(JOB)
         pool.place(JOB)
     assert len(flushes) == 2
+    with suppress(ZeroDivisionError), pool.group():
+        pool.place(JOB)
+        raise ZeroDivisionError
+    assert len(flushes) == 3  # the call is stored, and as durable as any other
     with pytest.raises(ValueError, match="durable"):
         reopened(pool, durable="none")
 

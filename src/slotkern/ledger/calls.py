@@ -53,12 +53,13 @@ Change = tuple[list[tuple[Any, ...]], list[Window], str | None]
 
 
 class _Group:
-    """Calls that are stored together."""
+    """Calls that are stored together, in a turn that `stack` ends."""
 
-    def __init__(self, stack: ExitStack, turn: Turn, most: float, within: float):
-        self.stack, self.turn, self.most, self.within = stack, turn, most, within
-        self.end = time.monotonic() + within
-        self.atomic = most == np.inf
+    def __init__(self, most: float, within: float, atomic: bool) -> None:
+        self.most, self.within, self.atomic = most, within, atomic
+        self.stack = ExitStack()
+        self.turn: Turn | None = None
+        self.end = np.inf
         self.repeated = False
 
 
@@ -94,7 +95,8 @@ class LoggedPool(FollowedPool):
         elif group.atomic:
             raise LedgerError(_INTERRUPTED)
         else:
-            self._renew(group)
+            self._finish(group)
+            self._load()
 
     def _call(
         self,
@@ -114,12 +116,13 @@ class LoggedPool(FollowedPool):
             self._ready()
             group = self._group
             if group is not None:
-                done = self._append(group.turn, what, change, token, content)
+                turn = self._turn_of(group)
+                done = self._append(turn, what, change, token, content)
                 self._stale = False
                 group.repeated |= done.repeated
-                full = len(group.turn.gathered) >= group.most
+                full = len(turn.gathered) >= group.most
                 if full or time.monotonic() >= group.end:
-                    self._renew(group)
+                    self._finish(group)
                 return done
             self._register()
             with self._turn() as turn:
@@ -222,7 +225,6 @@ class LoggedPool(FollowedPool):
         try:
             turn.commit()
         except BaseException as error:
-            turn.gathered.clear()
             try:
                 self._store.rollback()
                 self._load()
@@ -268,56 +270,73 @@ class LoggedPool(FollowedPool):
 
         Notes
         -----
-        The block holds the lock: other writers wait. The results of its calls are
+        The block holds the lock: other writers wait. After `most` calls or `within`
+        seconds the lock is released until the next call. The results of its calls are
         certain only after its end: a killed process loses the calls that were not
-        stored. After an exception the calls that returned are stored.
+        stored. After an exception the calls that returned are stored, unless it is a
+        `LedgerError`.
         """
-        return self._grouped(most, within)
+        return self._grouped(_Group(most, within, atomic=False))
 
     def turn(self) -> Any:
         """Return a context manager that stores all calls of its block, or none."""
-        return self._grouped(np.inf, np.inf)
+        return self._grouped(_Group(np.inf, np.inf, atomic=True))
 
     @contextmanager
-    def _grouped(self, most: float, within: float) -> Iterator[Self]:
-        with self._store.lock:
-            if self._group is not None and self._process == os.getpid():
-                raise LedgerError("this pool is in a group or a turn already")
-            with self._guarded(ends_group=True):
-                self._ready()
-                self._register()
-                with ExitStack() as stack:
-                    turn = stack.enter_context(self._turn())
-                    group = self._group = _Group(stack, turn, most, within)
-                    try:
-                        yield self
-                    except BaseException:
-                        self._stale |= group.atomic and bool(group.turn.gathered)
-                        raise
-                    finally:
-                        self._group = None
-                        self._finish(group)
-                if self._stale:
-                    self._load()
-                    if group.atomic:
-                        raise LedgerError(_INTERRUPTED)
-        self._flush(group.repeated)
+    def _grouped(self, group: _Group) -> Iterator[Self]:
+        try:
+            with self._store.lock:
+                self._refuse_in_group("a block")
+                with self._guarded(ends_group=True):
+                    self._ready()
+                    self._register()
+                    with group.stack:
+                        self._group = group
+                        turn = self._turn_of(group)
+                        try:
+                            yield self
+                        except BaseException:
+                            self._stale |= group.atomic and bool(turn.gathered)
+                            raise
+                        finally:
+                            self._group = None
+                            self._finish(group)
+                    if self._stale:
+                        self._load()
+                        if group.atomic:
+                            raise LedgerError(_INTERRUPTED)
+        finally:
+            self._flush(group.repeated)
+
+    def _turn_of(self, group: _Group) -> Turn:
+        """Return the turn of a group; a new one if its calls have been stored."""
+        if group.turn is None:
+            group.stack.close()  # an interrupt may have prevented it
+            group.turn = group.stack.enter_context(self._turn())
+            group.end = time.monotonic() + group.within
+        return group.turn
 
     def _finish(self, group: _Group) -> None:
-        """Store what a group has gathered; a turn only if all its calls have ended."""
-        stale = self._stale
-        if group.turn.gathered and not (stale and group.atomic):
-            self._commit(group.turn)
-            self._stale = stale
+        """Store what a group has gathered and end its turn.
 
-    def _renew(self, group: _Group) -> None:
-        """Store what a group has gathered and get the next turn."""
-        self._finish(group)
-        group.stack.close()
-        if self._stale:
-            self._load()
-        group.turn = group.stack.enter_context(self._turn())
-        group.end = time.monotonic() + group.within
+        The calls of `turn` are stored only if all have ended. Whatever fails, the next
+        call gets another turn, because this one has lost its lock or its transaction.
+        """
+        stale, turn = self._stale, group.turn
+        try:
+            if turn is not None and turn.gathered and not (stale and group.atomic):
+                self._commit(turn)
+                self._stale = stale
+        finally:
+            group.turn = None
+            group.stack.close()
+
+    def _refuse_in_group(self, what: str) -> None:
+        """Raise an error in a group or a turn, whose lock `what` would release."""
+        if self._group is not None and self._process == os.getpid():
+            raise LedgerError(
+                f"{what} is not possible: this pool is in a group or a turn already"
+            )
 
     # --- the stored log
 
@@ -406,6 +425,7 @@ class LoggedPool(FollowedPool):
             The version of the snapshot.
         """
         with self._guarded():
+            self._refuse_in_group("a snapshot")
             self.refresh()
             held = {i: b for i, b in self._bookings.items() if self._is_open(i)}
             body = pack_pool(self, held)

@@ -38,10 +38,8 @@ class Turn:
 
     Attributes
     ----------
-    head : Head
-        The head of the log, including the calls that were gathered in this turn.
     gathered : list of (Call, entries)
-        The calls that are not yet committed.
+        The calls of this turn.
     """
 
     def __init__(
@@ -51,8 +49,16 @@ class Turn:
         find: Callable[[str], Call | None],
         store: Callable[[Turn], None],
     ) -> None:
-        self.head, self._clock, self._find, self._store = head, clock, find, store
+        self._start, self._clock, self._find, self._store = head, clock, find, store
         self.gathered: list[tuple[Call, list[Entry]]] = []
+
+    @property
+    def head(self) -> Head:
+        """The head of the log, including the calls that were gathered in this turn."""
+        if not self.gathered:  # a gathered call and its head change in one step
+            return self._start
+        call, _ = self.gathered[-1]
+        return self._start._replace(version=call.last, tick=call.at, chain=call.chain)
 
     def now(self) -> int:
         """Return the ledger time: the store's clock, never before the last call."""
@@ -76,19 +82,18 @@ class Turn:
         answer: str | None = None,
     ) -> tuple[Call, list[Entry]]:
         """Gather a call at a ledger time; `rows` are its entries without versions."""
-        first = self.head.version + 1
+        head = self.head
+        first = head.version + 1
         entries = [Entry(first + i, *row) for i, row in enumerate(rows)]
         last = first + len(rows) - 1
         fields = (last, first, at, client, what, token, asked, answer)
-        call = Call(*fields, chain(self.head.chain, fields, entries))
+        call = Call(*fields, chain(head.chain, fields, entries))
         self.gathered.append((call, entries))
-        self.head = self.head._replace(version=last, tick=call.at, chain=call.chain)
         return call, entries
 
     def commit(self) -> None:
-        """Store all that was gathered."""
+        """Store all that was gathered, and end the turn."""
         self._store(self)
-        self.gathered.clear()
 
 
 class Store(Protocol):

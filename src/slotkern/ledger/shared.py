@@ -132,6 +132,7 @@ class SharedPool(LoggedPool):
     def close(self) -> None:
         """Close the files of the ledger; a later call opens them again."""
         with self._store.lock:
+            self._refuse_in_group("closing")
             self._store.close()
 
     def handle(self) -> int:

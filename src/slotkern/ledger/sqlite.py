@@ -316,6 +316,8 @@ class SqliteStore:
 
     def _commit(self, turn: Turn) -> None:
         connection, head = self.connection, turn.head
+        if not connection.in_transaction:  # without it, each statement would be kept
+            raise LedgerError(f"{self.path}: this turn has ended")
         for call, entries in turn.gathered:
             if len(entries) == 1:
                 connection.execute(_ADD_ENTRY, entries[0])
