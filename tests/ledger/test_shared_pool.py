@@ -75,6 +75,18 @@ def test_a_token_distinguishes_names_and_masks(pool: sk.SharedPool) -> None:
     assert len(texts) == 2
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [{"budget": 0.0}, {"max_price": 0.0}, {"deadline": 0.0}, {"earliest": 0.0}],
+)
+def test_a_token_distinguishes_a_limit_of_zero(
+    pool: sk.SharedPool, limit: dict[str, float]
+) -> None:
+    assert pool.place(JOB, token="t") is not None
+    with pytest.raises(ledger.TokenUsed):
+        pool.place(JOB.replace(**limit), token="t")  # type: ignore[arg-type]
+
+
 def test_windows_found_before_are_booked_or_taken(
     pool: sk.SharedPool, other: sk.SharedPool
 ) -> None:

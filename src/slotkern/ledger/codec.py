@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import FIELDS, Request
 from slotkern._kernels.windows import ALL_STARTS, SLOT_STARTS, Window, _restore_window
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, write_archive
@@ -189,7 +189,7 @@ def request_fields(request: Request) -> dict[str, Any]:
     for name, value in request._fields().items():
         if value is None or (name == "limits" and not value):
             continue
-        if type(value) is float and value in (0.0, np.inf, -np.inf):
+        if name in FIELDS and value == FIELDS[name].default:
             continue
         fields[name] = plain(value)
     return fields
