@@ -20,6 +20,7 @@ import pytest
 import slotkern as sk
 from slotkern import ledger
 from slotkern.ledger.gate import file_system, refuse_remote
+from slotkern.ledger.sqlite import SqliteStore
 from tests.support.ledgers import assert_followed, new_ledger, state_of
 
 JOB = sk.Request(1, 1)
@@ -381,10 +382,27 @@ def test_a_migration_under_a_running_pool(pool: sk.SharedPool) -> None:
 def test_kinds_that_may_be_skipped(pool: sk.SharedPool) -> None:
     other = reopened(pool)
     with pool._store.turn() as turn:
-        turn.append(pool._store.register("ann") if False else 1, "{}", [("x-new",)], 1)
+        turn.append(1, "{}", [("x-new",)], 1)
         turn.commit()
     assert other.refresh() == 1
     assert other.place(JOB) is not None
+
+
+def test_a_snapshot_that_is_stored_during_opening(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = SqliteStore.snapshots
+
+    def later(store: SqliteStore) -> Any:
+        if store is not pool._store:
+            for _ in range(3):
+                pool.place(JOB)
+                pool.snapshot()
+        return real(store)
+
+    monkeypatch.setattr(SqliteStore, "snapshots", later)
+    other = reopened(pool)
+    assert (other.version, state_of(other)) == (3, state_of(pool))
 
 
 def test_missing_and_contradicting_entries(pool: sk.SharedPool) -> None:

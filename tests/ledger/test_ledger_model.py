@@ -98,10 +98,9 @@ def test_shared_pools_and_a_plain_pool_stay_equal(
         second.refresh()
         assert state_of(first) == state_of(second) == state_of(plain)
         assert_followed(second)
-        for version in first._store.snapshots():  # a snapshot is the replay of a prefix
-            body = first._store.snapshot(version).body
-            pool, bookings = sk.ledger.snapshots.unpack_pool(body)
-            assert state_of(pool) == states[version]
+        for stored in first._store.snapshots():  # a snapshot is the replay of a prefix
+            pool, bookings = sk.ledger.snapshots.unpack_pool(stored.body)
+            assert state_of(pool) == states[stored.version]
             assert len(bookings) == len(pool.windows())
         first.close()
         second.close()

@@ -411,7 +411,7 @@ def test_opening_after_many_entries_stores_a_snapshot(
     monkeypatch.setattr("slotkern.ledger.shared.SNAPSHOT_AFTER", 3)
     pool.schedule([JOB] * 3)
     sk.SlotPool.open(pool._store.path)
-    assert pool._store.snapshots() == [3, 0]
+    assert [stored.version for stored in pool._store.snapshots()] == [3, 0]
     assert sk.SlotPool.open(pool._store.path).replayed == 0
 
 

@@ -120,11 +120,9 @@ class Store(Protocol):
         """Return user, host, process id, program and time of each client."""
         ...
 
-    def snapshots(self) -> list[int]:
-        """Return the versions of the snapshots, the newest first."""
+    def snapshots(self) -> Iterator[PoolSnapshot]:
+        """Yield the snapshots of one moment, the newest first."""
         ...
-
-    def snapshot(self, version: int) -> PoolSnapshot: ...
 
     def turn(self) -> AbstractContextManager[Turn]: ...
 

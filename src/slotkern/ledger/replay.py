@@ -62,10 +62,8 @@ class FollowedPool(SlotPool):
     def _load(self) -> int:
         """Load the newest valid snapshot and replay the entries after it."""
         self._stale = True
-        head = self._store.head()
         fault: Exception | None = None
-        for version in self._store.snapshots():
-            snapshot = self._store.snapshot(version)
+        for snapshot in self._store.snapshots():
             try:
                 pool, bookings = unpack_pool(snapshot.body)
             except (ValueError, TypeError, KeyError) as error:
@@ -83,7 +81,8 @@ class FollowedPool(SlotPool):
         heapq.heapify(self._holds)
         self._purge_at = _PURGE
         self.version, self._chain = snapshot.version, snapshot.chain
-        count = self._catch_up(head)
+        # The head is read after the snapshot: others may have stored both meanwhile.
+        count = self._catch_up(self._store.head())
         self._stale = False
         return count
 

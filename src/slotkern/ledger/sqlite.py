@@ -267,18 +267,11 @@ class SqliteStore:
         rows = self._rows("SELECT id, user, host, pid, program, since FROM clients")
         return {row[0]: row[1:] for row in rows}
 
-    def snapshots(self) -> list[int]:
-        """Return the versions of the snapshots, the newest first."""
-        rows = self._rows("SELECT version FROM snapshots ORDER BY version DESC")
-        return [version for (version,) in rows]
-
-    def snapshot(self, version: int) -> PoolSnapshot:
-        """Return a snapshot."""
-        statement = "SELECT version, at, chain, body FROM snapshots WHERE version = ?"
-        row = self._rows(statement, version).fetchone()
-        if row is None:
-            raise Corrupt(f"{self.path}: the snapshot at version {version} is missing")
-        return PoolSnapshot(*row)
+    def snapshots(self) -> Iterator[PoolSnapshot]:
+        """Yield the snapshots of one moment, the newest first."""
+        columns = ", ".join(PoolSnapshot._fields)
+        newest = f"SELECT {columns} FROM snapshots ORDER BY version DESC"
+        return map(PoolSnapshot._make, self._rows(newest))
 
     def clock(self) -> int:
         """Return microseconds since 1970."""
