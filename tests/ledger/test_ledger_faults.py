@@ -318,6 +318,41 @@ def test_flushes_by_level_of_durability(
         reopened(pool, durable="none")
 
 
+def test_a_flush_of_another_thread_before_the_commit(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.place(JOB)
+    events: list[str] = []
+
+    def flushes(statement: str) -> None:
+        if statement == "COMMIT":
+            pool._store.flush(repeated=True)
+            events.append("commit")
+
+    monkeypatch.setattr(os, "fdatasync", lambda _: events.append("flush"))
+    pool._store.connection.set_trace_callback(flushes)
+    pool.place(JOB)
+    assert events == ["flush", "commit", "flush"]
+
+
+def test_closing_waits_for_a_flush(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.place(JOB)
+    closing = threading.Thread(target=pool.close)
+
+    def flush(wal: int) -> None:
+        monkeypatch.undo()
+        closing.start()
+        closing.join(0.1)
+        os.fstat(wal)  # still open
+
+    monkeypatch.setattr(os, "fdatasync", flush)
+    pool.place(JOB)
+    closing.join()
+    assert_followed(pool)
+
+
 def test_an_older_copy_under_a_running_pool(
     pool: sk.SharedPool, tmp_path: Path
 ) -> None:

@@ -127,7 +127,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._gate: Gate | None = None
         self._wal: int | None = None
-        self._flush_lock = threading.Lock()
+        self._flush_lock = threading.RLock()  # reentrant: a fork closes the files
         self._written = self._flushed = 0
         if not path.exists():  # SQLite would create an empty file
             raise FileNotFoundError(2, "no such ledger", str(path))
@@ -200,12 +200,13 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close the files; a later call opens them again."""
-        if self._connection is not None:
-            if self.durable == "disk" and self._wal is not None:
-                os.fdatasync(self._wal)  # another thread may be about to flush
-            self._connection.close()
-        self._connection = None
-        self.forget()
+        with self._flush_lock:
+            if self._connection is not None:
+                if self.durable == "disk" and self._wal is not None:
+                    os.fdatasync(self._wal)  # another thread may be about to flush
+                self._connection.close()
+            self._connection = None
+            self.forget()
 
     def forget(self) -> None:
         """Close the lock and the WAL, and drop the connection without closing it."""
@@ -324,17 +325,18 @@ class SqliteStore:
         self._end(connection)
 
     def _end(self, connection: sqlite3.Connection) -> None:
-        self._written += 1
-        connection.execute("COMMIT")
+        try:
+            connection.execute("COMMIT")
+        finally:  # not before: another thread may flush at any moment
+            self._written += 1
 
     def flush(self, repeated: bool = False) -> None:
         """Flush the WAL to the disk, unless another thread has done so meanwhile."""
         if self.durable != "disk":
             return
-        self._written += repeated
         mine = self._written
         with self._flush_lock:
-            if self._flushed < mine and self._wal is not None:
+            if (repeated or self._flushed < mine) and self._wal is not None:
                 now = self._written
                 os.fdatasync(self._wal)
                 self._flushed = now
@@ -452,7 +454,7 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     for store in list(_STORES):
-        store.lock, store._flush_lock = threading.RLock(), threading.Lock()
+        store.lock, store._flush_lock = threading.RLock(), threading.RLock()
         if store.in_turn:  # in the forking thread
             store.forget()
             store.lost, store.in_turn = True, False
