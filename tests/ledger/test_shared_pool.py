@@ -166,6 +166,26 @@ def test_a_hold_ends_unless_it_is_confirmed(
     assert_followed(other)
 
 
+def test_holds_of_no_time_and_of_all_time(pool: sk.SharedPool) -> None:
+    hold = pool.place(JOB, hold=0)
+    window = pool.find(JOB)
+    assert window is not None
+    held = pool.book(window, hold="0s")
+    pool.snapshot()
+    for one in (pool, sk.SlotPool.open(pool._store.path)):
+        for each in (hold, held):
+            with pytest.raises(ledger.Expired):
+                one.confirm(each)  # type: ignore[arg-type]
+    version = pool.version
+    for long in ("4000000d", 1e300):
+        with pytest.raises(ValueError, match="hold must be from 0 to 1000 years"):
+            pool.place(JOB, hold=long)
+    with pytest.raises(TypeError, match="keep must be"):
+        pool.compact(keep=None)  # type: ignore[arg-type]
+    assert pool.version == version
+    assert_followed(pool)
+
+
 def test_a_refusal_keeps_holds_that_ended(
     pool: sk.SharedPool, other: sk.SharedPool
 ) -> None:

@@ -29,6 +29,7 @@ from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
 from slotkern.ledger.replay import FollowedPool
 from slotkern.ledger.snapshots import pack_pool, unpack_pool
+from slotkern.machine.clock import is_number
 from slotkern.machine.durations import duration_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Done", "LoggedPool", "microseconds"]
 
 _REFUSALS = (ValueError, TypeError, LookupError, PermissionError)
+_LONGEST = 365_250 * 86_400.0  # seconds: later dates may exceed those of datetime
 _INTERRUPTED = "a call of this turn was interrupted: nothing is stored"
 
 
@@ -446,7 +448,7 @@ class LoggedPool(FollowedPool):
         int
             The number of dropped entries. Bookings are not affected.
         """
-        age = microseconds(keep) or 0
+        age = microseconds("keep", keep)
         with self._guarded():
             self.snapshot()
             return self._store.prune(self._store.clock() - age)
@@ -473,14 +475,12 @@ class LoggedPool(FollowedPool):
         return check_ledger(self._store.path)
 
 
-def microseconds(value: float | str | None) -> int | None:
-    """Convert seconds or a duration to microseconds."""
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        found = round(number("seconds", value) * 1e6)
+def microseconds(name: str, value: float | str) -> int:
+    """Convert seconds or a duration to microseconds, at most 1000 years."""
+    if is_number(value):
+        seconds = number(name, value)
     else:
-        found = duration_of(value, "duration").ns // 1000
-    if found < 0:
-        raise ValueError(f"a duration must not be negative, got {shown(value)}")
-    return found
+        seconds = duration_of(value, name).ns / 1e9
+    if not 0 <= seconds <= _LONGEST:
+        raise ValueError(f"{name} must be from 0 to 1000 years, got {shown(value)}")
+    return round(seconds * 1e6)

@@ -186,7 +186,7 @@ class SharedPool(LoggedPool):
         """
         if not isinstance(request, Request):
             raise TypeError(f"request must be a Request, got {shown(request)}")
-        owner, delay = self._owner(owner), microseconds(hold)
+        owner, delay = self._owner(owner), _delay(hold)
         how = to_json([owner, plain(criterion), shape, delay])
         what = f'{{"do":"place","how":{how},"request":{request_text(request)}}}'
 
@@ -195,7 +195,7 @@ class SharedPool(LoggedPool):
             if window is None:
                 return [], [], None
             SlotPool.book(self, window, owner)
-            return [_row(window, owner, delay and now + delay)], [window], None
+            return [_row(window, owner, _end(now, delay))], [window], None
 
         found = self._answer(self._call(what, change, token), token)
         return found[0] if found else None
@@ -244,14 +244,14 @@ class SharedPool(LoggedPool):
         for each in windows:
             if not isinstance(each, Window):
                 raise TypeError(f"only windows can be booked, got {shown(each)}")
-        owner, delay = self._owner(owner), microseconds(hold)
+        owner, delay = self._owner(owner), _delay(hold)
         rows = [_row(each, owner) for each in windows]
         what = to_json({"do": "book", "how": [owner, delay], "windows": len(rows)})
         content = b"".join(to_json(row[3]).encode() + row[-1] for row in rows)
 
         def change(now: int) -> Change:
             self._book(windows, owner)
-            end = delay and now + delay
+            end = _end(now, delay)
             return [_expiring(row, end) for row in rows], windows, None
 
         found = self._answer(self._call(what, change, token, content), token)
@@ -343,23 +343,23 @@ class SharedPool(LoggedPool):
             If `owner` is given and is not the owner. A PermissionError.
         """
         i = booking if isinstance(booking, int) else booking.id
+        confirmed: list[Booking] = []
 
         def change(now: int) -> Change:
             found = self._bookings.get(i)
             if found is None or not self._is_open(i):
                 raise Expired(f"the hold {i} has ended; nothing has changed")
             self._check_owner(i, owner)
+            if found.expires is not None and found.expires <= now:
+                raise Expired(f"the hold {i} has ended; nothing has changed")
+            confirmed.append(Booking(i, found.window, found.owner))
             if found.expires is None:
                 return [], [], None
-            if found.expires <= now:
-                raise Expired(f"the hold {i} has ended; nothing has changed")
             self._bookings[i] = found._replace(expires=None)
             return [("confirm", i)], [], None
 
         self._call(to_json({"do": "confirm", "of": i, "owner": owner}), change)
-        with self._store.lock:
-            window, whose, _ = self._bookings[i]
-        return Booking(i, window, whose)
+        return confirmed[0]
 
     def release(  # type: ignore[override]  # the base returns None
         self,
@@ -572,6 +572,15 @@ class SharedPool(LoggedPool):
                 )
             )
         return found
+
+
+def _delay(hold: float | str | None) -> int | None:
+    return None if hold is None else microseconds("hold", hold)
+
+
+def _end(now: int, delay: int | None) -> int | None:
+    """Return the ledger time at which a hold ends; None for a booking."""
+    return None if delay is None else now + delay
 
 
 def _row(window: Window, owner: str, expires: int | None = None) -> tuple[Any, ...]:
