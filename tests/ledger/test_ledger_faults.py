@@ -374,6 +374,33 @@ def test_an_older_copy_under_a_running_pool(
     assert_followed(other)
 
 
+def test_a_ledger_in_use_is_not_replaced(pool: sk.SharedPool, tmp_path: Path) -> None:
+    path = pool._store.path
+    pool.place(JOB)
+    (tmp_path / "link.db").symlink_to(path)
+    for target in (path, tmp_path / "link.db"):
+        with pytest.raises(FileExistsError, match=r"in use: .*site\.db-wal"):
+            pool.backup(target)
+    path.unlink()  # the log of a killed process remains
+    with pytest.raises(FileExistsError, match="in use"):
+        sk.SlotPool(pool.slots).share(path)
+    assert not [*tmp_path.glob(".*")]
+
+
+def test_a_link_to_a_ledger_has_its_lock(
+    pool: sk.SharedPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link.db").symlink_to(pool._store.path)
+    monkeypatch.chdir(tmp_path)
+    other = sk.SlotPool.open("link.db", patience=0)
+    monkeypatch.chdir("/")
+    with pool.turn(), pytest.raises(ledger.Busy):
+        other.place(JOB)
+    other.close()
+    other.place(JOB)
+    assert_followed(pool)
+
+
 def test_other_files_are_refused(pool: sk.SharedPool, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sk.SlotPool.open(tmp_path / "none.db")

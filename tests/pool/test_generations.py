@@ -145,7 +145,7 @@ def test_save_continues_after_interrupt_past_replacement(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("slotkern.files.atomic._flush_folder", interrupt)
+        patch.setattr("slotkern.files.atomic.flush_folder", interrupt)
         with pytest.raises(KeyboardInterrupt):
             booked(pool, "alice").save(path)
     assert sk.SlotPool.load(path).owners == ["alice"]

@@ -31,6 +31,7 @@ except ImportError:  # Windows: stale drafts cannot be detected and are not remo
 __all__ = [
     "AnyPath",
     "as_path",
+    "flush_folder",
     "lock_file",
     "make_folder",
     "open_atomic",
@@ -141,7 +142,7 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
             os.unlink(draft)
         raise
     file.close()
-    _flush_folder(target.parent)
+    flush_folder(target.parent)
 
 
 def _drafts(target: Path) -> Iterator[Path]:
@@ -297,7 +298,7 @@ def _is_at(path: AnyPath, handle: int) -> bool:
         return False
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Flush a rename to the disk, if the system can flush folders."""
     if fcntl:
         with suppress(OSError):  # the rename itself has succeeded

@@ -18,16 +18,17 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from slotkern.files.atomic import flush_folder
 from slotkern.ledger.codec import Call, Entry, Head
-from slotkern.ledger.errors import Corrupt, LedgerError, OtherFormat
+from slotkern.ledger.errors import Busy, Corrupt, LedgerError, OtherFormat
 from slotkern.ledger.gate import Gate, refuse_remote
 from slotkern.ledger.log import PIECE, PoolSnapshot, Turn
 
-__all__ = ["APPLICATION", "FORMAT", "RULES", "SqliteStore", "create", "is_ledger"]
+__all__ = ["SqliteStore", "create"]
 
 APPLICATION = 0x534C4B4C  # "SLKL"
 FORMAT = 1
@@ -64,50 +65,53 @@ CREATE TABLE snapshots(
 """
 
 
-def is_ledger(path: Path) -> bool:
-    """Return whether a path is an SQLite file, so a ledger and not a saved pool."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
-
-
 def create(path: Path, snapshot: bytes, clock: str) -> None:
     """Create a ledger with a first snapshot; FileExistsError if there is a file."""
     refuse_remote(path)
     if path.exists():  # the link below is the check that counts
         raise FileExistsError(17, "there is a file already", str(path))
+    with _draft(path) as (draft, connection):
+        connection.execute("PRAGMA journal_mode = WAL")
+        now = time.time_ns() // 1000
+        meta = {"id": os.urandom(16).hex(), "created": now, "rules": RULES}
+        meta["clock"] = clock
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        connection.execute("INSERT INTO head VALUES (1, 0, 0, x'', ?, 0)", [FORMAT])
+        connection.execute(
+            "INSERT INTO snapshots VALUES (0, ?, x'', ?)", (now, snapshot)
+        )
+        connection.execute("COMMIT")
+        connection.close()
+        _publish(draft, path, os.link)
+
+
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    """Yield a new database beside a file, and its connection; it is removed then."""
     draft = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}.tmp")
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            now = time.time_ns() // 1000
-            meta = {"id": os.urandom(16).hex(), "created": now, "rules": RULES}
-            meta["clock"] = clock
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-            connection.execute("INSERT INTO head VALUES (1, 0, 0, x'', ?, 0)", [FORMAT])
-            connection.execute(
-                "INSERT INTO snapshots VALUES (0, ?, x'', ?)", (now, snapshot)
-            )
-            connection.execute("COMMIT")
+            yield draft, connection
         finally:
             connection.close()
-        with open(draft, "rb+") as file:
-            os.fsync(file.fileno())
-        os.link(draft, path)
     finally:
         for name in (draft, f"{draft}-wal", f"{draft}-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+
+
+def _publish(draft: Path, path: Path, name: Callable[[Path, Path], None]) -> None:
+    """Flush a draft and give it the name of a file, by `os.link` or `os.replace`."""
+    wal = Path(f"{path}-wal")
+    if wal.exists():  # SQLite would write its pages into the new file
+        raise FileExistsError(17, "belongs to a ledger that is in use", str(wal))
+    with open(draft, "rb+") as file:
+        os.fsync(file.fileno())
+    name(draft, path)
+    flush_folder(path.parent)
 
 
 class SqliteStore:
@@ -120,6 +124,7 @@ class SqliteStore:
         patience: float = 30.0,
         readonly: bool = False,
     ) -> None:
+        path = path.resolve()  # all names of a file have the same lock
         self.path, self.readonly = path, readonly
         self.durable, self.patience = durable, patience
         self.lock = threading.RLock()
@@ -150,7 +155,7 @@ class SqliteStore:
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        where = f"{self.path.resolve().as_uri()}?mode={'ro' if self.readonly else 'rw'}"
+        where = f"{self.path.as_uri()}?mode={'ro' if self.readonly else 'rw'}"
         connection = sqlite3.connect(
             where,
             uri=True,
@@ -389,24 +394,13 @@ class SqliteStore:
 
     def backup(self, path: Path) -> None:
         """Write a copy as of one moment; an existing file is replaced."""
-        draft = path.with_name(f".{path.name}-{os.getpid()}.tmp")
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
-        target = sqlite3.connect(draft, isolation_level=None)
-        try:
-            try:
-                self.connection.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")  # one file
-                target.execute("PRAGMA journal_mode = WAL")
-            finally:
-                target.close()
-            with open(draft, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-        finally:
-            for name in (draft, f"{draft}-wal", f"{draft}-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(name)
+        path = path.resolve()
+        with _draft(path) as (draft, target):
+            self.connection.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file
+            target.execute("PRAGMA journal_mode = WAL")
+            target.close()
+            _publish(draft, path, os.replace)
 
 
 _ADD_ENTRY = f"INSERT INTO entries({_ENTRY}) VALUES ({', '.join('?' * 11)})"
