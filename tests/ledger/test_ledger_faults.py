@@ -401,6 +401,43 @@ def test_a_link_to_a_ledger_has_its_lock(
     assert_followed(pool)
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_another_file_under_a_running_pool(
+    pool: sk.SharedPool, tmp_path: Path, replaced: bool
+) -> None:
+    path = pool._store.path
+    pool.backup(tmp_path / "old.db")
+    pool.place(JOB)
+    path.unlink()
+    if replaced:
+        (tmp_path / "old.db").rename(path)
+    for call in (pool.refresh, lambda: pool.place(JOB)):
+        with pytest.raises(ledger.Corrupt, match="was removed, or another file"):
+            call()
+
+
+def test_errors_of_sqlite_are_errors_of_ledgers(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pool._store.path
+    pool.schedule([JOB] * 50)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr("slotkern.ledger.shared.SNAPSHOT_AFTER", 1)
+    waiting = reopened(pool, patience=0.01)  # opening needs no lock
+    with pytest.raises(ledger.Busy, match="another program has locked the file"):
+        waiting.place(JOB)
+    other.execute("ROLLBACK")
+    (pages,) = waiting._store.connection.execute("PRAGMA page_count").fetchone()
+    waiting._store.connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(ledger.LedgerError, match="SQLite: .* full"):
+        for _ in range(9):
+            waiting.snapshot()
+    other.execute("DROP TABLE calls")
+    with pytest.raises(ledger.LedgerError, match=r"site\.db: SQLite: no such table"):
+        waiting.place(JOB)
+
+
 def test_other_files_are_refused(pool: sk.SharedPool, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sk.SlotPool.open(tmp_path / "none.db")

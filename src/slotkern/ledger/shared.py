@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
@@ -25,7 +26,7 @@ from slotkern.ledger.codec import (
     to_json,
     unpack_window,
 )
-from slotkern.ledger.errors import Expired, NotYours, Taken
+from slotkern.ledger.errors import Expired, LedgerError, NotYours, Taken
 from slotkern.ledger.snapshots import first_snapshot
 from slotkern.ledger.sqlite import SqliteStore, create
 from slotkern.machine.jobs import requests_of
@@ -82,7 +83,8 @@ def open_ledger(
     store = SqliteStore(as_path(where), durable, number("patience", patience), readonly)
     pool = SharedPool(store, user)
     if pool.replayed >= SNAPSHOT_AFTER and not readonly:
-        pool.snapshot()
+        with suppress(LedgerError):  # the ledger is busy: the next opening stores it
+            pool.snapshot()
     return pool
 
 

@@ -165,6 +165,7 @@ class SqliteStore:
         )
         try:
             self._check_marks(connection)
+            self._file = os.stat(self.path)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
@@ -228,11 +229,23 @@ class SqliteStore:
     # --- reading
 
     def _rows(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        return self.connection.execute(statement, values)
+        try:
+            return self.connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self.path}: SQLite: {error}") from error
 
     def head(self) -> Head:
         """Return the head, without the lock."""
         head = Head(*self._rows(f"SELECT {_HEAD} FROM head").fetchone())
+        try:
+            same = os.path.samestat(os.stat(self.path), self._file)
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise Corrupt(
+                f"{self.path} was removed, or another file was put in its place; open "
+                "it again"
+            )
         if head.format != FORMAT:
             raise OtherFormat(
                 f"{self.path} now has format {head.format}; this program knows "
@@ -297,21 +310,33 @@ class SqliteStore:
             self._gate.enter(self.patience)
             self._begin(connection)
             yield Turn(self.head(), self.clock, self.call, self._commit)
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self.path}: nothing was stored: {error}") from error
         finally:
             self.abandon()
 
     def abandon(self) -> None:
         """End a turn without a commit, also if there is none."""
-        if self._connection is not None and self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        if self._gate is not None:
-            self._gate.leave()
-        self.in_turn = False
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            if self._gate is not None:
+                self._gate.leave()
+            self.in_turn = False
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:  # an interrupt came between a turn and its end
             connection.execute("ROLLBACK")
-        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            raise Busy(
+                f"{self.path}: another program has locked the file for more than "
+                f"{self.patience:g} s; nothing has changed"
+            ) from None
 
     def _commit(self, turn: Turn) -> None:
         connection, head = self.connection, turn.head
@@ -389,7 +414,13 @@ class SqliteStore:
             self._rows("DELETE FROM snapshots WHERE version < ?", version)
             self._rows("UPDATE head SET pruned = ?", version)
             self._end(self.connection)
-            self.connection.execute("VACUUM")  # otherwise the file would not shrink
+            try:
+                self.connection.execute("VACUUM")  # else the file would not shrink
+            except sqlite3.Error as error:
+                raise LedgerError(
+                    f"{self.path}: {count.rowcount} entries were dropped, but the file "
+                    f"has not become smaller: {error}"
+                ) from error
         return count.rowcount
 
     def backup(self, path: Path) -> None:
