@@ -132,6 +132,18 @@ SABOTAGE: dict[str, tuple[Callable[[sqlite3.Connection], Any], str]] = {
         sql("UPDATE entries SET body = substr(body, 1, 70) WHERE version = 4"),
         "not a body of a window",
     ),
+    "broken snapshot": (
+        sql("UPDATE snapshots SET body = x'00' WHERE version > 0", False),
+        "cannot be read",
+    ),
+    "broken base": (
+        sql("UPDATE snapshots SET body = x'' WHERE version = 0", False),
+        "the snapshot 0 cannot be read",
+    ),
+    "half an addition": (
+        sql("UPDATE entries SET kind = 'add', body = x'504B0304' WHERE version = 4"),
+        "version 4 (add )",
+    ),
     "no base": (sql("DELETE FROM snapshots WHERE version = 0"), "no snapshot at"),
 }
 

@@ -12,6 +12,7 @@ import io
 import json
 import sqlite3
 import struct
+import zipfile
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ __all__ = ["Report", "check_ledger"]
 
 #: The number of violations after which the check stops.
 _MOST = 100
+#: Errors of bytes that are not what they should be.
+_BROKEN = (
+    *(ValueError, TypeError, LookupError, EOFError, OSError),
+    *(struct.error, zipfile.BadZipFile),
+)
 _BOOKS, _ENDS = ("book", "hold"), ("release", "expire")
 
 
@@ -120,7 +126,11 @@ class _Judge:
             self.fault(f"there is no snapshot at version {pruned}, the first one kept")
             return
         snapshots = [v for (v,) in self.rows("SELECT version FROM snapshots")]
-        self._start(pruned)
+        try:
+            self._start(pruned)
+        except _BROKEN as error:
+            self.fault(f"the snapshot {pruned} cannot be read: {error!r}")
+            return
         last, at, known = pruned, 0, self._snapshot_chain(pruned)
         for call, entries in self._calls():
             self.report.calls += 1
@@ -193,16 +203,23 @@ class _Judge:
     def _compare(self, version: int, chain: bytes) -> None:
         if self._snapshot_chain(version) != chain:
             self.fault(f"the snapshot {version} has another chain than the log")
-        arrays = self._snapshot(version)
+        try:
+            arrays = self._snapshot(version)
+            theirs = _open_bookings(arrays)
+            now, gone = float(arrays["now"]), set(arrays["gone"].tolist())
+            rows = len(arrays["origin"])
+        except _BROKEN as error:
+            self.fault(f"the snapshot {version} cannot be read: {error!r}")
+            return
         mine = {
             i: each._replace(parts=[])
             for i, each in self.open.items()
             if each.finish > self.now
         }
-        theirs = {i: b._replace(parts=[]) for i, b in _open_bookings(arrays).items()}
-        if mine != theirs or float(arrays["now"]) != self.now:
+        theirs = {i: each._replace(parts=[]) for i, each in theirs.items()}
+        if mine != theirs or now != self.now:
             self.fault(f"the snapshot {version} has other bookings than the log")
-        if len(arrays["origin"]) != len(self.slots):
+        if rows != len(self.slots) or gone != self.gone:
             self.fault(f"the snapshot {version} has other slots than the log")
 
     # --- entries
@@ -227,7 +244,7 @@ class _Judge:
                 self._nodes(kind, json.loads(entry[10]), owner)
             elif kind != "note" and not kind.startswith("x-"):
                 self.fault(f"version {version}: the kind {kind!r} is unknown")
-        except (ValueError, TypeError, KeyError, IndexError, struct.error) as error:
+        except _BROKEN as error:
             self.fault(f"version {version} ({kind} {name or ''}): {error!r}")
 
     def _book(self, entry: Any, at: int) -> None:
