@@ -80,7 +80,8 @@ def file_system(path: Path, mounts: str = "/proc/self/mountinfo") -> str:
     found, length = "", -1
     for line in lines:
         left, _, right = line.partition(" - ")
-        point = left.split()[4].encode().decode("unicode_escape")  # \040 is a space
+        octal = os.fsencode(left.split()[4]).decode("unicode_escape")  # \040 is a space
+        point = os.fsdecode(octal.encode("latin-1"))
         if place.is_relative_to(point) and len(point) >= length:
             found, length = right.split()[0], len(point)  # the last mount hides others
     return found

@@ -124,10 +124,11 @@ class FollowedPool(SlotPool):
         def key(entry: Entry) -> tuple[bool, str | None]:
             return entry.kind in BOOKING_KINDS, entry.owner
 
-        for (books, owner), group in groupby(entries, key):
+        for (books, owner), found in groupby(entries, key):
+            group = [*found]
             try:
                 if books:
-                    self._apply_bookings([*group], owner)
+                    self._apply_bookings(group, owner)
                 else:
                     for entry in group:
                         self._apply_change(entry)
@@ -135,8 +136,8 @@ class FollowedPool(SlotPool):
                 if isinstance(error, OtherFormat):
                     raise
                 raise Corrupt(
-                    f"{self._store.path}: an entry after version {self.version} "
-                    f"cannot be replayed: {error}"
+                    f"{self._store.path}: an entry from version {group[0].version} to "
+                    f"{group[-1].version} cannot be replayed: {error}"
                 ) from error
 
     def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
