@@ -321,8 +321,8 @@ class LoggedPool(FollowedPool):
     def _finish(self, group: _Group) -> None:
         """Store what a group has gathered and end its turn.
 
-        The calls of `turn` are stored only if all have ended. Whatever fails, the next
-        call gets another turn, because this one has lost its lock or its transaction.
+        The calls of `turn` are stored only if all have ended. The next call gets
+        another turn, also after an error: this one has lost its lock and transaction.
         """
         stale, turn = self._stale, group.turn
         try:

@@ -88,7 +88,7 @@ def create(path: Path, snapshot: bytes, clock: str) -> None:
 
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
-    """Yield a new database beside a file, and its connection; it is removed then."""
+    """Yield a draft of a file and its connection; remove the draft at the end."""
     draft = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}.tmp")
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
     try:
