@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ def test_a_file_and_a_picture(
     head, *rows = table.read_text().splitlines()
     assert head == "q,start,finish,runtime,cost,processor_time,proven,nodes"
     assert len(rows) == len(front)
+    cells = csv.DictReader(table.read_text().splitlines())
+    assert [row["nodes"] for row in cells] == [",".join(w.names) for w in front]
     assert picture.stat().st_size > 5000
 
 
@@ -76,4 +79,6 @@ def test_invalid_criteria_of_a_front_are_refused(slots_file: Path) -> None:
     refused(run(*FRONT, slots_file, "--by", "cost"), "two criteria")
     refused(run(*FRONT, slots_file, "--by", "cost,weight"), "'weight'")
     refused(run(*FRONT, slots_file, "--by", "cost,first"), "'first'")
+    unknown = run(*FRONT, slots_file, "--by", "cost,banana")
+    refused(unknown, "must be one of start, finish, runtime, cost, processor_time, or")
     refused(run(*FRONT, slots_file, "--most", "1"), "most must be at least 2")

@@ -90,7 +90,7 @@ def test_one_result_in_every_form(folder: Path, tmp_path: Path, ending: str) -> 
     assert [row["window"] for row in found] == [1, 1, 2, 2]
     found = result("compare", pool, *JOB, "--criterion", "cost", "--shape", "square")
     assert [(r["criterion"], r["cost"], r["nodes"]) for r in found] == [
-        ("cost", 3, "a b")
+        ("cost", 3, "a,b")
     ]
     assert found[0]["finish_time"] == "2026-10-25T03:00:00+01:00"
     booked, failed = result("schedule", pool, folder / "jobs.csv")

@@ -8,7 +8,7 @@ import slotkern as sk
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.options import with_options
-from slotkern.commands.results import Output, date_columns, write_table
+from slotkern.commands.results import Output, date_columns, hostlist, write_table
 from slotkern.commands.search_options import Plot, SlotsFile
 from slotkern.commands.tables import TOTALS, comparison_table
 from slotkern.commands.terminal import progress, show
@@ -124,5 +124,5 @@ def _columns(free: Any, searches: list[tuple[str, str]], windows: list[Any]) -> 
         columns |= date_columns(
             clock, {name: columns[name] for name in ("start", "finish")}
         )
-    names = [" ".join(each or ()) for each in of_each("names")]
+    names = [hostlist(each or ()) for each in of_each("names")]
     return columns | {"nodes": names}

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
 from slotkern.foundation.extras import extra
+from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock
 from slotkern.viewer.pages import SUFFIXES, view
 
@@ -38,6 +39,7 @@ __all__ = [
     "check_output",
     "check_page",
     "date_columns",
+    "hostlist",
     "listing_columns",
     "part_columns",
     "window_record",
@@ -228,6 +230,11 @@ def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
         f"{name}_time": DateColumn(clock, np.asarray(values, np.float64))
         for name, values in columns.items()
     }
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """Return the names of nodes as one cell of a file, as in a listing of bookings."""
+    return ",".join(map(quoted, names))
 
 
 def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:

@@ -15,7 +15,6 @@ with extra():
 
 __all__ = [
     "CRITERION_HELP",
-    "FRONT_CRITERIA",
     "AsJson",
     "Gap",
     "MaxWork",
@@ -93,8 +92,6 @@ AsJson = Annotated[
         "--json", help="Print one JSON object instead of tables (see docs/json.md)."
     ),
 ]
-#: Criteria of a front that need no column of the slots.
-FRONT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 CRITERION_HELP = (
     f"{', '.join(criterion_names())}, the name of a numeric column, whose sum is "
     "maximized, or minimize(column)."

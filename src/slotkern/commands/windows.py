@@ -28,6 +28,7 @@ from slotkern.commands.results import (
     check_output,
     check_page,
     date_columns,
+    hostlist,
     part_columns,
     window_record,
     write_page,
@@ -35,7 +36,6 @@ from slotkern.commands.results import (
 )
 from slotkern.commands.search_options import (
     CRITERION_HELP,
-    FRONT_CRITERIA,
     AsJson,
     Gap,
     MaxWork,
@@ -49,6 +49,7 @@ from slotkern.commands.search_options import (
 )
 from slotkern.commands.terminal import show
 from slotkern.foundation.extras import extra
+from slotkern.fronts.goals import EXACT_CRITERIA
 from slotkern.search.criteria import criterion_names
 
 with extra():
@@ -203,8 +204,8 @@ def front(
     by: Annotated[
         str,
         typer.Option(
-            autocompletion=complete_from(FRONT_CRITERIA),
-            help=f"Two criteria, such as cost,finish: {', '.join(FRONT_CRITERIA)}, "
+            autocompletion=complete_from(EXACT_CRITERIA),
+            help=f"Two criteria, such as cost,finish: {', '.join(EXACT_CRITERIA)}, "
             "the name of a numeric column (its sum is maximized), or minimize(column).",
         ),
     ] = "cost,finish",
@@ -285,7 +286,7 @@ def front_columns(found: sk.Front) -> dict[str, Any]:
         times = {name: columns[name] for name in ("start", "finish")}
         columns |= date_columns(found.clock, times)
     columns["proven"] = found.proven
-    return columns | {"nodes": [" ".join(window.names) for window in found]}
+    return columns | {"nodes": [hostlist(window.names) for window in found]}
 
 
 @with_options

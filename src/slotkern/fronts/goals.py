@@ -16,12 +16,15 @@ from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.values import NAMED_VALUES, evaluate_parts
 from slotkern._kernels.windows import Window
 from slotkern.expressions.limits import LENGTH, Limit
-from slotkern.search.criteria import Criterion, Minimize, criterion_names, valuation_of
+from slotkern.search.criteria import Criterion, Minimize, valuation_of
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
 
-__all__ = ["LAST_SUM", "Goal", "bound_to_loss", "make_goal"]
+__all__ = ["EXACT_CRITERIA", "LAST_SUM", "Goal", "bound_to_loss", "make_goal"]
+
+#: The built-in criteria whose fronts are exact.
+EXACT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 
 #: The largest number of limits on sums of a request.
 _MAX_LIMITS = 6
@@ -84,18 +87,18 @@ def make_goal(name: Any, pool: PreparedSlots, request: Request, shape: Shape) ->
                     name, 1, name, lambda w: w.processor_time, 1.0, limit, False
                 )
             case _ if name in CRITERIA or name in NAMED_VALUES:
-                known = "start, finish, runtime, cost, processor_time"
                 raise ValueError(
-                    f"a front by {name!r} would not be exact; it may be by {known}, "
-                    "a numeric field, an array, minimize(...) of those, or a function "
-                    "made by criterion that does not use the start"
+                    f"a front by {name!r} would not be exact; it may be by "
+                    f"{', '.join(EXACT_CRITERIA)}, a numeric field, an array, "
+                    "minimize(...) of those, or a function made by criterion that does "
+                    "not use the start"
                 )
     return _make_sum_goal(name, pool)
 
 
 def _make_sum_goal(criterion: Any, pool: PreparedSlots) -> Goal:
     """Make the goal of a column, an array or a function."""
-    worth, data, sign, name, _ = valuation_of(criterion, pool, criterion_names())
+    worth, data, sign, name, _ = valuation_of(criterion, pool, EXACT_CRITERIA)
     inner = criterion.criterion if isinstance(criterion, Minimize) else criterion
     if worth == "function":
         if not isinstance(inner, Criterion) or inner.uses_start:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -356,7 +356,9 @@ def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
     return column
 
 
-def valuation_of(criterion: Any, pool: PreparedSlots, known: list[str]) -> Valuation:
+def valuation_of(
+    criterion: Any, pool: PreparedSlots, known: Sequence[str]
+) -> Valuation:
     """Determine the kind, the data and the sign of a criterion.
 
     A string names a built-in criterion or a numeric field, or is "minimize(field)"; an
