@@ -35,7 +35,11 @@ __all__ = [
     "Call",
     "Entry",
     "Head",
+    "body_row",
+    "booking_row",
     "chain",
+    "expiring_row",
+    "nodes_row",
     "pack_arrays",
     "pack_window",
     "plain",
@@ -100,6 +104,46 @@ class Head(NamedTuple):
     chain: bytes
     format: int
     pruned: int
+
+
+# --- entries without their versions, which a turn assigns
+
+
+def booking_row(
+    window: Window, owner: str, expires: int | None = None
+) -> tuple[Any, ...]:
+    """Return the columns of the entry of a booking."""
+    return (
+        "book" if expires is None else "hold",
+        None,
+        owner,
+        window.name,
+        window.start,
+        window.finish,
+        len(window),
+        window.cost,
+        expires,
+        pack_window(window),
+    )
+
+
+def expiring_row(row: tuple[Any, ...], expires: int | None) -> tuple[Any, ...]:
+    """Return the columns of a booking with another end; None for none."""
+    kind = "book" if expires is None else "hold"
+    return (kind, *row[1:8], expires, row[9])
+
+
+def body_row(kind: str, body: bytes, owner: str | None = None) -> tuple[Any, ...]:
+    """Return the columns of an entry that has only a body and an owner."""
+    return Entry(0, kind, owner=owner, body=body)[1:]
+
+
+def nodes_row(
+    kind: str, nodes: NDArray[Any], owner: str | None = None, **more: Any
+) -> tuple[Any, ...]:
+    """Return the columns of a change of nodes; `more` are other fields of its body."""
+    data = {"nodes": nodes.tolist()} | more
+    return body_row(kind, to_json(data).encode(), owner)
 
 
 # --- windows

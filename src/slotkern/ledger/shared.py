@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.request import Request
@@ -19,6 +18,10 @@ from slotkern.foundation.checks import number, one_of, shown
 from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
+    body_row,
+    booking_row,
+    expiring_row,
+    nodes_row,
     pack_arrays,
     pack_window,
     plain,
@@ -197,7 +200,7 @@ class SharedPool(LoggedPool):
             if window is None:
                 return [], [], None
             SlotPool.book(self, window, owner)
-            return [_row(window, owner, _end(now, delay))], [window], None
+            return [booking_row(window, owner, _end(now, delay))], [window], None
 
         found = self._answer(self._call(what, change, token), token)
         return found[0] if found else None
@@ -247,14 +250,14 @@ class SharedPool(LoggedPool):
             if not isinstance(each, Window):
                 raise TypeError(f"only windows can be booked, got {shown(each)}")
         owner, delay = self._owner(owner), _delay(hold)
-        rows = [_row(each, owner) for each in windows]
+        rows = [booking_row(each, owner) for each in windows]
         what = to_json({"do": "book", "how": [owner, delay], "windows": len(rows)})
         content = b"".join(to_json(row[3]).encode() + row[-1] for row in rows)
 
         def change(now: int) -> Change:
             self._book(windows, owner)
             end = _end(now, delay)
-            return [_expiring(row, end) for row in rows], windows, None
+            return [expiring_row(row, end) for row in rows], windows, None
 
         found = self._answer(self._call(what, change, token, content), token)
         return found[0] if single else found
@@ -289,7 +292,7 @@ class SharedPool(LoggedPool):
             result.append(done)
             windows = [window for window in done if window is not None]
             reasons = "".join(map(str, done.reason.tolist()))
-            return [_row(window, owner) for window in windows], windows, reasons
+            return [booking_row(window, owner) for window in windows], windows, reasons
 
         done = self._call(what, change, token, content)
         if not done.repeated:
@@ -324,11 +327,11 @@ class SharedPool(LoggedPool):
             found, gaps = reservation(self, nodes, start, end, partly)
             self._book(found, owner)
             windows.extend(found)
-            rows = [_row(window, owner) for window in found]
+            rows = [booking_row(window, owner) for window in found]
             if len(gaps):
                 cover(self, gaps, owner)
                 spans = {name: gaps[name].tolist() for name in ("start", "end")}
-                rows.append(_nodes_row("cover", gaps["node"], owner, **spans))
+                rows.append(nodes_row("cover", gaps["node"], owner, **spans))
             return rows, found, None
 
         self._call(to_json(what | {"start": start, "end": end}), change)
@@ -489,7 +492,7 @@ class SharedPool(LoggedPool):
             ids = ids_of(self, nodes)
             hit.extend(disable(self, ids, first, last, owner))
             return (
-                [_nodes_row("disable", ids, owner, start=first, end=last)],
+                [nodes_row("disable", ids, owner, start=first, end=last)],
                 [],
                 None,
             )
@@ -504,7 +507,7 @@ class SharedPool(LoggedPool):
         def change(_now: int) -> Change:
             ids = ids_of(self, nodes)
             enable(self, nodes)
-            return [_nodes_row("enable", ids)], [], None
+            return [nodes_row("enable", ids)], [], None
 
         self._call(to_json({"do": "enable", "nodes": plain(nodes)}), change)
 
@@ -516,7 +519,7 @@ class SharedPool(LoggedPool):
             SlotPool.remove_node(self, node)
             (i,) = np.setdiff1d(self._state()["gone"], before).tolist()
             body = to_json({"node": i}).encode()
-            return [_body_row("remove", body)], [], None
+            return [body_row("remove", body)], [], None
 
         self._call(to_json({"do": "remove", "node": plain(node)}), change)
 
@@ -527,7 +530,7 @@ class SharedPool(LoggedPool):
             rows = len(self.origin)
             SlotPool.add_slots(self, slots)
             body = pack_arrays({"slots": self.origin[rows:]})
-            return [_body_row("add", body)], [], None
+            return [body_row("add", body)], [], None
 
         self._call('{"do":"add"}', change)
 
@@ -583,36 +586,3 @@ def _delay(hold: float | str | None) -> int | None:
 def _end(now: int, delay: int | None) -> int | None:
     """Return the ledger time at which a hold ends; None for a booking."""
     return None if delay is None else now + delay
-
-
-def _row(window: Window, owner: str, expires: int | None = None) -> tuple[Any, ...]:
-    """Return the columns of the entry of a booking."""
-    return (
-        "book" if expires is None else "hold",
-        None,
-        owner,
-        window.name,
-        window.start,
-        window.finish,
-        len(window),
-        window.cost,
-        expires,
-        pack_window(window),
-    )
-
-
-def _expiring(row: tuple[Any, ...], expires: int | None) -> tuple[Any, ...]:
-    if expires is None:
-        return row
-    return ("hold", *row[1:8], expires, row[9])
-
-
-def _body_row(kind: str, body: bytes, owner: str | None = None) -> tuple[Any, ...]:
-    return (kind, None, owner, None, None, None, None, None, None, body)
-
-
-def _nodes_row(
-    kind: str, nodes: NDArray[Any], owner: str | None = None, **more: Any
-) -> tuple[Any, ...]:
-    data = {"nodes": nodes.tolist()} | more
-    return _body_row(kind, to_json(data).encode(), owner)
