@@ -96,6 +96,10 @@ def test_the_group_ledger(site: Path) -> None:
     broken = run("ledger", "check", folder / "copy.db")
     assert broken.exit_code == 1
     assert "the chain of digests breaks here" in broken.stdout
+    pool._store.connection.execute("UPDATE snapshots SET body = x''")
+    unreadable = run("ledger", "check", folder / "copy.db")
+    assert unreadable.exit_code == 1
+    assert "the snapshot 0 cannot be read" in unreadable.stdout
 
 
 def test_refusals(site: Path) -> None:
@@ -103,6 +107,7 @@ def test_refusals(site: Path) -> None:
     refused(run("ledger", "check", folder / "pool.npz"), "ends in .db")
     refused(run("ledger", "create", folder / "pool.npz", site), "a file already")
     refused(run("bookings", folder / "none.db"), "no such ledger")
+    refused(run("ledger", "check", folder / "none.db"), "no such ledger")
     (folder / "text.db").write_text("text")
     refused(run("bookings", folder / "text.db"), "not a ledger")
 

@@ -111,7 +111,10 @@ def check(ledger: LedgerFile) -> None:
 
     Exits with 1 if there is a violation.
     """
-    report = _open(ledger).check()
+    from slotkern.ledger.check import check_ledger
+
+    require_ledger(ledger)
+    report = check_ledger(ledger)  # also of one that cannot be opened
     print(f"{ledger}: {report}")
     if not report:
         raise typer.Exit(1)

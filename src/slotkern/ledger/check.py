@@ -79,7 +79,9 @@ class _Booked(NamedTuple):
 
 def check_ledger(path: Path) -> Report:
     """Check all rows of the file of a ledger; see `SharedPool.check`."""
-    where = f"{Path(path).resolve().as_uri()}?mode=ro"
+    if not path.exists():
+        raise FileNotFoundError(2, "no such ledger", str(path))
+    where = f"{path.resolve().as_uri()}?mode=ro"
     connection = sqlite3.connect(where, uri=True, isolation_level=None)
     report = Report()
     try:
