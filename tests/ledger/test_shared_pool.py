@@ -435,6 +435,17 @@ def test_opening_after_many_entries_stores_a_snapshot(
     assert sk.SlotPool.open(pool._store.path).replayed == 0
 
 
+def test_users_without_a_name(
+    pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> str:
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    monkeypatch.setattr("getpass.getuser", fail)
+    monkeypatch.setattr("os.getuid", lambda: 4711)
+    assert sk.SlotPool.open(pool._store.path, readonly=True).user == "4711"
+
+
 def test_readonly(pool: sk.SharedPool) -> None:
     reader = sk.SlotPool.open(pool._store.path, readonly=True)
     pool.place(JOB)

@@ -77,7 +77,7 @@ class LoggedPool(FollowedPool):
     """
 
     def __init__(self, store: Store, user: str | None = None) -> None:
-        self.user = getpass.getuser() if user is None else user
+        self.user = _user_of_process() if user is None else user
         self.durable = store.durable
         self._group: _Group | None = None
         self._client: int | None = None
@@ -473,6 +473,14 @@ class LoggedPool(FollowedPool):
         from slotkern.ledger.check import check_ledger
 
         return check_ledger(self._store.path)
+
+
+def _user_of_process() -> str:
+    """Return the name of the user; the number of one without a name, in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def microseconds(name: str, value: float | str) -> int:
