@@ -387,9 +387,10 @@ def test_follow_and_calls(pool: sk.SharedPool, other: sk.SharedPool) -> None:
     assert pool.calls(since=1)["last"].tolist() == [2]
     assert pool.calls(user="bob").size == 0
     pool.compact(0)
-    pool.place(JOB)
-    with pytest.raises(LookupError, match="dropped"):
+    with pytest.raises(LookupError, match="after version 0 were dropped, up to 2"):
         next(other.follow(since=0))
+    pool.place(JOB)
+    assert next(other.follow(since=2)).version == 3
 
 
 def test_snapshots_compaction_and_backups(
@@ -413,6 +414,17 @@ def test_snapshots_compaction_and_backups(
     assert again is not None
     assert not again.repeated
     assert_followed(pool)
+
+
+def test_a_snapshot_of_a_dropped_part_is_not_stored(
+    pool: sk.SharedPool, other: sk.SharedPool
+) -> None:
+    pool.place(JOB)
+    other.refresh()
+    (first,) = [stored for stored in pool._store.snapshots()]
+    pool.compact(0)
+    pool._store.put_snapshot(first)
+    assert [stored.version for stored in pool._store.snapshots()] == [1]
 
 
 def test_a_broken_snapshot_is_passed_over(pool: sk.SharedPool) -> None:

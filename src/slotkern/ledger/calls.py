@@ -368,11 +368,12 @@ class LoggedPool(FollowedPool):
             with self._store.lock:
                 self.refresh()
                 pieces = [*self._store.entries(last + 1, self.version)]
+                pruned = self._store.head().pruned
+            if last < pruned:
+                raise LookupError(
+                    f"the entries after version {last} were dropped, up to {pruned}"
+                )
             for piece in pieces:
-                if piece[0].version != last + 1:
-                    raise LookupError(
-                        f"the entries before version {piece[0].version} were dropped"
-                    )
                 yield from piece
                 last = piece[-1].version
             if not pieces:

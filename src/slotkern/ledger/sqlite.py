@@ -390,6 +390,8 @@ class SqliteStore:
     def put_snapshot(self, snapshot: PoolSnapshot) -> None:
         """Store a snapshot, and drop those that are not needed any more."""
         with self.turn() as turn:
+            if snapshot.version < turn.head.pruned:
+                return  # another process has dropped this part of the log meanwhile
             call = self.call_at(snapshot.version)
             if call is not None and call.chain != snapshot.chain:
                 raise Corrupt(f"{self.path} is not the ledger of this snapshot")
