@@ -242,13 +242,16 @@ def test_a_span_is_reserved(path: Path, plain: Path) -> None:
     done = run(*words, *span, "--partly")
     assert done.exit_code == 0, done.stderr
     assert f"{path}: 2 parts reserved for works" in done.stdout
+    assert f"{path}: not free in the whole span: n[0-3]" in done.stdout
     run("release", path, "--owner", "alice")
     assert sk.SlotPool.load(path).find(sk.Request(4, 3)).start == 7
     run("release", path, "--owner", "works")
     assert sk.SlotPool.load(path).find(sk.Request(4, 3)).start == 0
     words = ("reserve", plain, "--owner", "works", "--start", 1, "--end", 2)
     refused(run(*words, "--nodes", "n3"), "--nodes: 'n3' is no list of ids")
-    assert "2 parts reserved" in run(*words, "--nodes", "3, 5").stdout
+    done = run(*words, "--nodes", "3, 5")
+    assert "2 parts reserved" in done.stdout
+    assert "not free" not in done.stdout
 
 
 def test_find_books_its_window(plain: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("rich")
+from command_line import refused, run
 from rich.console import Console
 
 from slotkern.commands.tables import TOTALS, comparison_table
@@ -68,6 +69,13 @@ def test_make_demo_announces_each_step(tmp_path: Path) -> None:
     assert "source" in lines[-1]
     (long,) = [line for line in lines if "-e " in line and "pip install" in line]
     assert "--quiet" not in long
+
+
+def test_a_file_in_place_of_the_folder_is_refused_first(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    done = run("demo", "--folder", tmp_path / "out")
+    refused(done, "a file, not a folder")
+    assert done.stdout == ""
 
 
 def test_the_demo_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

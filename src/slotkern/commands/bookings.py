@@ -7,6 +7,7 @@ replaces it atomically.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 import slotkern as sk
 from slotkern.foundation.extras import extra
+from slotkern.pool.ledger import reservation
 
 from .completion import format_count
 from .pools import (
@@ -182,17 +184,22 @@ def reserve(
 ) -> None:
     """Reserve given nodes for a given time, for example for maintenance.
 
-    The pool file is replaced atomically.
+    With --partly, lists the nodes that are not free in the whole span. The
+    pool file is replaced atomically.
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
         booked = load_pool(pool, target)
         given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
+        gaps = reservation(booked, given, times[0], times[1], partly)[1]
         windows = booked.reserve(given, times[0], times[1], owner=owner, partly=partly)
         store_pool(booked, pool, target, force)
     parts = sum(len(window) for window in windows)
     show(f"{target}: {format_count(parts, 'part')} reserved for {owner}")
+    if len(gaps):
+        names = _names(booked, dict.fromkeys(gaps["node"].tolist()))
+        show(f"{target}: not free in the whole span: {abbreviate_nodes(names, ',')}")
 
 
 def disable(
@@ -282,17 +289,23 @@ def _disabled_lines(pool: sk.SlotPool) -> list[str]:
     spans: dict[tuple[str, float, float], list[Any]] = {}
     for node, start, end, owner, disabled in pool.closed.tolist():
         if disabled:
-            name = node if pool.machine is None else pool.machine.names[node].item()
-            spans.setdefault((owner, start, end), []).append(name)
+            spans.setdefault((owner, start, end), []).append(node)
     lines = []
-    for (owner, *times), names in spans.items():
-        text = f"{abbreviate_nodes(names, ',')} disabled for {owner}"
+    for (owner, *times), nodes in spans.items():
+        names = abbreviate_nodes(_names(pool, nodes), ",")
+        text = f"{names} disabled for {owner}"
         for word, time in zip(("from", "until"), times, strict=True):
             if np.isfinite(time):
                 at = f"{time:g}" if pool.clock is None else pool.clock.datetime(time)
                 text += f" {word} {at}"
         lines.append(text)
     return lines
+
+
+def _names(pool: sk.SlotPool, nodes: Iterable[int]) -> list[Any]:
+    """Return the names of nodes if the pool has names, else their ids."""
+    machine = pool.machine
+    return [k if machine is None else machine.names[k].item() for k in nodes]
 
 
 def _rows_of_owner(owner: str, table: NDArray[Any], path: Path) -> NDArray[np.bool_]:

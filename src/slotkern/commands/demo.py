@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.commands.tables import comparison_table
 from slotkern.commands.terminal import show
+from slotkern.files.atomic import make_folder
 from slotkern.foundation.extras import extra
 from slotkern.typing import Shape
 
@@ -35,6 +36,7 @@ def demo(
 
     Environment and job follow Toporkov et al. (AEP, section 3.1).
     """
+    picture = make_folder(folder) / "gantt.png"
     environment = sk.generate_environment("aep", seed=seed)
     job = sk.Request(nodes=5, volume=310, budget=1500)
     pool = sk.SlotPool(environment.slots)
@@ -54,9 +56,7 @@ def demo(
         "the totals of the window that is best by one criterion."
     )
     show(comparison_table(best))
-    picture = folder / "gantt.png"
     show(f"Drawing three of them: {picture}")
-    folder.mkdir(parents=True, exist_ok=True)
     sk.plot_gantt(
         environment,
         {f"best by {name}": best["ragged"][name] for name in DRAWN},
