@@ -5,7 +5,7 @@
 
 #include "slotkern/pool/embed.hpp"
 #include "memory.hpp"
-#include "support.hpp"
+#include "pools.hpp"
 
 using namespace slotkern;
 using namespace unit;
@@ -226,6 +226,23 @@ void an_undecided_search_is_not_called_limits() {
 }
 
 // Callers of the C interface may pass anything: each single mistake is rejected.
+// A row that ends now is kept until rows are trimmed; it must not decide if a volume is too small.
+void rows_of_the_past_refuse_no_volume() {
+  const double epoch = 0x1p31;  // 1e-8 does not move the clock here, but it does near 0
+  const int start = criterion_index("start");
+  for (const ShapeKind shape : {ShapeKind::ragged, ShapeKind::square}) {
+    Pool past({{0, 0, epoch, 1, 1}});
+    CHECK(past.pool.advance(epoch) == Status::ok);
+    CHECK(find_window(past.pool, ask(1, 1e-8, 1), start, shape).status == Status::none);
+    Pool later({{0, -2 * epoch, -epoch, 1, 1}, {1, 0, 100, 1, 1}});
+    CHECK(find_window(later.pool, ask(1, 1e-8, 1), start, shape).status ==
+          Status::volume_too_small);
+    CHECK(later.pool.advance(-epoch) == Status::ok);
+    const Answer answer = find_window(later.pool, ask(1, 1e-8, 1), start, shape);
+    CHECK(answer.status == Status::ok && answer.found.start == 0);
+  }
+}
+
 void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
   PreparedSlots prepared(options);
@@ -274,18 +291,6 @@ void requests_with_other_limits_are_not_cached() {
     CHECK(query.is_cacheable() == is_compared);
   }
 }
-
-struct Pool {
-  PreparedSlots prepared{options};
-  SlotPool pool;
-  explicit Pool(const std::vector<Row>& rows) {
-    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status ==
-          Status::ok);
-    std::vector<double> prices;
-    for (const Row& row : rows) prices.push_back(row.price);
-    CHECK(open_pool(pool, prepared, prices, nullptr) == Status::ok);
-  }
-};
 
 bool is_alike(const SlotPool& one, const SlotPool& other) {
   const PoolState a = one.state(), b = other.state();
@@ -517,6 +522,7 @@ int main(int argc, char**) {
   book_all_is_atomic();
   schedule_reports_reasons();
   an_undecided_search_is_not_called_limits();
+  rows_of_the_past_refuse_no_volume();
   invalid_requests_are_refused();
   omitted_request_fields_mean_no_limit();
   requests_with_other_limits_are_not_cached();

@@ -55,9 +55,11 @@ class SlotPool {
   }
 
   // Copies another pool; `prepared` is a copy of its slots. On bad_alloc this pool is unusable
-  // until it is copied or opened again.
+  // until it is copied or opened again. The version of this pool rises, as after any change.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
+    const std::size_t next = std::max(version_, other.version_) + 1;
     *this = other;
+    version_ = next;
     attach(prepared);
   }
 
@@ -213,8 +215,13 @@ class SlotPool {
   Status find(const Query& given, int criterion, ShapeKind shape, Workspace& work, Found& found,
               double least = -kInfinity) {
     Query from;
-    if (const Status status = normalize(given, criterion, from); status != Status::ok)
-      return status;
+    Status valid = normalize(given, criterion, from);
+    if (valid == Status::volume_too_small && !is_trimmed_) {
+      // The part may be too short only for the time of a row that ends now and is not free any more.
+      trim_before_now();
+      valid = normalize(given, criterion, from);
+    }
+    if (valid != Status::ok) return valid;
     // The order of rows affects the results of the papers' first step, and the work limit of
     // searches under sum limits.
     if (criterion_name(criterion) == First::name || given.limits) {
