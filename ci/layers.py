@@ -49,7 +49,7 @@ LAYERS = {
     "foundation": Layer(
         PYTHON,
         "checks of arguments, expressions, extras, types, display of results",
-        ("foundation", "display", "expressions", "limits", "typing", "where"),
+        ("foundation", "display", "expressions", "typing"),
     ),
     "core": Layer(
         PYTHON,

@@ -26,7 +26,6 @@ LATE_IMPORTS = (
     "slotkern.foundation.extras",
     "slotkern.foundation.hostlists",
     "slotkern.ledger.shared",
-    "slotkern.limits",
     "slotkern.machine.durations",
     "slotkern.machine.jobs",
     "slotkern.machine.moments",
@@ -38,7 +37,6 @@ LATE_IMPORTS = (
     "slotkern.search.criteria",
     "slotkern.search.delegated",
     "slotkern.search.explanation",
-    "slotkern.where",
     "threading",
     "unicodedata",
 )

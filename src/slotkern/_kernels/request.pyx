@@ -73,7 +73,7 @@ cdef object checked_where(object where):
     if where is None:
         return None
     if isinstance(where, str):
-        from slotkern.where import compile_where
+        from slotkern.expressions.filters import compile_where
         compile_where(where)
         return where
     array = np.asarray(where)
@@ -88,7 +88,7 @@ cdef object checked_where(object where):
 
 
 cdef tuple checked_limits(object limits):
-    from slotkern.limits import limits_of
+    from slotkern.expressions.limits import limits_of
     found = limits_of(limits)
     if len(found) > <Py_ssize_t>kMaxSumConstraints:
         raise ValueError(f"at most {kMaxSumConstraints} limits, got {len(found)}")
@@ -457,12 +457,12 @@ cdef bint is_booking_invariant(Request request) except -1:
     if request.where is not None:
         if not isinstance(request.where, str):
             return False
-        from slotkern.where import columns as columns_of_filter
+        from slotkern.expressions.filters import columns_of_filter
         columns |= columns_of_filter(request.where)
     for limit in request.limits:
         if not isinstance(limit.of, str):
             return False
-        from slotkern.limits import columns as columns_of_term
+        from slotkern.expressions.limits import columns_of_term
         columns |= columns_of_term(limit.of)
     return columns.isdisjoint(("start", "end"))
 

@@ -198,7 +198,7 @@ cdef class PreparedSlots:
         if isinstance(where, str):
             mask = self.cached_column(where, table)
             if mask is None:
-                from slotkern.where import evaluate
+                from slotkern.expressions.filters import evaluate
                 mask = np.ascontiguousarray(
                     evaluate(where, table, self.machine), dtype=np.bool_)
                 self.cache_column(where, mask, table)
@@ -293,7 +293,7 @@ cdef class PreparedSlots:
         key = "sum", of
         uses = self.cached_column(key, table)
         if uses is None:
-            from slotkern.limits import uses_of
+            from slotkern.expressions.limits import uses_of
             uses = uses_of(of, table)
             uses = *uses, uses.unit()
             self.cache_column(key, uses, table)

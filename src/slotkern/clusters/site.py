@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern.expressions.filters import evaluate
 from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.checks import meant, number, one_of, shown
 from slotkern.machine import Machine
 from slotkern.machine.moments import zone_of
-from slotkern.where import evaluate
 
 __all__ = ["Site", "read_site"]
 
