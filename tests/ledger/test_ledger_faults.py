@@ -387,6 +387,26 @@ def test_a_ledger_in_use_is_not_replaced(pool: sk.SharedPool, tmp_path: Path) ->
     assert not [*tmp_path.glob(".*")]
 
 
+def test_drafts_that_cannot_be_written(
+    pool: sk.SharedPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for call in (pool.backup, sk.SlotPool(pool.slots).share):
+        with pytest.raises(FileNotFoundError, match=r"none/site\.db'$"):
+            call(tmp_path / "none" / "site.db")
+    real = sqlite3.connect
+
+    def small(*given: Any, **options: Any) -> sqlite3.Connection:
+        connection = real(*given, **options)
+        connection.execute("PRAGMA max_page_count = 2")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    for call in (pool.backup, sk.SlotPool(pool.slots).share):
+        with pytest.raises(ledger.LedgerError, match=r"copy\.db: nothing was written"):
+            call(tmp_path / "copy.db")
+    assert not [*tmp_path.glob(".*"), *tmp_path.glob("copy*")]
+
+
 def test_a_link_to_a_ledger_has_its_lock(
     pool: sk.SharedPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

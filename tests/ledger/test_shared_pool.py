@@ -260,6 +260,8 @@ def test_refusals_change_nothing(pool: sk.SharedPool) -> None:
         lambda: pool.place("job"),  # type: ignore[arg-type]
         lambda: pool.place(JOB, token=3),  # type: ignore[arg-type]
         lambda: pool.schedule([JOB, 3]),
+        lambda: pool.confirm(None),  # type: ignore[arg-type]
+        lambda: pool.share("other.db"),
         pool.handle,
     ):
         with pytest.raises((ValueError, TypeError)):

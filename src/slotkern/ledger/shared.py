@@ -72,6 +72,11 @@ class Booking(NamedTuple):
 
 def share_pool(pool: SlotPool, where: AnyPath, user: str | None) -> SharedPool:
     """Create a ledger of a pool; see `SlotPool.share`."""
+    if isinstance(pool, SharedPool):
+        raise TypeError(
+            "this pool has a ledger: backup(path) copies it, and copy().share(path) "
+            "creates another, in which holds are bookings"
+        )
     path = as_path(where)
     clock = "" if pool.clock is None else json.dumps(pool.clock.to_dict())
     create(path, first_snapshot(pool), clock)
@@ -347,7 +352,11 @@ class SharedPool(LoggedPool):
         slotkern.ledger.NotYours
             If `owner` is given and is not the owner. A PermissionError.
         """
-        i = booking if isinstance(booking, int) else booking.id
+        i = booking.id if isinstance(booking, Booking) else booking
+        if not isinstance(i, int) or isinstance(i, bool):
+            raise TypeError(
+                f"only holds and their ids can be confirmed, got {shown(booking)}"
+            )
         confirmed: list[Booking] = []
 
         def change(now: int) -> Change:
@@ -412,7 +421,7 @@ class SharedPool(LoggedPool):
             of = pack_window(window).hex()
         elif not isinstance(window, int | str) or isinstance(window, bool):
             raise TypeError(
-                "only bookings, windows and owners can be released, got "
+                "only bookings, their ids, windows and owners can be released, got "
                 f"{shown(window)}"
             )
         if name is not None and not isinstance(window, str):

@@ -90,11 +90,16 @@ def create(path: Path, snapshot: bytes, clock: str) -> None:
 def _draft(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
     """Yield a draft of a file and its connection; remove the draft at the end."""
     draft = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}.tmp")
-    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         connection = sqlite3.connect(draft, isolation_level=None)
         try:
             yield draft, connection
+        except sqlite3.Error as error:
+            raise LedgerError(f"{path}: nothing was written: {error}") from error
         finally:
             connection.close()
     finally:
