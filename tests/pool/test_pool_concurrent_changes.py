@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import slotkern as sk
+from slotkern.expressions import filters, limits
 
 
 def small() -> sk.SlotPool:
@@ -26,8 +27,8 @@ def small() -> sk.SlotPool:
 @pytest.mark.parametrize(
     ("module", "name", "terms"),
     [
-        ("limits", "uses_of", {"limits": "sum(gb) >= 1000"}),
-        ("where", "evaluate", {"where": "gb >= 1000"}),
+        (limits, "uses_of", {"limits": "sum(gb) >= 1000"}),
+        (filters, "evaluate", {"where": "gb >= 1000"}),
     ],
 )
 def test_evaluated_terms_are_cached_for_their_rows(monkeypatch, module, name, terms):
@@ -36,8 +37,7 @@ def test_evaluated_terms_are_cached_for_their_rows(monkeypatch, module, name, te
     more = sk.make_slots(
         node=np.arange(2, 500), start=0, end=100, performance=50, price=1, gb=1000
     )
-    home = getattr(__import__(f"slotkern.{module}"), module)
-    real, calls = getattr(home, name), []
+    real, calls = getattr(module, name), []
 
     def adds(*given):
         result = real(*given)
@@ -46,7 +46,7 @@ def test_evaluated_terms_are_cached_for_their_rows(monkeypatch, module, name, te
             pool.add_slots(more)
         return result
 
-    monkeypatch.setattr(home, name, adds)
+    monkeypatch.setattr(module, name, adds)
     request = sk.Request(1, 5, **terms)
     first = pool.find(request, "runtime")
     assert calls
@@ -61,7 +61,7 @@ def test_evaluated_terms_are_cached_for_their_rows(monkeypatch, module, name, te
 def test_pool_changes_while_alternatives_evaluate_filter(monkeypatch, change):
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=[1, 2])
     pool, window = sk.SlotPool(slots), sk.find_window(slots, sk.Request(1, 3))
-    real, calls = sk.where.evaluate, []
+    real, calls = filters.evaluate, []
 
     def changes(*given):
         result = real(*given)
@@ -75,7 +75,7 @@ def test_pool_changes_while_alternatives_evaluate_filter(monkeypatch, change):
                 )
         return result
 
-    monkeypatch.setattr(sk.where, "evaluate", changes)
+    monkeypatch.setattr(filters, "evaluate", changes)
     found = sk.find_alternatives(pool, sk.Request(1, 3, where="price < 5"))
     assert calls
     assert len(found) >= 5
@@ -156,6 +156,7 @@ def act():
     kept.book(kept.find(sk.Request(1, 1)))
 os.register_at_fork({when}=act)
 import slotkern as sk
+from slotkern.expressions import filters, limits
 class Holder: pass
 slots = sk.make_slots(node=[0], start=0, end=99, performance=1, price=1)
 kept = sk.SlotPool(slots)

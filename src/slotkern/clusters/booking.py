@@ -28,6 +28,7 @@ from .protocol import (
     check_name,
 )
 from .site import Site
+from .snapshot import Snapshot
 
 __all__ = ["SiteAccess", "book", "book_all", "check_booking"]
 
@@ -78,7 +79,8 @@ def book(
     ------
     ClusterError
         If the cluster refuses, or the name belongs to a booking of another size or
-        user. Except for `UnreachableError`, nothing new is left on the cluster.
+        user, or is shorter. Except for `UnreachableError`, nothing new is left on
+        the cluster.
     """
     cluster = access.cluster
     check_name("name", name)
@@ -86,8 +88,9 @@ def book(
     last = ClusterError(f"{name}: not tried")
     for _ in range(TRIES):
         if (found := cluster.find(name)) is not None:
-            _check_same(found, request, user)
-            return _with_job(access, found, partition, command)
+            snapshot = cluster.read()
+            _check_same(found, ClusterPlan(snapshot, access.site, {}), request, user)
+            return _with_job(access, found, snapshot, partition, command)
         plan = ClusterPlan.of_snapshot(cluster.read(), access.site)
         planned = plan.find(request, criterion, partition)
         if planned is None:
@@ -130,7 +133,10 @@ def _reserve(
         return cluster.reserve(*what)
 
 
-def _check_same(found: ClusterBooking, request: Request, user: str) -> None:
+def _check_same(
+    found: ClusterBooking, plan: ClusterPlan, request: Request, user: str
+) -> None:
+    """Raise NameTakenError if a booking is not one of the request and the user."""
     if found.user != user:
         raise NameTakenError(
             f"name {found.name!r} belongs to a booking of {found.user or 'no user'}, "
@@ -141,18 +147,25 @@ def _check_same(found: ClusterBooking, request: Request, user: str) -> None:
             f"name {found.name!r} belongs to a booking of {len(found.nodes)} nodes, "
             f"not {request.nodes}; choose another name, or release it first"
         )
+    needed = plan.length(request, found.nodes)
+    if found.end - found.start < needed:
+        raise NameTakenError(
+            f"name {found.name!r} belongs to a booking of {found.end - found.start} s, "
+            f"but the request needs {needed:g} s on its nodes; choose another name, or "
+            "release it first"
+        )
 
 
 def _with_job(
     access: SiteAccess,
     found: ClusterBooking,
+    snapshot: Snapshot,
     partition: str | None,
     command: Sequence[str],
 ) -> ClusterBooking:
     """Submit the job of a reservation that has none yet."""
     if not command or found.job is not None:
         return found
-    snapshot = access.cluster.read()
     ids = set(snapshot.machine.ids(list(found.nodes)).tolist())
     names = [partition] if partition else access.site.partitions or snapshot.partitions
     for name in names:
@@ -190,7 +203,8 @@ def book_all(
         there = {site: access.cluster.find(name) for site, access in sites.items()}
         earlier = {site: each for site, each in there.items() if each is not None}
         for site, each in earlier.items():
-            _check_same(each, request, user)
+            plan = ClusterPlan(sites[site].cluster.read(), sites[site].site, {})
+            _check_same(each, plan, request, user)
             if each.job is not None:  # not of this function, which submits no jobs
                 raise NameTakenError(
                     f"{site}: name {name!r} belongs to a booking with job {each.job}; "

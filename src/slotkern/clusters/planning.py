@@ -107,6 +107,17 @@ class ClusterPlan:
             setup=setup + after, step=step or 60.0, max_runtime=min(limit, most) + after
         )
 
+    def length(self, request: Request, nodes: Sequence[str]) -> float:
+        """Return the seconds of a reservation of a request on given nodes."""
+        machine = self.site.priced(self.snapshot.machine)
+        given = self._guarded(request, math.inf)
+        if given.walltime is not None:
+            time = self.snapshot.clock.duration(given.walltime, "walltime")
+            volume = time * given.reference
+            given = given.replace(walltime=None, volume=volume)
+        slowest = machine.performance[machine.ids(list(nodes))].min()
+        return float(given.length([slowest])[0])
+
     def find(
         self, request: Request, criterion: str = "start", partition: str | None = None
     ) -> PlannedWindow | None:
