@@ -29,7 +29,7 @@ LATE_IMPORTS = (
     "slotkern.machine.durations",
     "slotkern.machine.jobs",
     "slotkern.machine.moments",
-    "slotkern.machine.terms",
+    "slotkern.machine.context",
     "slotkern.pool.closures",
     "slotkern.pool.file",
     "slotkern.pool.ledger",

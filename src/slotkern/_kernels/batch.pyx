@@ -172,7 +172,7 @@ cdef WindowTable named_table(CWindowTable& windows, str criterion, str shape, Co
     table.windows.found.swap(windows.found)
     table.windows.ends.swap(windows.ends)
     table.windows.parts.swap(windows.parts)
-    table.criterion, table.shape, table.terms = criterion, shape, jobs.pool.terms
+    table.criterion, table.shape, table.context = criterion, shape, jobs.pool.context
     cdef size_t i
     if jobs.names is not None:
         table.names = list(jobs.names) if owner == NULL else [
@@ -205,7 +205,7 @@ def select_windows(WindowTable found not None, cnp.ndarray rows not None, list n
     cdef WindowTable some = WindowTable.__new__(WindowTable)
     cdef const int64_t* row = rows_of(rows, found)
     cdef Py_ssize_t i
-    some.criterion, some.shape, some.terms = found.criterion, found.shape, found.terms
+    some.criterion, some.shape, some.context = found.criterion, found.shape, found.context
     some.names = names
     for i in range(cnp.PyArray_DIM(rows, 0)):
         if row[i] < 0:

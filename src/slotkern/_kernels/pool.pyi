@@ -31,7 +31,7 @@ def bookings_from_windows(
     criterion: str,
     shape: str,
     names: list[str | None] | None = None,
-    terms: Any = None,
+    context: Any = None,
 ) -> Bookings: ...
 
 ADDRESSES: dict[str, int]
@@ -142,7 +142,7 @@ def restore_pool(
     origin: NDArray[np.void],
     state: dict[str, NDArray[Any]],
     now: float,
-    terms: Any = None,
+    context: Any = None,
     owned: Iterable[tuple[Window, str]] = (),
     generations: dict[str, Any] | None = None,
     closures: NDArray[np.void] | None = None,

@@ -224,19 +224,19 @@ cdef class SlotPool(ChangingSlots):
         ValueError, TypeError
             For an unknown node, and for a span that does not end after it starts.
         """
-        from slotkern.pool.closures import hit
+        from slotkern.pool.closures import windows_within
         from slotkern.pool.ledger import window_rows
         pairs = self._owned_windows()
         if nodes is not None or during is not None:
-            pairs = hit(self, pairs, nodes, during)
-        return window_rows([window for window, _ in pairs], self.terms,
+            pairs = windows_within(self, pairs, nodes, during)
+        return window_rows([window for window, _ in pairs], self.context,
                            owner=[owner for _, owner in pairs])
 
     def _as_table(self):
         """Return the free slots as a table for display."""
         booked = len(self._state()["booked"])
         facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
-        return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"),
+        return Table.from_array(repr(self), self.slots, context=self.context, times=("start", "end"),
                         facts=facts)
 
     def by_node(self):
@@ -423,8 +423,8 @@ cdef class SlotPool(ChangingSlots):
         windows, gaps = reservation(self, nodes, start, end, partly)
         self.book(windows, owner)
         if owner is not None and len(gaps):
-            from slotkern.pool.closures import cover
-            cover(self, gaps, owner)
+            from slotkern.pool.closures import close_gaps
+            close_gaps(self, gaps, owner)
         return windows
 
     def disable(self, nodes, start=None, end=None, owner="down"):
@@ -563,7 +563,7 @@ cdef class SlotPool(ChangingSlots):
             status = copy_pool(other.pool, other.prepared, self.pool, self.prepared)
             self.mutex.unlock()
         check_status(status)
-        other.terms, other.owners_by_window = self.terms, dict(self._owned_windows())
+        other.context, other.owners_by_window = self.context, dict(self._owned_windows())
         other._generations = dict(self._generations)
         other._closures = closures
         return other
@@ -580,7 +580,7 @@ cdef class SlotPool(ChangingSlots):
         with nogil:
             status = copy_pool(self.pool, self.prepared, other.pool, other.prepared)
         if status == Status.ok:
-            self.table, self.terms = other.table, other.terms
+            self.table, self.context = other.table, other.context
             self.free_table = self.current = None
             self.owners_by_window = dict(other.owners_by_window)
             self._closures = other._closures
@@ -642,8 +642,8 @@ cdef class SlotPool(ChangingSlots):
             part = describe_part(windows[failed_window], failed_part)
             raise status_error(status, "release", {"part": part})
         if covered:
-            from slotkern.pool.closures import uncover
-            uncover(self, window)
+            from slotkern.pool.closures import reopen_gaps
+            reopen_gaps(self, window)
         for each in windows:
             PyErr_CheckSignals()  # windows released so far stay released
             self.release_one(each)
@@ -829,7 +829,7 @@ cdef class SlotPool(ChangingSlots):
         ['booked', 'booked', 'time']
         """
         cdef Bookings out = Bookings.__new__(Bookings)
-        out.names, out.terms = [], self.terms
+        out.names, out.context = [], self.context
         stopped = None
         try:
             schedule_into(self, out, requests, criterion, shape, owner)
@@ -984,7 +984,7 @@ cdef class SlotPool(ChangingSlots):
 
     def __reduce__(self):
         origin, state, now, closures = self._full_state_and_closures()
-        return adapter("restore_pool"), (origin, state, now, self.terms, self._owned_windows(),
+        return adapter("restore_pool"), (origin, state, now, self.context, self._owned_windows(),
                                          self._generations, closures[closures["end"] > now])
 
     def _owned_windows(self):

@@ -83,7 +83,7 @@ cdef class Bookings(WindowTable):
             text in the clock's zone. Empty or NaN if nothing was booked.
         """
         from slotkern.pool.ledger import window_rows
-        return window_rows(list(self), self.terms, name=self.names, reason=self.reasons)
+        return window_rows(list(self), self.context, name=self.names, reason=self.reasons)
 
     def __repr__(self):
         return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
@@ -97,13 +97,13 @@ cdef class Bookings(WindowTable):
 
     def __reduce__(self):
         return bookings_from_windows, (list(self), self.reason, self.criterion, self.shape,
-                                       self.names, self.terms)
+                                       self.names, self.context)
 
 
-def bookings_from_windows(windows, reason, str criterion, str shape, names=None, terms=None):
+def bookings_from_windows(windows, reason, str criterion, str shape, names=None, context=None):
     """Return Bookings from a window or None, and a reason, for each request."""
     cdef Bookings self = table_from_windows(Bookings, windows, criterion, shape)
-    self.names, self.terms = list(names or [None] * len(reason)), terms
+    self.names, self.context = list(names or [None] * len(reason)), context
     cdef uint8_t code
     for code in reason.tolist():
         self.codes.push_back(code)

@@ -66,7 +66,7 @@ cdef class ChangingSlots(PreparedSlots):
         slots, rows = self._free()
         if current is None or current.origin is not rows:
             current = PreparedSlots(slots)
-            current.origin, current.terms = rows, self.terms
+            current.origin, current.context = rows, self.context
             self.current = current
         return current
 
@@ -86,7 +86,7 @@ cdef class ChangingSlots(PreparedSlots):
         check_status(status)
         slots, rows = slots_from_spans(table, span_table(state.free_nodes, state.free))
         part = PreparedSlots(slots)
-        part.origin, part.terms = rows, self.terms
+        part.origin, part.context = rows, self.context
         return part
 
     def _state(self):

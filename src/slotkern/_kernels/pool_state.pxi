@@ -3,16 +3,16 @@
 NO_SPANS = np.empty(0, SPAN)
 
 
-def restore_pool(origin, state, now, terms=None, owned=(), generations=None, closures=None):
+def restore_pool(origin, state, now, context=None, owned=(), generations=None, closures=None):
     """Return a pool with this state, clock, machine, owned windows and generations of files."""
     if closures is None:
         closures = NO_CLOSURES
     cdef SlotPool pool = pool_from_state(origin, state, now, closures)
     pool._closures = closures
-    pool.terms = terms
+    pool.context = context
     pool._generations.update(generations or {})
     for window, owner in owned:
-        window.terms = terms
+        window.context = context
         pool.record_owner([window], owner)
     return pool
 

@@ -414,7 +414,7 @@ add_properties()
 cdef Request convert_times(Request request, Scale scale):
     """Return the request with times converted by a clock; None: use the general conversion.
 
-    The general conversion is `slotkern.machine.terms.resolve_times`, which also raises the errors.
+    The general conversion is `slotkern.machine.context.resolve_times`, which also raises the errors.
     """
     cdef Request copy = Request.__new__(Request)
     cdef double number = 0

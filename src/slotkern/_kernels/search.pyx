@@ -12,7 +12,7 @@ from slotkern._kernels.headers cimport (
     CPreparedSlots,
 )
 from slotkern._kernels.request cimport Request, is_booking_invariant, search_error, parse_shape
-from slotkern._kernels.slots cimport PreparedSlots, resolve_times, as_prepared, terms_of
+from slotkern._kernels.slots cimport PreparedSlots, resolve_times, as_prepared, context_of
 from slotkern._kernels.windows cimport (
     Window, WindowTable, window_from_answer, CWindowTable, table_from_windows,
 )
@@ -120,7 +120,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     cdef Window window = find_by_options(slots, request, criterion, shape, options)
     if window is not None:
         window.name = request.name
-        window.terms = terms_of(slots)
+        window.context = context_of(slots)
     elif required:
         raise NoWindowError(adapter("explain")(slots, original, shape=shape), method)
     return window
@@ -146,7 +146,7 @@ cdef Window find_by_options(slots, Request request, criterion, str shape, option
     if index is None or options is not None:
         if options is None:
             options = adapter("SearchOptions")(shape)
-        return adapter("find_otherwise")(slots, request, criterion, options)
+        return adapter("find_delegated")(slots, request, criterion, options)
     window = search_builtin(slots, request, <str>criterion, index, shape)
     # The pool changed before it was locked: search a snapshot.
     if not changed and pool.changed and not is_booking_invariant(request):
@@ -251,7 +251,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if "required" in options:
         raise TypeError("find_windows has no required=: requests without a window give None")
     cdef list asked = list(requests)
-    cdef object terms = terms_of(slots)
+    cdef object context = context_of(slots)
     cdef Request each
     cdef Py_ssize_t i
     for i in range(len(asked)):
@@ -267,7 +267,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
             slots = PreparedSlots(slots)  # validated and prepared once for all requests
         return with_names(WindowTable.of(each_window(
             slots, asked, criterion, dict(shape=shape, method=method, **options)),
-            shape=shape), asked, terms)
+            shape=shape), asked, context)
     if options:
         find_window(slots, Request(1, 1), criterion, shape=shape, **options)  # checks options
     cdef int64_t work = min(options.get("max_work") or kLimitsWork, 2**62)
@@ -282,7 +282,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     if changed and not all([is_booking_invariant(each) for each in asked]):
         return with_names(WindowTable.of(
             each_window(slots, asked, criterion, dict(shape=shape, **options)),
-            criterion=criterion, shape=shape), asked, terms)
+            criterion=criterion, shape=shape), asked, context)
     cdef vector[Query] queries
     queries.reserve(len(asked))
     cdef list keep = []  # owners of memory that queries reference
@@ -307,7 +307,7 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
         raise search_error(status, queries[failed_query])
     if not changed and pool.changed and not all([is_booking_invariant(each) for each in asked]):
         return find_windows(slots, asked, criterion, shape=shape, threads=threads, **options)
-    return with_names(out, asked, terms)
+    return with_names(out, asked, context)
 
 
 cdef list each_window(slots, list requests, criterion, dict options):
@@ -326,10 +326,10 @@ cdef object undecided_at(Py_ssize_t i, Request request, error):
     return UndecidedError(f"requests[{i}]{name}: {error}")
 
 
-cdef WindowTable with_names(WindowTable table, list requests, object terms):
+cdef WindowTable with_names(WindowTable table, list requests, object context):
     """Set the names of the requests, also for requests without a window; return the table."""
     cdef Request request
-    table.terms, table.names = terms, None
+    table.context, table.names = context, None
     for request in requests:
         if request.name:
             table.names = [other.name for other in requests]
@@ -584,7 +584,7 @@ def first_alternatives(slots, Request request not None, str shape, limit):
     request = resolve_times(slots, request)
     cdef Alternatives self = empty_alternatives(
         request.query.n, "first", shape, current_slots(slots))
-    self.terms = terms_of(slots)
+    self.context = context_of(slots)
     cdef size_t k
     pool = as_prepared(slots, False, form, request.query.n)
     cdef bint changed = pool.changed

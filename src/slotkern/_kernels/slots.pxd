@@ -15,7 +15,7 @@ cdef class PreparedSlots:
     cdef CPreparedSlots prepared
     cdef CostCachePool costs         # cached cost bounds, valid until the slots change
     cdef object table, origin
-    cdef readonly object terms  # (clock, machine), or None
+    cdef readonly object context  # a SlotContext, or None
     cdef dict column_cache
     cdef bint changed
     cdef bint borrowed  # True: the table is the caller's array, which may change
@@ -38,5 +38,5 @@ cdef class PreparedSlots:
 
 
 cpdef Request resolve_times(object slots, Request request, object position=*)
-cdef object terms_of(object slots)
+cdef object context_of(object slots)
 cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n)

@@ -22,6 +22,7 @@ from slotkern._kernels.request cimport Request, copy_request, convert_times, sea
 
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import meant, visible
+from slotkern.foundation.context import context_of as context_of_object
 from slotkern.foundation.errors import slot_error
 from slotkern.display import HasPlot
 
@@ -132,9 +133,9 @@ cdef class PreparedSlots:
         if self.table is not None:
             raise TypeError(f"a {type(self).__name__} cannot be initialized again; create another")
         self.column_cache = {}
-        self.terms = terms_of(slots)
+        self.context = context_of(slots)
         if clock is not None or machine is not None:
-            self.terms = adapter("checked_terms")(self.terms, clock, machine)
+            self.context = adapter("checked_context")(self.context, clock, machine)
         slots = as_slot_array(slots)
         prepare(self, slots, True, ShapeKind.square, 0)
         self.table = np.array(slots)
@@ -148,12 +149,12 @@ cdef class PreparedSlots:
     @property
     def clock(self):
         """The clock that converts times to dates, or None."""
-        return None if self.terms is None else self.terms[0]
+        return None if self.context is None else self.context.clock
 
     @property
     def machine(self):
         """The `Machine` with the names of the nodes, or None."""
-        return None if self.terms is None else self.terms[1]
+        return None if self.context is None else self.context.machine
 
     def __len__(self):
         return len(self.array())
@@ -178,7 +179,7 @@ cdef class PreparedSlots:
     def _as_table(self):
         """Return the free slots as a table for display."""
         from slotkern.display.table import Table
-        return Table.from_array(repr(self), self.slots, terms=self.terms, times=("start", "end"))
+        return Table.from_array(repr(self), self.slots, context=self.context, times=("start", "end"))
 
     def __repr__(self):
         when = "" if self.clock is None else f", {self.clock}"
@@ -186,7 +187,7 @@ cdef class PreparedSlots:
             f"{type(self).__name__}({len(self)} slots of {len(self.nodes)} nodes{when})")
 
     def __reduce__(self):
-        return unpickle_slots, (self.table, self.terms)
+        return unpickle_slots, (self.table, self.context)
 
     def find(self, request, criterion="finish", **options):
         """Return `find_window` of the current slots; same arguments, result and errors."""
@@ -366,10 +367,10 @@ cdef class PreparedSlots:
         return status
 
 
-def unpickle_slots(slots, terms):
+def unpickle_slots(slots, context):
     """Return unpickled PreparedSlots."""
     cdef PreparedSlots self = PreparedSlots(slots)
-    self.terms = terms
+    self.context = context
     return self
 
 
@@ -410,7 +411,7 @@ cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t 
     if isinstance(slots, PreparedSlots):
         return <PreparedSlots>slots
     cdef PreparedSlots pool = PreparedSlots.__new__(PreparedSlots)
-    pool.column_cache, pool.terms = {}, terms_of(slots)
+    pool.column_cache, pool.context = {}, context_of(slots)
     slots = as_slot_array(slots)
     prepare(pool, slots, both, shape, n)
     pool.table, pool.borrowed = slots, True
@@ -440,21 +441,20 @@ def filter_rows(slots, where):
         pool = (<PreparedSlots>slots).snapshot()
     else:
         pool = PreparedSlots.__new__(PreparedSlots)
-        pool.column_cache, pool.terms = {}, terms_of(slots)
+        pool.column_cache, pool.context = {}, context_of(slots)
         slots = as_slot_array(slots)
         check_slots(slots)
         pool.table = slots
     return pool.slots, pool.mask_of(where, pool.table)
 
 
-cdef object terms_of(object slots):
-    """Return (clock, machine) of slots, or None if they have neither."""
+cdef object context_of(object slots):
+    """Return the SlotContext of slots, or None if they have no clock and no machine."""
     if isinstance(slots, PreparedSlots):
-        return (<PreparedSlots>slots).terms
+        return (<PreparedSlots>slots).context
     if isinstance(slots, np.ndarray):
         return None
-    terms = getattr(slots, "clock", None), getattr(slots, "machine", None)
-    return None if terms == (None, None) else terms
+    return context_of_object(slots)
 
 
 cpdef Request resolve_times(object slots, Request request, object position=None):
@@ -465,8 +465,8 @@ cpdef Request resolve_times(object slots, Request request, object position=None)
     """
     if request.as_given is None:
         return request
-    terms = terms_of(slots)
-    clock = None if terms is None else terms[0]
+    context = context_of(slots)
+    clock = None if context is None else context.clock
     if request.resolved is None or request.resolved[0] is not clock:
         resolved = None if clock is None else convert_times(request, clock.scale)
         if resolved is None:  # uncommon units, or an error

@@ -8,7 +8,7 @@ cdef class Window:
     cdef readonly str proven_over  # the starts to which `proven` and `bound` refer
     cdef readonly str criterion, shape
     cdef readonly object effort
-    cdef public object name, terms  # name of the request; (clock, machine) of the slots, or None
+    cdef public object name, context  # name of the request; SlotContext of the slots, or None
     cdef Part* parts
     cdef Py_ssize_t count
     cdef object table
@@ -22,7 +22,7 @@ cdef class WindowTable:
     cdef readonly str criterion, shape
     cdef readonly str proven_over  # as in Window; None: all starts
     cdef readonly list names  # names of the requests, or None if no request has one
-    cdef public object terms  # (clock, machine) of the searched slots, or None
+    cdef public object context  # SlotContext of the searched slots, or None
     cdef object row_table, part_table
     cdef str item_noun(self)
     cdef Window window(self, size_t i)

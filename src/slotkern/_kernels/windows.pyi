@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import Request
 from slotkern.display.table import Table
+from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
 from slotkern.typing import Shape
@@ -33,7 +34,7 @@ class Window:
     shape: Shape
     effort: dict[str, int] | None
     name: str | None
-    terms: tuple[Clock | None, Machine | None] | None
+    context: SlotContext | None
     @property
     def clock(self) -> Clock | None: ...
     @property
@@ -75,7 +76,7 @@ class WindowTable(Sequence[Window | None]):
     criterion: str
     proven_over: Literal["all starts", "starts of slots"] | None
     names: list[str | None] | None
-    terms: Any
+    context: Any
     shape: str
     @property
     def table(self) -> NDArray[np.void]: ...

@@ -106,12 +106,12 @@ cdef class Window:
     @property
     def clock(self):
         """The clock of the slots that were searched, or None."""
-        return None if self.terms is None else self.terms[0]
+        return None if self.context is None else self.context.clock
 
     @property
     def machine(self):
         """The machine of the slots that were searched, or None."""
-        return None if self.terms is None else self.terms[1]
+        return None if self.context is None else self.context.machine
 
     @property
     def names(self):
@@ -159,7 +159,7 @@ cdef class Window:
             facts["best of" if self.proven else "bound of"] = self.proven_over
         called = "" if self.name is None else f" of {self.name}"
         return Table.from_array(
-            f"Window{called}: {self.shape} {self.criterion}", self.slots, terms=self.terms,
+            f"Window{called}: {self.shape} {self.criterion}", self.slots, context=self.context,
             times=("start", "end"), facts=facts)
 
     def to_dict(self):
@@ -256,7 +256,7 @@ cdef class Window:
         )
 
     def __reduce__(self):
-        return _restore_window, (*self._state(), self.name, self.terms, self.proven_over)
+        return _restore_window, (*self._state(), self.name, self.context, self.proven_over)
 
 
 cdef str format_time(double t):
@@ -276,7 +276,7 @@ def _restore_window(*state):
     cdef Window self = Window.__new__(Window)
     (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
      self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
-    self.name, self.terms, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \
+    self.name, self.context, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \
         if len(state) < 14 else state[11:14]
     allocate_parts(self, len(parts))
     for i, (row, node, length, cost) in enumerate(parts):
@@ -450,7 +450,7 @@ cdef class WindowTable:
         answer.parts = self.windows.parts_of(i)
         cdef Window window = window_from_answer(
             answer, self.windows.count(i), self.criterion, self.shape)
-        window.terms = self.terms
+        window.context = self.context
         if self.names is not None:
             window.name = self.names[i]
         window.bound, window.proven = self.windows.bound(i), self.windows.is_proven(i)
@@ -462,7 +462,7 @@ cdef class WindowTable:
         """Return a table of the same class with the windows of these rows."""
         cdef WindowTable some = type(self).__new__(type(self))
         cdef size_t i
-        some.criterion, some.shape, some.terms = self.criterion, self.shape, self.terms
+        some.criterion, some.shape, some.context = self.criterion, self.shape, self.context
         some.proven_over = self.proven_over
         for i in rows:
             some.windows.add_from(self.windows, i)
@@ -563,9 +563,9 @@ cdef class WindowTable:
         """Return a table for display: one row for each window with name, totals and nodes."""
         from slotkern.display.table import Table, join_nodes
         columns = self.leading_columns() | {name: self.table[name] for name in TABLE.names}
-        columns["nodes"] = join_nodes(self.flat_parts()["node"], self.first, self.terms)
+        columns["nodes"] = join_nodes(self.flat_parts()["node"], self.first, self.context)
         return Table(
-            repr(self), columns, len(self), terms=self.terms, times=("start", "finish"),
+            repr(self), columns, len(self), context=self.context, times=("start", "finish"),
             spans=("runtime",))
 
     cdef dict leading_columns(self):
@@ -589,12 +589,12 @@ cdef class WindowTable:
     def __reduce__(self):
         return type(self).of, (list(self),), {
             "criterion": self.criterion, "shape": self.shape, "names": self.names,
-            "terms": self.terms,
+            "context": self.context,
         }
 
     def __setstate__(self, state):
         self.criterion, self.shape = state["criterion"], state["shape"]
-        self.names, self.terms = state["names"], state["terms"]
+        self.names, self.context = state["names"], state["context"]
 
 
 Sequence.register(WindowTable)
@@ -616,7 +616,7 @@ cdef WindowTable table_from_windows(type kind, object windows, str criterion, st
                 f"windows[{i}] must be a Window or None, got {type(item).__name__}")
         window = item
         criterion, shape = criterion or window.criterion, shape or window.shape
-        self.terms = self.terms or window.terms
+        self.context = self.context or window.context
         if window.proven_over != ALL_STARTS:
             self.proven_over = window.proven_over
         found.start, found.runtime, found.cost = window.start, window.runtime, window.cost

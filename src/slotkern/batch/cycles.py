@@ -22,7 +22,7 @@ from slotkern.batch.scheduling import schedule_batch
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.expressions.limits import Limit
-from slotkern.foundation.checks import hint_keywords, integer, number, shown
+from slotkern.foundation.checks import hint_keywords, integer, number, quote
 from slotkern.foundation.logger import log
 from slotkern.machine.clock import Clock, is_number
 from slotkern.search.delegated import restate_window
@@ -75,7 +75,7 @@ class Cycles(HasPlot):
 
     def _as_table(self) -> Table:
         """Return one row per job."""
-        terms = self.schedules[0].alternatives.terms if self.schedules else None
+        context = self.schedules[0].alternatives.context if self.schedules else None
         columns = {
             "job": np.arange(len(self.cycle)),
             "cycle": self.cycle,
@@ -87,7 +87,7 @@ class Cycles(HasPlot):
             repr(self),
             columns,
             len(self.cycle),
-            terms=terms,
+            context=context,
             times=("start", "finish"),
             spans=("wait",),
             facts={"a cycle at most": self.throughput.max(initial=0)},
@@ -385,7 +385,7 @@ def _prices(returned: Any, rows: int, cycle: int) -> NDArray[np.float64]:
         made = np.asarray(returned, np.float64)
     except (ValueError, TypeError):
         raise TypeError(
-            f"{at} {shown(returned)}; it must return None or an array of prices"
+            f"{at} {quote(returned)}; it must return None or an array of prices"
         ) from None
     if made.shape != (rows,):
         raise ValueError(

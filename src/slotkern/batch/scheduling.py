@@ -17,7 +17,7 @@ from slotkern.batch.jobs import Batch
 from slotkern.batch.options import BatchOptions, Measure
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
 from slotkern.batch.schedule import Schedule
-from slotkern.foundation.checks import hint_keywords, integer, number, one_of, shown
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of, quote
 from slotkern.foundation.logger import log
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def schedule_batch(
     if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
         raise TypeError(
             "policy must be CSS, or a BatchSlicer, Backfilling or BSF; got "
-            f"{shown(policy)}"
+            f"{quote(policy)}"
         )
     if minimize is not None and maximize is not None:
         raise ValueError(

@@ -95,6 +95,9 @@ class ClusterPlan:
         ValueError
             If the request's step is not whole minutes.
         """
+        return self._guarded(request, self.snapshot.partitions[partition].limit)
+
+    def _guarded(self, request: Request, limit: float) -> Request:
         clock, after = self.snapshot.clock, self.site.after
         setup, step, most = (
             clock.duration(getattr(request, name), name)
@@ -102,7 +105,6 @@ class ClusterPlan:
         )
         if step % 60:
             raise ValueError(f"step {request.step} is not whole minutes: 1min, 5min")
-        limit = self.snapshot.partitions[partition].limit
         return request.replace(
             setup=setup + after, step=step or 60.0, max_runtime=min(limit, most) + after
         )

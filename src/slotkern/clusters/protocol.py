@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 
 from .snapshot import Snapshot
 
@@ -120,7 +120,7 @@ def check_name(what: str, name: str) -> str:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
-            f"{what} {shown(name)} is not a letter and up to 63 letters, digits, "
+            f"{what} {quote(name)} is not a letter and up to 63 letters, digits, "
             "'_', '.' and '-'"
         )
     return name

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 from slotkern.machine import Clock
 from slotkern.machine.moments import zone_of
 from slotkern.machine.slurm_values import Row
@@ -72,7 +72,7 @@ class Reservation:
             return
         if zone is None:
             raise ValueError(
-                f"reservation {shown(self.name)} is repeated "
+                f"reservation {quote(self.name)} is repeated "
                 f"({', '.join(sorted(self.flags & _EVERY.keys()))}), at the same local "
                 "time; give the time zone of the cluster (zone, --zone)"
             )
@@ -101,7 +101,7 @@ class Reservation:
                 continue
             yield start.timestamp(), end.timestamp()
         raise ValueError(
-            f"reservation {shown(self.name)} is repeated more than {_MOST:,} times "
+            f"reservation {quote(self.name)} is repeated more than {_MOST:,} times "
             "until the end of the horizon; choose an earlier end"
         )
 
@@ -131,7 +131,7 @@ def read_reservations(
     before = text[: starts[0]] if starts else text
     if before.strip() and not before.strip().startswith("No reservations"):
         raise ValueError(
-            f"{source}, line 1: {shown(before.strip())} is no output of `scontrol show "
+            f"{source}, line 1: {quote(before.strip())} is no output of `scontrol show "
             "reservation`, which begins with ReservationName="
         )
     for first, last in zip(
@@ -142,7 +142,7 @@ def read_reservations(
         match = _BLOCK.match(block)
         if match is None or len(re.findall(_TIMES, block)) != 1:
             raise ValueError(
-                f"{source}, line {line}: {shown(block)} is not one reservation with "
+                f"{source}, line {line}: {quote(block)} is not one reservation with "
                 "StartTime, EndTime, Duration, Nodes and Flags, each once; a name with "
                 "blanks and = may imitate them"
             )

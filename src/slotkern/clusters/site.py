@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slotkern.expressions.filters import evaluate
 from slotkern.files.atomic import AnyPath, as_path
-from slotkern.foundation.checks import meant, number, one_of, shown
+from slotkern.foundation.checks import meant, number, one_of, quote
 from slotkern.machine import Machine
 from slotkern.machine.moments import zone_of
 
@@ -86,15 +86,15 @@ class Site:
             _check_texts(name, getattr(self, name))
         for name in ("conf", "zone"):
             if not isinstance(getattr(self, name), str):
-                given = shown(getattr(self, name))
+                given = quote(getattr(self, name))
                 raise TypeError(f"{name} must be a text, got {given}")
         if self.zone:
             zone_of(self.zone)
         if not isinstance(self.node, tuple):
-            raise TypeError(f"node must be tables [[node]], got {shown(self.node)}")
+            raise TypeError(f"node must be tables [[node]], got {quote(self.node)}")
         for k, rule in enumerate(self.node):
             if not isinstance(rule, Mapping):
-                raise TypeError(f"node {k} must be a table, got {shown(rule)}")
+                raise TypeError(f"node {k} must be a table, got {quote(rule)}")
             for key in rule:
                 _check_key(f"node {k}", key, _NODE_KEYS)
             if not isinstance(rule.get("where", ""), str):
@@ -133,14 +133,14 @@ def _column(value: Any, rows: NDArray[Any], what: str) -> NDArray[np.float64]:
 def _check_key(what: str, key: str, allowed: Any) -> None:
     if key not in allowed:
         raise ValueError(
-            f"{what}: unknown key {shown(key)}; known: {', '.join(sorted(allowed))}"
+            f"{what}: unknown key {quote(key)}; known: {', '.join(sorted(allowed))}"
             f"{meant(key, allowed)}"
         )
 
 
 def _check_texts(name: str, value: Any) -> None:
     if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
-        raise TypeError(f"{name} must be a list of texts, got {shown(value)}")
+        raise TypeError(f"{name} must be a list of texts, got {quote(value)}")
 
 
 def read_site(path: AnyPath) -> Site:

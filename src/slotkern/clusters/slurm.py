@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
 from slotkern.machine.slurm_values import epoch_clock
@@ -213,7 +213,7 @@ class SlurmCluster(LiveCluster):
         check_name("user", user)
         for node in nodes:
             if not _NODE.fullmatch(node):
-                raise ValueError(f"{shown(node)} is not a name of a node")
+                raise ValueError(f"{quote(node)} is not a name of a node")
         words = [
             f"ReservationName={name}",
             f"StartTime=uts{int(start)}",
@@ -247,7 +247,7 @@ class SlurmCluster(LiveCluster):
             if any(start < mine.end and end > mine.start for start, end in spans):
                 self.release(mine.name)
                 raise BookingConflictError(
-                    f"reservation {shown(each.name)} overlaps on {fold(sorted(common))}"
+                    f"reservation {quote(each.name)} overlaps on {fold(sorted(common))}"
                 )
 
     def submit(

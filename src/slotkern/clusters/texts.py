@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import hint_keywords, number, shown
+from slotkern.foundation.checks import hint_keywords, number, quote
 from slotkern.foundation.hostlists import MAX_NAMES, quoted
 from slotkern.foundation.logger import log
 from slotkern.machine import Clock, Machine
@@ -188,7 +188,7 @@ def _node_records(text: str, source: str) -> list[Row]:
             continue
         if not line.startswith("NodeName="):
             raise ValueError(
-                f"{source}, line {number_of}: {shown(line)} does not begin with "
+                f"{source}, line {number_of}: {quote(line)} does not begin with "
                 "NodeName=; print one line a node, with scontrol -o show node"
             )
         head, _, reason = line.partition(" Reason=")

@@ -33,6 +33,7 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, progress, show
+from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 
 with extra():
@@ -200,7 +201,7 @@ def summary(schedule: Schedule) -> str:
     """Return the totals of a schedule and its distance from the bound, in two lines."""
     totals = schedule.totals()
     names = ("cost", "processor_time")
-    clock: Any = (schedule.windows.terms or (None,))[0]
+    clock: Any = (schedule.windows.context or SlotContext()).clock
     sums = "   ".join(
         f"{name.replace('_', ' ')} {format_times(name, [totals[name]], clock)[0]}"
         for name in names
@@ -230,7 +231,7 @@ def jobs_table(schedule: Schedule, seed: int | None) -> Table:
     if seed is not None:
         run = schedule.execute(seed=seed)
         times |= {"real start": run.start, "real finish": run.finish}
-    add_times(table, columns, times, windows.terms[0] if windows.terms else None)
+    add_times(table, columns, times, windows.context.clock if windows.context else None)
     columns["cost"] = format_column(windows.cost)
     columns["nodes"] = [
         "" if window is None else abbreviate_nodes(window.names or window.nodes)
@@ -271,7 +272,7 @@ def comparison(words: list[str], schedules: list[Schedule], seed: int | None) ->
     table.add_column("policy", justify="left", no_wrap=True)
     for name in rows[0]:
         table.add_column(name, justify="right")
-    clock = (schedules[0].windows.terms or (None,))[0]
+    clock = (schedules[0].windows.context or SlotContext()).clock
     texts = [
         _format_means(name, [row[name] for row in rows], clock) for name in rows[0]
     ]
@@ -316,12 +317,12 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
 
     names = ("node", "start", "end", "cost")
     columns |= {name: of_parts(parts[name]) for name in names}
-    clock, machine = windows.terms or (None, None)
-    if machine is not None:
-        columns["name"] = of_parts(machine.names[parts["node"]])
-    if clock is not None:
+    context = windows.context or SlotContext()
+    if context.machine is not None:
+        columns["name"] = of_parts(context.machine.names[parts["node"]])
+    if context.clock is not None:
         for name in ("start", "end"):
             times = np.full(len(job), np.nan)
             times[there] = parts[name]
-            columns |= date_columns(clock, {name: times})
+            columns |= date_columns(context.clock, {name: times})
     write_table(path, columns)

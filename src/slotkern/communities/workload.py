@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import hint_keywords, integer, number, one_of, shown
+from slotkern.foundation.checks import hint_keywords, integer, number, one_of, quote
 from slotkern.foundation.logger import log
 from slotkern.traces.clean import width_of
 from slotkern.traces.free_slots import most_at_once
@@ -509,7 +509,7 @@ def _check_numbers(
     if not (low >= least and low > above and high < np.inf):
         good = np.isfinite(column) & (column >= least) & (column > above)
         row = int(good.argmin())
-        value = shown(column[row].item())
+        value = quote(column[row].item())
         limit = f" and at least {least:g}" if least > -np.inf else ""
         limit = f" and more than {above:g}" if above > -np.inf else limit
         raise ValueError(

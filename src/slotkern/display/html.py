@@ -88,7 +88,8 @@ def _column(table: Table, name: str, rows: NDArray[np.int64]) -> tuple[list[str]
     if clock is not None and name in table.spans:
         found = [clock.timedelta(each) for each in values.tolist()]
         return ["" if each is None else str(each) for each in found], "right"
-    if name == "nodes" and values.dtype.kind in "UO" and table.terms and table.terms[1]:
+    named = table.context is not None and table.context.machine is not None
+    if named and name == "nodes" and values.dtype.kind in "UO":
         lists = [
             abridge(each.split(", "), LETTERS - 10, ", ") if each else ""
             for each in values.tolist()

@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slotkern.foundation.context import SlotContext
+
     #: A column, or a function that computes the cells of the given rows on demand.
     Column = NDArray[Any] | Callable[[NDArray[np.int64]], Any]
 
@@ -25,7 +27,7 @@ class Table(NamedTuple):
         The title of the table.
     columns : mapping of str to Column
     rows : int
-    terms : (Clock or None, Machine or None), or None
+    context : SlotContext or None
         The clock of the times, and the machine with the names of the nodes.
     times, spans : tuple of str
         The columns that hold times, and those that hold durations, in clock units.
@@ -38,7 +40,7 @@ class Table(NamedTuple):
     heading: str
     columns: Mapping[str, Column]
     rows: int
-    terms: Any = None
+    context: SlotContext | None = None
     times: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()
     facts: Mapping[str, Any] = {}
@@ -53,11 +55,11 @@ class Table(NamedTuple):
     @property
     def clock(self) -> Any:
         """The clock of the times, or None."""
-        return None if self.terms is None else self.terms[0]
+        return None if self.context is None else self.context.clock
 
     def node_names(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
         """Return the node names of the given rows; None without a machine."""
-        machine = None if self.terms is None else self.terms[1]
+        machine = None if self.context is None else self.context.machine
         nodes = self.columns.get("node")
         if machine is None or nodes is None:
             return None
@@ -91,14 +93,14 @@ class Table(NamedTuple):
 
 
 def join_nodes(
-    nodes: NDArray[Any], first: NDArray[np.int64], terms: Any
+    nodes: NDArray[Any], first: NDArray[np.int64], context: Any
 ) -> Callable[[NDArray[np.int64]], list[str]]:
     """Return a function that lists the nodes of windows as text.
 
-    Window i has the nodes ``nodes[first[i]:first[i + 1]]``, written as names if `terms`
-    contains a machine.
+    Window i has the nodes ``nodes[first[i]:first[i + 1]]``, written as names if
+    `context` has a machine.
     """
-    machine = None if terms is None else terms[1]
+    machine = None if context is None else context.machine
 
     def node_lists(rows: NDArray[np.int64]) -> list[str]:
         found = []

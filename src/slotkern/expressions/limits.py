@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.expressions.syntax import Fault, abbreviate, no_column, number_of, parse
-from slotkern.foundation.checks import number, one_of, shown
+from slotkern.foundation.checks import number, one_of, quote
 
 __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 
@@ -117,7 +117,7 @@ class Limit:
         return (count - (count * unit > _last_admitted_sum(self))) * unit
 
     def __repr__(self) -> str:
-        return f"Limit({shown(self.of)}, {self.side!r}, {self.amount!r})"
+        return f"Limit({quote(self.of)}, {self.side!r}, {self.amount!r})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Limit):
@@ -142,7 +142,7 @@ def limits_of(limits: Any) -> tuple[Limit, ...]:
     try:
         limits = list(limits)
     except TypeError:
-        raise TypeError(f"limits must be a sequence, got {shown(limits)}") from None
+        raise TypeError(f"limits must be a sequence, got {quote(limits)}") from None
     found: list[Limit] = []
     for k, limit in enumerate(limits):
         if isinstance(limit, str):
@@ -150,7 +150,7 @@ def limits_of(limits: Any) -> tuple[Limit, ...]:
         elif isinstance(limit, Limit):
             found.append(limit)
         else:
-            raise TypeError(f"limits[{k}] must be text or a Limit, got {shown(limit)}")
+            raise TypeError(f"limits[{k}] must be text or a Limit, got {quote(limit)}")
     for limit in found:
         _check_possible(limit)
     _check_contradictions(found)
@@ -255,7 +255,7 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
     if array.dtype.kind not in "iuf" or array.ndim != 1:
         raise TypeError(
             "a limit is on a term over columns, an array of numbers or a function made "
-            f"by criterion, got {shown(of)}"
+            f"by criterion, got {quote(of)}"
         )
     array = array.astype(np.float64)
     wrong = np.flatnonzero(~(np.abs(array) <= _MAX_USE))

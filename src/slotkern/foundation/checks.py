@@ -23,8 +23,8 @@ __all__ = [
     "meant",
     "number",
     "one_of",
+    "quote",
     "row_label",
-    "shown",
     "unknown_keyword",
     "visible",
 ]
@@ -93,9 +93,9 @@ def integer(
     """
     found = value if type(value) is int else _integer(name, value)
     if least is not None and found < least:
-        raise ValueError(f"{name} must be at least {least}, got {shown(found)}")
+        raise ValueError(f"{name} must be at least {least}, got {quote(found)}")
     if most is not None and found > most:
-        raise ValueError(f"{name} must be at most {most}, got {shown(found)}")
+        raise ValueError(f"{name} must be at most {most}, got {quote(found)}")
     return found
 
 
@@ -123,12 +123,12 @@ def number(
         if math.isnan(found):
             raise ValueError(f"{name} must not be NaN")
         if finite:
-            raise ValueError(f"{name} must be finite, got {shown(value)}")
+            raise ValueError(f"{name} must be finite, got {quote(value)}")
     if least is not None and found < least:
         rule = "not be negative" if least == 0 else f"be at least {least:g}"
-        raise ValueError(f"{name} must {rule}, got {shown(value)}")
+        raise ValueError(f"{name} must {rule}, got {quote(value)}")
     if above is not None and not found > above:
-        raise ValueError(f"{name} must be more than {above:g}, got {shown(value)}")
+        raise ValueError(f"{name} must be more than {above:g}, got {quote(value)}")
     return found
 
 
@@ -149,7 +149,7 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     words = tuple(known)
     if not isinstance(value, str) or value not in words:
         raise ValueError(
-            f"{name} must be one of {', '.join(words)}; got {shown(value)}"
+            f"{name} must be one of {', '.join(words)}; got {quote(value)}"
             f"{meant(value, words)}"
         )
     return value
@@ -234,12 +234,12 @@ def hint_keywords(
     return call
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return the repr of a value on one line of at most 80 characters.
 
     Examples
     --------
-    >>> shown(3), shown("x" * 100)[-3:]
+    >>> quote(3), quote("x" * 100)[-3:]
     ('3', '...')
     """
     if getattr(value, "shape", None) == () and value.dtype.kind in "biufU":
@@ -284,18 +284,18 @@ def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {shown(value)}") from None
+        raise TypeError(f"{name} must be an integer, got {quote(value)}") from None
 
 
 def _number(name: str, value: Any) -> float:
     if _is_bool(value) or isinstance(value, (str, bytes, complex)):
-        raise TypeError(f"{name} must be a number, got {shown(value)}")
+        raise TypeError(f"{name} must be a number, got {quote(value)}")
     try:
         return float(value)
     except TypeError:
-        raise TypeError(f"{name} must be a number, got {shown(value)}") from None
+        raise TypeError(f"{name} must be a number, got {quote(value)}") from None
     except OverflowError:
-        raise ValueError(f"{name} is too large: {shown(value)}") from None
+        raise ValueError(f"{name} is too large: {quote(value)}") from None
 
 
 def _is_bool(value: Any) -> bool:

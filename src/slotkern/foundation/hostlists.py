@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 
 __all__ = ["MAX_NAMES", "abridge", "count", "expand", "fold", "is_hostlist", "quoted"]
 
@@ -88,7 +88,7 @@ def _counted(text: str, terms: list[_Term], most: int) -> int:
     if total > most:
         size = f"{total:,}" if total < 10**_DIGITS else f"more than 10^{_DIGITS}"
         raise ValueError(
-            f"hostlist {shown(text)} has {size} nodes; at most {most:,} are allowed"
+            f"hostlist {quote(text)} has {size} nodes; at most {most:,} are allowed"
         )
     return total
 
@@ -195,7 +195,7 @@ def _terms(text: str) -> list[_Term]:
             term, at = _term(text, at)
         if not term:
             raise ValueError(
-                f"hostlist {shown(text)}: a name is empty; write names and ranges "
+                f"hostlist {quote(text)}: a name is empty; write names and ranges "
                 "between commas, such as n1,n[3-5]"
             )
         found.append(term)
@@ -210,7 +210,7 @@ def _term(text: str, at: int) -> tuple[_Term, int]:
         if piece is None:
             sign = text[at]
             raise ValueError(
-                f"hostlist {shown(text)}, character {at + 1}: {sign!r} has no "
+                f"hostlist {quote(text)}, character {at + 1}: {sign!r} has no "
                 f"partner; {_ADVICE}"
             )
         at = piece.end()
@@ -235,18 +235,18 @@ def _ranges(body: str, text: str) -> list[_Range]:
         match = _RANGE.fullmatch(word.strip())
         if match is None:
             raise ValueError(
-                f"hostlist {shown(text)}: [{body:.40}] holds {shown(word)}, which is "
+                f"hostlist {quote(text)}: [{body:.40}] holds {quote(word)}, which is "
                 f"no number or range; {_ADVICE}"
             )
         first, last = match[1], match[2] or match[1]
         if int(last) < int(first):
             raise ValueError(
-                f"hostlist {shown(text)}: the range {word.strip()} ends before it "
+                f"hostlist {quote(text)}: the range {word.strip()} ends before it "
                 "begins; write the lower number first"
             )
         if len(last) < len(first) or (len(last) > len(first) and last[0] == "0"):
             raise ValueError(
-                f"hostlist {shown(text)}: the ends of the range {word.strip()} have "
+                f"hostlist {quote(text)}: the ends of the range {word.strip()} have "
                 "different numbers of digits; write it as in 001-016"
             )
         found.append((int(first), int(last), len(first)))

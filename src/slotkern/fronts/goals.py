@@ -16,7 +16,7 @@ from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.values import NAMED_VALUES, evaluate_parts
 from slotkern._kernels.windows import Window
 from slotkern.expressions.limits import LENGTH, Limit
-from slotkern.search.criteria import Criterion, Minimize, valuation_of
+from slotkern.search.criteria import Criterion, Minimize, compile_criterion
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -98,7 +98,7 @@ def make_goal(name: Any, pool: PreparedSlots, request: Request, shape: Shape) ->
 
 def _make_sum_goal(criterion: Any, pool: PreparedSlots) -> Goal:
     """Make the goal of a column, an array or a function."""
-    worth, data, sign, name, _ = valuation_of(criterion, pool, EXACT_CRITERIA)
+    worth, data, sign, name, _ = compile_criterion(criterion, pool, EXACT_CRITERIA)
     inner = criterion.criterion if isinstance(criterion, Minimize) else criterion
     if worth == "function":
         if not isinstance(inner, Criterion) or inner.uses_start:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.windows import Window
 from slotkern.files.atomic import AnyPath, as_path
-from slotkern.foundation.checks import number, shown
+from slotkern.foundation.checks import number, quote
 from slotkern.ledger.codec import BOOKING_KINDS, Call, Entry, token_digest
 from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
@@ -113,7 +113,7 @@ class LoggedPool(FollowedPool):
         nothing. `content` is the part of the request that `what` does not contain.
         """
         if token is not None and not isinstance(token, str):
-            raise TypeError(f"token must be text, got {shown(token)}")
+            raise TypeError(f"token must be text, got {quote(token)}")
         with self._guarded():
             self._ready()
             group = self._group
@@ -192,7 +192,7 @@ class LoggedPool(FollowedPool):
             if old is not None:
                 if old.asked != asked:
                     raise TokenUsed(
-                        f"the token {shown(token)} belongs to another request, at "
+                        f"the token {quote(token)} belongs to another request, at "
                         f"version {old.last}; nothing has changed"
                     )
                 return Done(old, self._entries_of(turn, old), True)
@@ -491,5 +491,5 @@ def microseconds(name: str, value: float | str) -> int:
     else:
         seconds = duration_of(value, name).ns / 1e9
     if not 0 <= seconds <= _LONGEST:
-        raise ValueError(f"{name} must be from 0 to 1000 years, got {shown(value)}")
+        raise ValueError(f"{name} must be from 0 to 1000 years, got {quote(value)}")
     return round(seconds * 1e6)

@@ -170,7 +170,7 @@ def pack_window(window: Window) -> bytes:
     return body + _columns(len(parts)).pack(*columns)
 
 
-def unpack_window(body: bytes, name: str | None = None, terms: Any = None) -> Window:
+def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> Window:
     """Return the window of a body.
 
     Raises
@@ -194,7 +194,7 @@ def unpack_window(body: bytes, name: str | None = None, terms: Any = None) -> Wi
     shape = "ragged" if flags & 2 else "square"
     over = SLOT_STARTS if flags & 4 else ALL_STARTS
     return _restore_window(
-        *totals, bool(flags & 1), criterion, shape, parts, name, terms, over
+        *totals, bool(flags & 1), criterion, shape, parts, name, context, over
     )
 
 

@@ -30,7 +30,7 @@ from slotkern.ledger.codec import (
 from slotkern.ledger.errors import Corrupt, OtherFormat
 from slotkern.ledger.log import Store
 from slotkern.ledger.snapshots import Open, unpack_pool
-from slotkern.pool.closures import cover, disable, enable, uncover
+from slotkern.pool.closures import close_gaps, disable, enable, reopen_gaps
 
 __all__ = ["FollowedPool"]
 
@@ -141,8 +141,8 @@ class FollowedPool(SlotPool):
                 ) from error
 
     def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
-        terms = self.terms
-        windows = [unpack_window(e.body or b"", e.name, terms) for e in entries]
+        context = self.context
+        windows = [unpack_window(e.body or b"", e.name, context) for e in entries]
         SlotPool.book(self, windows, owner)
         self._record(entries, windows)
 
@@ -172,7 +172,7 @@ class FollowedPool(SlotPool):
         elif kind == "add":
             SlotPool.add_slots(self, unpack_arrays(_given(entry.body))["slots"])
         elif kind == "uncover":
-            uncover(self, _given(entry.owner))
+            reopen_gaps(self, _given(entry.owner))
         elif kind in ("remove", "disable", "enable", "cover"):
             self._apply_nodes(kind, json.loads(_given(entry.body)), entry.owner)
         elif kind != "note" and not kind.startswith("x-"):
@@ -193,7 +193,7 @@ class FollowedPool(SlotPool):
                 [*zip(data["nodes"], data["start"], data["end"], strict=True)],
                 [("node", "i4"), ("start", "f8"), ("end", "f8")],
             )
-            cover(self, gaps, _given(owner))
+            close_gaps(self, gaps, _given(owner))
 
     def _is_open(self, number: int) -> bool:
         """Return whether a booking has neither ended nor passed."""

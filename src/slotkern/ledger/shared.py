@@ -14,7 +14,7 @@ from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
 from slotkern.files.atomic import AnyPath, as_path
-from slotkern.foundation.checks import number, one_of, shown
+from slotkern.foundation.checks import number, one_of, quote
 from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
@@ -33,7 +33,7 @@ from slotkern.ledger.errors import Expired, LedgerError, NotYours, Taken
 from slotkern.ledger.snapshots import first_snapshot
 from slotkern.ledger.sqlite import SqliteStore, create
 from slotkern.machine.jobs import requests_of
-from slotkern.pool.closures import cover, disable, enable
+from slotkern.pool.closures import close_gaps, disable, enable
 from slotkern.pool.ledger import ids_of, reservation, time_of
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class SharedPool(LoggedPool):
             If the call could not be stored, as on a full disk.
         """
         if not isinstance(request, Request):
-            raise TypeError(f"request must be a Request, got {shown(request)}")
+            raise TypeError(f"request must be a Request, got {quote(request)}")
         owner, delay = self._owner(owner), _delay(hold)
         how = to_json([owner, plain(criterion), shape, delay])
         what = f'{{"do":"place","how":{how},"request":{request_text(request)}}}'
@@ -253,7 +253,7 @@ class SharedPool(LoggedPool):
         )
         for each in windows:
             if not isinstance(each, Window):
-                raise TypeError(f"only windows can be booked, got {shown(each)}")
+                raise TypeError(f"only windows can be booked, got {quote(each)}")
         owner, delay = self._owner(owner), _delay(hold)
         rows = [booking_row(each, owner) for each in windows]
         what = to_json({"do": "book", "how": [owner, delay], "windows": len(rows)})
@@ -311,7 +311,7 @@ class SharedPool(LoggedPool):
             criterion,
             shape,
             [job.name for job in jobs],
-            self.terms,
+            self.context,
         )
 
     def reserve(
@@ -334,7 +334,7 @@ class SharedPool(LoggedPool):
             windows.extend(found)
             rows = [booking_row(window, owner) for window in found]
             if len(gaps):
-                cover(self, gaps, owner)
+                close_gaps(self, gaps, owner)
                 spans = {name: gaps[name].tolist() for name in ("start", "end")}
                 rows.append(nodes_row("cover", gaps["node"], owner, **spans))
             return rows, found, None
@@ -355,7 +355,7 @@ class SharedPool(LoggedPool):
         i = booking.id if isinstance(booking, Booking) else booking
         if not isinstance(i, int) or isinstance(i, bool):
             raise TypeError(
-                f"only holds and their ids can be confirmed, got {shown(booking)}"
+                f"only holds and their ids can be confirmed, got {quote(booking)}"
             )
         confirmed: list[Booking] = []
 
@@ -422,7 +422,7 @@ class SharedPool(LoggedPool):
         elif not isinstance(window, int | str) or isinstance(window, bool):
             raise TypeError(
                 "only bookings, their ids, windows and owners can be released, got "
-                f"{shown(window)}"
+                f"{quote(window)}"
             )
         if name is not None and not isinstance(window, str):
             raise TypeError("name selects among an owner's windows: give the owner")
@@ -433,7 +433,7 @@ class SharedPool(LoggedPool):
                 return self._release_all(window, name, owner), [], None
             i = self._numbers.get(window) if isinstance(window, Window) else of
             if i is None or not self._is_open(i):
-                raise LookupError(f"{shown(window)} is not booked; nothing has changed")
+                raise LookupError(f"{quote(window)} is not booked; nothing has changed")
             self._check_owner(i, owner)
             SlotPool.release(self, self._bookings[i].window)
             self._forget(i)
@@ -446,7 +446,7 @@ class SharedPool(LoggedPool):
         self, whose: str, name: str | None, owner: str | None
     ) -> list[tuple[Any, ...]]:
         if owner is not None and owner != whose:
-            raise NotYours(f"{shown(whose)} is not {shown(owner)}; nothing has changed")
+            raise NotYours(f"{quote(whose)} is not {quote(owner)}; nothing has changed")
         numbers = [
             i
             for i, each in self._bookings.items()
@@ -556,7 +556,7 @@ class SharedPool(LoggedPool):
         whose = self._bookings[i].owner
         if owner is not None and whose != owner:
             raise NotYours(
-                f"booking {i} belongs to {shown(whose)}, not to {shown(owner)}; "
+                f"booking {i} belongs to {quote(whose)}, not to {quote(owner)}; "
                 "nothing has changed"
             )
 
@@ -575,7 +575,7 @@ class SharedPool(LoggedPool):
             if known is not None:
                 window, expires = known.window, known.expires
             else:  # it has ended meanwhile
-                window = unpack_window(entry.body or b"", entry.name, self.terms)
+                window = unpack_window(entry.body or b"", entry.name, self.context)
                 expires = entry.expires
             date = (
                 None if expires is None else datetime.fromtimestamp(expires / 1e6, UTC)

@@ -56,7 +56,7 @@ def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
     """Return the bytes of a pool and its open bookings by number."""
     origin, state, now, closures = pool._full_state_and_closures()
     none = {name: rows[:0] for name, rows in state.items()}
-    bare = restore_pool(origin[:0], none, -np.inf, pool.terms)
+    bare = restore_pool(origin[:0], none, -np.inf, pool.context)
     arrays: dict[str, Any] = {"format": np.array(_FORMAT), "origin": origin}
     arrays |= {"now": np.array(now)} | state | to_arrays(bare)
     closed = closures[closures["end"] > now]
@@ -86,7 +86,7 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
         raise ValueError("a snapshot of another format")
     try:
         origin, state, now = check_state(arrays)
-        terms, _ = from_arrays(arrays)
+        context, _ = from_arrays(arrays)
     except InputError as fault:
         raise ValueError(fault.reason) from None
     closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
@@ -95,8 +95,8 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
     columns = (arrays[name].tolist() for name in names)
     for number, owner, name, expires, size in zip(*columns, strict=True):
         first, end = end, end + size
-        window = unpack_window(data[first:end], name or None, terms)
+        window = unpack_window(data[first:end], name or None, context)
         bookings[number] = Open(window, owner, expires or None)
     owned = [(each.window, each.owner) for each in bookings.values()]
-    pool = restore_pool(origin, state, now, terms, owned, closures=closures)
+    pool = restore_pool(origin, state, now, context, owned, closures=closures)
     return pool, bookings

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern._moments import Duration, Moment, Scale
 from slotkern.display.html import html_of
 from slotkern.display.table import Table
-from slotkern.foundation.checks import number, one_of, row_label, shown
+from slotkern.foundation.checks import number, one_of, quote, row_label
+from slotkern.foundation.context import SlotContext
 
 from .durations import duration_of
 from .moments import (
@@ -164,7 +165,7 @@ class Clock:
         ):
             object.__setattr__(self, field_name, value)
         if is_number(origin):
-            raise TypeError(f"{name} must be a date, got {shown(origin)}")
+            raise TypeError(f"{name} must be a date, got {quote(origin)}")
         moment = moment_of(origin, name)
         object.__setattr__(self, "_origin", self._ticks(moment, name))
         scale = Scale(self._origin, _UNITS[tick], self._per, info)
@@ -205,7 +206,7 @@ class Clock:
 
     def _repr_html_(self) -> str:
         facts = {"zone": self.zone, "tick": self.tick}
-        return html_of(Table("Clock", {}, 0, (self, None), facts=facts))
+        return html_of(Table("Clock", {}, 0, SlotContext(self), facts=facts))
 
     # --- in
 

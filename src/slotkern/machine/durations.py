@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from slotkern._moments import Duration, parse_quickly
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 
 __all__ = ["NO_LIMIT", "Duration", "duration_of"]
 
@@ -87,10 +87,10 @@ def read_duration(value: Any, name: str = "duration") -> Duration:
     else:
         raise TypeError(
             f"{name} must be a timedelta, a text such as '4:00:00' or '2h30m', or a "
-            f"number; got {shown(value)}"
+            f"number; got {quote(value)}"
         )
     if ns < 0:
-        raise ValueError(f"{name} must not be negative, got {shown(value)}")
+        raise ValueError(f"{name} must not be negative, got {quote(value)}")
     return Duration(ns, value)
 
 
@@ -110,7 +110,7 @@ def _of_text(text: str, name: str) -> int:
         word = f"{match[1]}-{match[2]}" if match[2] else f"{match[1]}d"
     if word.upper() in NO_LIMIT:
         raise ValueError(
-            f"{name}: {shown(text)} is no length of time; give the longest time that "
+            f"{name}: {quote(text)} is no length of time; give the longest time that "
             "the job may take, for a window has an end"
         )
     parts: list[tuple[str | None, str]] = []
@@ -118,28 +118,28 @@ def _of_text(text: str, name: str) -> int:
         days, hours, minutes, seconds = match.groups()
         if int(minutes) > 59 or float(seconds) >= 60 or (days and int(hours) > 23):
             raise ValueError(
-                f"{name}: {shown(text)} is no time of hours:minutes:seconds"
+                f"{name}: {quote(text)} is no time of hours:minutes:seconds"
             )
         parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
     elif match := _DAYS.fullmatch(word):
         parts = [(match[1], "d"), (match[2], "h"), (match[3], "min")]
         if int(match[2]) > 23 or int(match[3] or 0) > 59:
-            raise ValueError(f"{name}: {shown(text)} is no time of days-hours:minutes")
+            raise ValueError(f"{name}: {quote(text)} is no time of days-hours:minutes")
     elif (match := _ISO.fullmatch(word)) and any(match.groups()):
         parts = [*zip(match.groups(), ("d", "h", "min", "s"), strict=True)]
     elif word and not _UNITS.sub("", word):
         parts = [(number, unit) for number, unit in _UNITS.findall(word)]
         units = [unit.replace("min", "m") for _, unit in parts]
         if len(set(units)) < len(units):
-            raise ValueError(f"{name}: {shown(text)} has a unit twice")
+            raise ValueError(f"{name}: {quote(text)} has a unit twice")
     elif re.fullmatch(r"[0-9.]+(:[0-9.]+)?", word):
         raise ValueError(
-            f"{name}: {shown(text)} could be hours, minutes or seconds; write it as "
+            f"{name}: {quote(text)} could be hours, minutes or seconds; write it as "
             "'4:00:00', '4h' or '4min'"
         )
     else:
         raise ValueError(
-            f"{name}: {shown(text)} is no duration such as '4:00:00', '1-12:00:00', "
+            f"{name}: {quote(text)} is no duration such as '4:00:00', '1-12:00:00', "
             "'2h30m' or '90min'"
         )
     total = 0
@@ -147,6 +147,6 @@ def _of_text(text: str, name: str) -> int:
         whole, _, digits = (number or "0").partition(".")
         ns, rest = divmod(int(whole + digits) * _NANOSECONDS[unit], 10 ** len(digits))
         if rest:
-            raise ValueError(f"{name}: {shown(text)} is finer than a nanosecond")
+            raise ValueError(f"{name}: {quote(text)} is finer than a nanosecond")
         total += ns
     return total

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 from slotkern.foundation.extras import extra
 
 from .moments import Moments
@@ -162,7 +162,7 @@ def _is_number_type(kind: type) -> bool:
 def _of_rows(rows: list[Any] | tuple[Any, ...], name: str) -> dict[str, Any]:
     for row, given in enumerate(rows):
         if not isinstance(given, Mapping):
-            raise TypeError(f"{name}, row {row}: not a mapping: {shown(given)}")
+            raise TypeError(f"{name}, row {row}: not a mapping: {quote(given)}")
         if given.keys() != rows[0].keys():
             raise ValueError(
                 f"{name}, row {row}: has {', '.join(map(str, given))}; row 0 has "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
-from slotkern.foundation.checks import meant, row_label, shown
+from slotkern.foundation.checks import meant, quote, row_label
 
 from .clock import is_number
 from .durations import NO_LIMIT
@@ -182,7 +182,7 @@ def _of_json(path: Any) -> FileColumns:
     titles: dict[str, None] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise ValueError(f"{path}: row {i} is no object: {shown(row)}")
+            raise ValueError(f"{path}: row {i} is no object: {quote(row)}")
         titles |= dict.fromkeys(row)
     columns = {
         title: with_column_context(
@@ -233,11 +233,11 @@ def _cell(title: str, value: Any) -> Any:
     try:
         found = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{shown(value)} is no number") from None
+        raise ValueError(f"{quote(value)} is no number") from None
     except OverflowError:
-        raise ValueError(f"{shown(value)} is too large") from None
+        raise ValueError(f"{quote(value)} is too large") from None
     if title != "nodes":
         return found
     if not found.is_integer():
-        raise ValueError(f"{shown(value)} is no integer")
+        raise ValueError(f"{quote(value)} is no integer")
     return int(found)

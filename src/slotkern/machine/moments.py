@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._moments import Moment, parse_quickly
-from slotkern.foundation.checks import row_label, shown
+from slotkern.foundation.checks import quote, row_label
 
 __all__ = [
     "Moment",
@@ -75,7 +75,7 @@ def zone_of(zone: Any) -> dt.tzinfo:
         named = getattr(zone, "zone", None)
         return zone_of(named) if isinstance(named, str) else zone
     if not isinstance(zone, str):
-        raise TypeError(f"zone must be the name of a time zone, got {shown(zone)}")
+        raise TypeError(f"zone must be the name of a time zone, got {quote(zone)}")
     if re.fullmatch(r"[+-][0-9]{2}:?[0-9]{2}", zone):
         fixed = dt.datetime.strptime(zone, "%z").tzinfo
         assert fixed is not None
@@ -117,7 +117,7 @@ def read_moment(value: Any, name: str = "time") -> Moment:
         return Moment(days * _DAY * 10**9, False, None, value)
     raise TypeError(
         f"{name} must be a date, a text such as '2026-10-25 18:00', or a number; got "
-        f"{shown(value)}"
+        f"{quote(value)}"
     )
 
 
@@ -127,14 +127,14 @@ def _of_text(text: str, name: str) -> Moment:
         value = dt.datetime.fromisoformat(_FRACTION.sub(r"\1", text).strip())
     except ValueError:
         raise ValueError(
-            f"{name}: {shown(text)} is no date such as '2026-10-25', "
+            f"{name}: {quote(text)} is no date such as '2026-10-25', "
             "'2026-10-25 18:00' or '2026-10-25T18:00:00+01:00'"
         ) from None
     found = _of_datetime(value, name)
     fold = found.fold if found.aware else None  # text without an offset has no fold
     rest = digits[2] if digits else ""
     if rest[3:].strip("0"):
-        raise ValueError(f"{name}: {shown(text)} {_TOO_FINE}")
+        raise ValueError(f"{name}: {quote(text)} {_TOO_FINE}")
     return Moment(found.ns + int(rest[:3].ljust(3, "0") or 0), found.aware, fold, text)
 
 

@@ -19,8 +19,8 @@ from slotkern.foundation.checks import (
     integer,
     meant,
     number,
+    quote,
     row_label,
-    shown,
     visible,
 )
 from slotkern.foundation.hostlists import count, expand, is_hostlist, quoted
@@ -284,7 +284,7 @@ class Machine(HasTable):
             raise TypeError(f"{what} must be names or ids of nodes, got {given.dtype}")
         if (found < 0).any():
             row = int((found < 0).argmax())
-            value = shown(given[row : row + 1].tolist()[0])
+            value = quote(given[row : row + 1].tolist()[0])
             place = row_label(what, row if rows is None else int(rows[row]))
             raise ValueError(f"{what}, {place}: {value} is no node of the machine")
         return found.astype(np.int32), rows
@@ -379,7 +379,7 @@ def _names(
     for row, each in enumerate(values.tolist()):
         if values.dtype == object and not isinstance(each, str):
             place = row_label(what, row)
-            raise TypeError(f"{what}, {place}: the name {shown(each)} is no text")
+            raise TypeError(f"{what}, {place}: the name {quote(each)} is no text")
         if not str(each).strip("\0").strip():
             raise ValueError(f"{what}, {row_label(what, row)}: the name is empty")
     names = values.astype(np.str_)
@@ -401,7 +401,7 @@ def _one_each(
         counts = columns.pop(processors)
         if counts.dtype.kind not in "iu" or (counts < 1).any():
             row = int((counts < 1).argmax()) if counts.dtype.kind in "iu" else 0
-            reason = f"{shown(counts[row].item())} is not an integer of at least 1"
+            reason = f"{quote(counts[row].item())} is not an integer of at least 1"
             raise ValueError(f"{what}, {row_label(what, row)}: {processors} {reason}")
     else:
         counts = np.full(len(names), integer("processors", processors, least=1))
@@ -431,7 +431,7 @@ def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float6
         wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
         row = next(wrong, -1)
         reason = "is not a number" if row >= 0 else "is text, not a number"
-        at, value = row_label(table, max(row, 0)), shown(cells[max(row, 0)])
+        at, value = row_label(table, max(row, 0)), quote(cells[max(row, 0)])
         raise TypeError(f"{table}, {at}: {name} {value} {reason}")
     found = column.astype(np.float64)
     if not np.isfinite(found).all():

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import expand
 
 from .clock import Clock
@@ -58,7 +58,7 @@ class Row:
 
     def error(self, heading: str, allowed: str) -> ValueError:
         """Return the error for the value under a heading; `allowed` is its end."""
-        value = shown(self.cells.get(heading, ""))
+        value = quote(self.cells.get(heading, ""))
         return ValueError(
             f"{self.source}, line {self.line}, {heading}: {value} {allowed}"
         )
@@ -161,7 +161,7 @@ def table(
             printed = clock.time(date, f"{source}, line {at + 1}, the date")
         elif line.strip() or at + 1 == len(lines):
             raise ValueError(
-                f"{source}, line {at + 1}: {shown(line)} is no line of headings with "
+                f"{source}, line {at + 1}: {quote(line)} is no line of headings with "
                 f"one of {', '.join(sorted(wanted))}; paste the output with its "
                 "headings (without -h)"
             )
@@ -169,7 +169,7 @@ def table(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"{source}, line {at + 1}: the heading {shown(twice)} is twice"
+            f"{source}, line {at + 1}: the heading {quote(twice)} is twice"
         )
     ends = [] if separator else _right_ends(lines[at], names)
     rows = []
@@ -183,7 +183,7 @@ def table(
             if len(cells) != len(names):
                 raise ValueError(
                     f"{source}, line {number}: {len(cells)} fields, but {len(names)} "
-                    f"headings: {shown(line.strip())}; print the columns with | "
+                    f"headings: {quote(line.strip())}; print the columns with | "
                     "between them, as in -o '%i|%T|%N'"
                 )
             values = map(str.strip, cells)

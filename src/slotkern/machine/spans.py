@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
-from slotkern.foundation.checks import hint_keywords, number, shown
+from slotkern.foundation.checks import hint_keywords, number, quote
+from slotkern.foundation.context import SlotContext
 from slotkern.foundation.logger import log
 from slotkern.slots import make_slots
 
@@ -61,9 +62,9 @@ class FreeSlots(HasPlot):
 
     def _as_table(self) -> Table:
         """Return the free slots as a table."""
-        terms = self.clock, self.machine
+        context = SlotContext(self.clock, self.machine)
         return Table.from_array(
-            repr(self), self.slots, terms=terms, times=("start", "end")
+            repr(self), self.slots, context=context, times=("start", "end")
         )
 
     def __repr__(self) -> str:
@@ -173,8 +174,8 @@ def _horizon(
         raise ValueError("zone is for a clock that is made here; this one has its own")
     if dated == is_number(end) and end != np.inf:
         raise TypeError(
-            f"start and end must both be dates or both numbers; got {shown(start)} and "
-            f"{shown(end)}"
+            f"start and end must both be dates or both numbers; got {quote(start)} and "
+            f"{quote(end)}"
         )
     if clock is None:
         first = number("start", start)

@@ -52,13 +52,13 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import first_terms, parse_time
+from slotkern.plotting.times import first_context, parse_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from slotkern.machine.terms import Terms
+    from slotkern.foundation.context import SlotContext
     from slotkern.typing import Time
 
 __all__ = ["plot_gantt"]
@@ -159,10 +159,10 @@ def plot_gantt(
     if tasks is not None:
         require_span_fields("tasks", tasks)
     named = label_windows(windows)
-    terms = first_terms(slots, *named.values())
+    context = first_context(slots, *named.values())
     if horizon is not None:
-        horizon = parse_time(terms[0], horizon, "horizon")
-    only = _select_nodes(nodes, named, terms)
+        horizon = parse_time(context.clock, horizon, "horizon")
+    only = _select_nodes(nodes, named, context)
     disabled, booked = disabled_spans(slots)
     if only is not None:
         disabled, booked = (
@@ -171,7 +171,7 @@ def plot_gantt(
         free = free[np.isin(free["node"], only)]
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _axes_size(ax)
-    plan = compute_layout(free, tasks, named, horizon, size, terms, only, booked)
+    plan = compute_layout(free, tasks, named, horizon, size, context, only, booked)
 
     if ax is None:
         height = plan.height + plan.lanes * LANE + 0.95
@@ -354,15 +354,17 @@ def _draw_labels(ax: Axes, plan: Layout, styles: list[FillStyle]) -> None:
         )
 
 
-def _select_nodes(nodes: Any, named: dict[str, WindowLike], terms: Terms) -> Any:
+def _select_nodes(
+    nodes: Any, named: dict[str, WindowLike], context: SlotContext
+) -> Any:
     """Return the ids of the nodes that get a row, or None for all."""
     if isinstance(nodes, str):
         if one_of("nodes", nodes, ("all", "used")) == "all":
             return None
         used = [window.slots["node"] for window in named.values()]
         return np.unique(np.concatenate([np.empty(0, np.int32), *used]))
-    if terms[1] is not None:
-        return np.unique(terms[1].ids(nodes))
+    if context.machine is not None:
+        return np.unique(context.machine.ids(nodes))
     given = np.asarray(nodes)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise TypeError(f"nodes must be 'all', 'used' or ids of nodes, got {nodes!r}")

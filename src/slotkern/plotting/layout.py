@@ -21,8 +21,8 @@ from slotkern.plotting.style import FONT, escape_label
 from slotkern.plotting.times import TimeAxis
 
 if TYPE_CHECKING:
+    from slotkern.foundation.context import SlotContext
     from slotkern.machine.nodes import Machine
-    from slotkern.machine.terms import Terms
 
 __all__ = [
     "Layout",
@@ -161,7 +161,7 @@ def compute_layout(
     named: dict[str, WindowLike],
     horizon: float | None,
     size: tuple[float, float] | None,
-    terms: Terms,
+    context: SlotContext,
     only: npt.NDArray[Any] | None,
     more: npt.NDArray[Any] | None = None,
 ) -> Layout:
@@ -182,9 +182,9 @@ def compute_layout(
     nodes = only
     if nodes is None:
         every = [span["node"] for span in spans]
-        if tasks is None and terms[1] is not None and len(free):
+        if tasks is None and context.machine is not None and len(free):
             every.append(
-                np.arange(len(terms[1]))
+                np.arange(len(context.machine))
             )  # including nodes that are never free
         nodes = np.unique(np.concatenate(every))
     first, last = time_range(spans, horizon)
@@ -207,8 +207,8 @@ def compute_layout(
         captions=[],
         lanes=0,
         labels=[],
-        times=TimeAxis(terms[0], first, last),
-        machine=terms[1],
+        times=TimeAxis(context.clock, first, last),
+        machine=context.machine,
     )
     height = min(ROW_TALL * max(nodes.size, 1), AXES_TALL) if size is None else size[1]
     while True:

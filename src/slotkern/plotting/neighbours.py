@@ -29,13 +29,13 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import TimeAxis, first_terms, parse_time
+from slotkern.plotting.times import TimeAxis, first_context, parse_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from slotkern.machine.terms import Terms
+    from slotkern.foundation.context import SlotContext
     from slotkern.typing import Time
 
 __all__ = ["plot_neighbours"]
@@ -112,7 +112,7 @@ def plot_neighbours(
     named = label_windows(windows)
     if not named:
         raise ValueError("there is no window to draw")
-    terms = first_terms(slots, *named.values())
+    context = first_context(slots, *named.values())
     enclosing = {name: _enclosing_slots(free, window) for name, window in named.items()}
     ends = [free["end"]] if tasks is None else [free["end"], tasks["end"]]
     every_end = np.concatenate(ends)
@@ -120,9 +120,9 @@ def plot_neighbours(
     last = max([latest, *(float(w.finish) for w in named.values())])
     span = (
         float(min(0.0, free["start"].min())),
-        last if horizon is None else parse_time(terms[0], horizon, "horizon"),
+        last if horizon is None else parse_time(context.clock, horizon, "horizon"),
     )
-    times = TimeAxis(terms[0], *span)
+    times = TimeAxis(context.clock, *span)
 
     rows = [len(window.slots) for window in named.values()]
     tall = sum(ROW * count + MARGINS for count in rows)
@@ -133,7 +133,7 @@ def plot_neighbours(
     ):
         colour = WINDOW_COLOURS[i % len(WINDOW_COLOURS)]
         _draw(panel, free, enclosing[name], window, tasks, span, colour)
-        panel.set_yticks(range(len(window.slots)), _nodes(window, terms))
+        panel.set_yticks(range(len(window.slots)), _nodes(window, context))
         times.apply_to(panel)
         panel.set_xlabel("")
         before, after = _gaps(window, enclosing[name])
@@ -153,10 +153,13 @@ def plot_neighbours(
     return save_figure(figure, target)
 
 
-def _nodes(window: WindowLike, terms: Terms) -> list[str]:
+def _nodes(window: WindowLike, context: SlotContext) -> list[str]:
     """Return the names or ids of the nodes of a window."""
     ids = window.slots["node"]
-    return [escape_label(each) for each in (terms[1].names[ids] if terms[1] else ids)]
+    return [
+        escape_label(each)
+        for each in (context.machine.names[ids] if context.machine else ids)
+    ]
 
 
 def _enclosing_slots(free: npt.NDArray[Any], window: WindowLike) -> npt.NDArray[Any]:

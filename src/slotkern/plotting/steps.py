@@ -17,7 +17,7 @@ from slotkern.plotting.style import (
     new_figure,
     save_figure,
 )
-from slotkern.plotting.times import TimeAxis, first_terms, time_bounds
+from slotkern.plotting.times import TimeAxis, first_context, time_bounds
 from slotkern.search.delegated import step_values
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def plot_steps(
     )
     if ax is None:
         ax = new_figure(8, 3.2).subplots()
-    times = TimeAxis(first_terms(slots)[0], *time_bounds(starts))
+    times = TimeAxis(first_context(slots)[0], *time_bounds(starts))
     values = np.where(np.isfinite(values), values, np.nan)
     ax.step(starts, values, where="post", color=LINE, linewidth=1.2)
     if window is not None:

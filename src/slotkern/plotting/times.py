@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
+from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.plotting.style import FONT, INK
@@ -21,21 +22,19 @@ from slotkern.plotting.style import FONT, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from slotkern.machine.terms import Terms
-
-__all__ = ["TimeAxis", "first_terms", "parse_time", "time_bounds"]
+__all__ = ["TimeAxis", "first_context", "parse_time", "time_bounds"]
 
 TICKS = 8
 
 
-def first_terms(*things: Any) -> Terms:
+def first_context(*things: Any) -> SlotContext:
     """Return the first clock and the first machine among some objects, else None."""
 
     def first(name: str) -> Any:
         found = (getattr(thing, name, None) for thing in things)
         return next((each for each in found if each is not None), None)
 
-    return first("clock"), first("machine")
+    return SlotContext(first("clock"), first("machine"))
 
 
 def parse_time(clock: Clock | None, value: Any, name: str) -> float:
@@ -50,7 +49,7 @@ def parse_time(clock: Clock | None, value: Any, name: str) -> float:
         return clock.time(value, name)
     if not is_number(value):
         raise TypeError(
-            f"{name} is {shown(value)}; without a clock it must be a number"
+            f"{name} is {quote(value)}; without a clock it must be a number"
         )
     return float(value)
 

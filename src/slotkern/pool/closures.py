@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.slots import CLOSURE
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
 from slotkern.pool.ledger import ids_of, owners_of, time_of
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "booked_spans",
-    "cover",
+    "close_gaps",
     "disable",
     "enable",
-    "hit",
     "nothing_booked",
-    "uncover",
+    "reopen_gaps",
     "validate_closures",
+    "windows_within",
 ]
 
 
@@ -51,19 +51,19 @@ def enable(pool: SlotPool, nodes: Any) -> None:
         if open_now.any():
             node = ids[open_now.argmax()]
             name = node if pool.machine is None else pool.machine.names[node]
-            raise ValueError(f"node {shown(name.item())} is not disabled")
+            raise ValueError(f"node {quote(name.item())} is not disabled")
         return closures[~(closures["disabled"] & np.isin(closures["node"], ids))]
 
     _replace(pool, ids, opened)
 
 
-def cover(pool: SlotPool, gaps: NDArray[np.void], owner: str) -> None:
+def close_gaps(pool: SlotPool, gaps: NDArray[np.void], owner: str) -> None:
     """Close the time of a reservation that is not free: `gaps` (node, start, end)."""
     rows = _rows(gaps["node"], gaps["start"], gaps["end"], owner, False)
     _replace(pool, gaps["node"], lambda closures: _joined(closures, rows))
 
 
-def uncover(pool: SlotPool, owner: str) -> None:
+def reopen_gaps(pool: SlotPool, owner: str) -> None:
     """Remove the closures of an owner's reservations."""
 
     def mine(closures: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -83,7 +83,7 @@ def nothing_booked(pool: SlotPool, owner: str) -> str:
     return f"{owner!r} has nothing booked in this pool{more}"
 
 
-def hit(
+def windows_within(
     pool: SlotPool, pairs: Sequence[tuple[Window, str]], nodes: Any, during: Any
 ) -> list[tuple[Window, str]]:
     """Return the (window, owner) pairs with a part on the nodes and in the span."""
@@ -91,7 +91,7 @@ def hit(
     if during is None:
         during = (None, None)
     if not isinstance(during, (tuple, list)) or len(during) != 2:
-        raise TypeError(f"during must be a pair (start, end), got {shown(during)}")
+        raise TypeError(f"during must be a pair (start, end), got {quote(during)}")
     start, end = during
     return _hit(pairs, ids, *_span(pool, (start, end), -np.inf))
 

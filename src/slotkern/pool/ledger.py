@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.windows import Window, WindowTable
-from slotkern.foundation.checks import number, shown
+from slotkern.foundation.checks import number, quote
+from slotkern.foundation.context import SlotContext
 from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock, is_number
 
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
-    from slotkern.machine.terms import Terms
 
 __all__ = [
     "ids_of",
@@ -80,7 +80,7 @@ def reservation(
     for moment in np.unique(begin):
         rows = np.flatnonzero(begin == moment)
         windows.append(_reserved(free[rows], float(moment), lengths[rows], price[rows]))
-        windows[-1].terms = pool.terms
+        windows[-1].context = pool.context
     return windows, _gaps(ids, free["node"], begin, until, first, last)
 
 
@@ -110,12 +110,12 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
         raise ValueError("nodes must be one node or more")
     if given.dtype.kind == "U" and pool.machine is None:
         raise ValueError(
-            f"{shown(nodes)} is a name, but this pool has no machine with names; give "
+            f"{quote(nodes)} is a name, but this pool has no machine with names; give "
             "ids, or SlotPool(slots, machine=)"
         )
     ids = given if pool.machine is None else pool.machine.ids(given)
     if ids.dtype.kind not in "iu":
-        raise TypeError(f"nodes must be names or ids, got {shown(nodes)}")
+        raise TypeError(f"nodes must be names or ids, got {quote(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
     if pool.machine is not None:  # nodes that are always busy have no slot
         unknown &= np.isin(ids, pool._state()["gone"])
@@ -123,7 +123,7 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
         name = ids[unknown.argmax()].item()
         if pool.machine is not None and given.dtype.kind not in "iu":
             name = pool.machine.names[name].item()
-        raise ValueError(f"node {shown(name)} is not in the pool")
+        raise ValueError(f"node {quote(name)} is not in the pool")
     if len(np.unique(ids)) < len(ids):
         raise ValueError("nodes: a node occurs twice")
     return ids.astype(np.int32)
@@ -198,7 +198,7 @@ def time_of(clock: Clock | None, value: Any, name: str) -> float:
     """Convert a time to a number of the clock, and check that it is finite."""
     if clock is None and not is_number(value):
         raise ValueError(
-            f"{name} is the date {shown(value)}, but this pool has no clock; create it "
+            f"{name} is the date {quote(value)}, but this pool has no clock; create it "
             "by SlotPool(slots, clock=Clock(origin, zone=...))"
         )
     time = number(name, value) if clock is None else clock.time(value, name)
@@ -232,10 +232,12 @@ def utilization(pool: SlotPool, start: Any, end: Any) -> float:
 
 
 def window_rows(
-    windows: Sequence[Window | None], terms: Terms | None, **columns: Sequence[Any]
+    windows: Sequence[Window | None],
+    context: SlotContext | None,
+    **columns: Sequence[Any],
 ) -> NDArray[np.void]:
     """Return a table of windows: name, nodes, start, finish and cost of each."""
-    clock, machine = terms or (None, None)
+    clock, machine = (context or SlotContext())[:2]
     if "name" not in columns:
         columns["name"] = [None if w is None else w.name for w in windows]
     fields: dict[str, NDArray[Any]] = {

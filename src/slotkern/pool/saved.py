@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.windows import PART, Window
 from slotkern.files.columns import InputError
+from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine, quoted_names
 
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
-    from slotkern.machine.terms import Terms
 
 __all__ = ["from_arrays", "to_arrays"]
 
@@ -66,7 +66,7 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
 
 def from_arrays(
     arrays: Mapping[str, NDArray[Any]],
-) -> tuple[Terms | None, list[tuple[Window, str]]]:
+) -> tuple[SlotContext | None, list[tuple[Window, str]]]:
     """Restore clock, machine and owned windows from the arrays of `to_arrays`.
 
     Raises
@@ -89,8 +89,9 @@ def from_arrays(
         columns["name"] = quoted_names(columns["name"])
     if columns:
         machine = Machine(columns)
-    terms = None if clock is None and machine is None else (clock, machine)
-    return terms, list(_windows(arrays)) if "owner" in arrays else []
+    none = clock is None and machine is None
+    context = None if none else SlotContext(clock, machine)
+    return context, list(_windows(arrays)) if "owner" in arrays else []
 
 
 def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import integer, shown
+from slotkern.foundation.checks import integer, quote
 from slotkern.foundation.logger import log
 from slotkern.machine.frames import columns_of
 from slotkern.machine.nodes import Machine
@@ -349,7 +349,7 @@ def _parse_blocked(given: Any, trace: Trace) -> NDArray[Any]:
                 raise ValueError(f"blocked has no field {name!r}")
         given = given[names].tolist()
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f"blocked must be a sequence of spans, got {shown(given)}")
+        raise TypeError(f"blocked must be a sequence of spans, got {quote(given)}")
     rows = list(given)
     spans = np.zeros(len(rows), BLOCKED)
     for i, fields in enumerate(rows):

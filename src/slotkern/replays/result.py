@@ -14,6 +14,7 @@ from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.files.atomic import AnyPath, open_atomic
 from slotkern.foundation.checks import visible
+from slotkern.foundation.context import SlotContext
 from slotkern.replays.cluster import Cluster
 from slotkern.traces.read import trace_text, write_trace
 from slotkern.traces.trace import SWF, Trace
@@ -246,7 +247,7 @@ class Replay(HasPlot):
         return Table.from_array(
             repr(self),
             self.jobs,
-            terms=(self.trace.clock, None),
+            context=SlotContext(self.trace.clock),
             times=("submit", "start", "end"),
             spans=("wait", "run", "estimate"),
             facts={name: found.get(name) for name in names},

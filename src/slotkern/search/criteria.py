@@ -26,7 +26,7 @@ from slotkern._kernels.values import (
     capsule_signature,
     evaluate_parts,
 )
-from slotkern.foundation.checks import meant, shown, visible
+from slotkern.foundation.checks import meant, quote, visible
 from slotkern.foundation.extras import extra
 
 __all__ = ["PLACEMENT_CRITERIA", "Criterion", "Minimize", "criterion", "minimize"]
@@ -228,7 +228,7 @@ def values_of_windows(
     parts : structured array, shape (k, n)
         As `Alternatives.parts`.
     """
-    worth, data, sign, name, _ = valuation_of(criterion, pool, criterion_names())
+    worth, data, sign, name, _ = compile_criterion(criterion, pool, criterion_names())
     if worth in NAMED_VALUES:
         sign = NAMED_VALUES[worth].sign
         endless = np.isinf(pool.slots["end"][rows])
@@ -356,7 +356,7 @@ def _column(values: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
     return column
 
 
-def valuation_of(
+def compile_criterion(
     criterion: Any, pool: PreparedSlots, known: Sequence[str]
 ) -> Valuation:
     """Determine the kind, the data and the sign of a criterion.
@@ -365,7 +365,7 @@ def valuation_of(
     array holds one value per row; a Criterion or a capsule is a function.
     """
     if isinstance(criterion, Minimize):
-        inner = valuation_of(criterion.criterion, pool, known)
+        inner = compile_criterion(criterion.criterion, pool, known)
         if inner.sign < 0:
             raise ValueError(f"minimize({inner.name}) is the criterion itself")
         if inner.worth not in ("column", "function"):
@@ -379,11 +379,13 @@ def valuation_of(
             column = _column(pool.slots[criterion], len(pool), repr(criterion))
             return Valuation("column", column, 1.0, criterion)
         if criterion.startswith("minimize(") and criterion.endswith(")"):
-            return valuation_of(Minimize(criterion[len("minimize(") : -1]), pool, known)
+            return compile_criterion(
+                Minimize(criterion[len("minimize(") : -1]), pool, known
+            )
         numeric = [name for name, field in fields.items() if field[0].kind in "iuf"]
         raise ValueError(
             f"criterion must be one of {', '.join(known)}, or a numeric field "
-            f"({', '.join(numeric)}), or minimize(field); got {shown(criterion)}"
+            f"({', '.join(numeric)}), or minimize(field); got {quote(criterion)}"
             f"{meant(criterion, (*known, *numeric))}"
         )
     if isinstance(criterion, Criterion):
@@ -401,5 +403,5 @@ def valuation_of(
         return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
     raise TypeError(
         f"criterion must be one of {', '.join(known)}, a field's name, an array, "
-        f"minimize(...), or made by @criterion; got {shown(criterion)}"
+        f"minimize(...), or made by @criterion; got {quote(criterion)}"
     )

@@ -2,7 +2,7 @@
 
 Criteria of additive values (AEP in general, MaxQ, DEP, COORD), the method "lite", other
 placements and spans, and the published algorithms. `find_window` calls
-`find_otherwise`.
+`find_delegated`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PLACEMENTS = ("slot-start", "any")
 SPANS = ("window", "group")
 
 
-def find_otherwise(
+def find_delegated(
     slots: Slots, request: Request, criterion: Any, options: SearchOptions
 ) -> Window | None:
     """Run `find_window` for anything but one sweep of a built-in criterion."""
@@ -162,12 +162,14 @@ def _search_by_value(
     from slotkern._kernels import values as _values
     from slotkern.search.criteria import (
         PLACEMENT_CRITERIA,
+        compile_criterion,
         criterion_names,
-        valuation_of,
     )
 
     pool = prepare_snapshot(slots)
-    worth, data, sign, name, fixed = valuation_of(criterion, pool, criterion_names())
+    worth, data, sign, name, fixed = compile_criterion(
+        criterion, pool, criterion_names()
+    )
     if worth == "column":
         _check_sums(data, name)
     uses_start = worth == "function" and (
@@ -264,7 +266,7 @@ def _find_published(
     options: SearchOptions,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.search.criteria import criterion_names, valuation_of
+    from slotkern.search.criteria import compile_criterion, criterion_names
 
     if options.placement == "any":
         raise ValueError("the published algorithms start windows at slots' starts only")
@@ -272,7 +274,7 @@ def _find_published(
     table, proper = filter_rows(slots, request.where)
     name, named = criterion, published.ALGORITHMS
     if not (isinstance(criterion, str) and (options.shape, criterion) in named):
-        worth, data, sign, name, _ = valuation_of(
+        worth, data, sign, name, _ = compile_criterion(
             criterion, prepare_snapshot(slots), criterion_names()
         )
         if (options.shape, "value" if worth == "column" else worth) not in named:
@@ -314,7 +316,7 @@ def _find_published(
 #: The attributes of a window in the order of `Window.__reduce__`.
 _STATE = (
     *("start", "finish", "runtime", "cost", "processor_time", "value", "bound"),
-    *("proven", "criterion", "shape", "parts", "name", "terms", "proven_over"),
+    *("proven", "criterion", "shape", "parts", "name", "context", "proven_over"),
 )
 
 

@@ -90,7 +90,7 @@ def as_texts(where: str, value: Any) -> list[str]:
 def as_flag(where: str, value: Any) -> bool:
     """Return a value if it is a boolean."""
     if not isinstance(value, bool):
-        raise ValueError(f"{where}: {checks.shown(value)} is not true or false")
+        raise ValueError(f"{where}: {checks.quote(value)} is not true or false")
     return value
 
 
@@ -123,4 +123,4 @@ def overlaid(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _not_a(what: str, value: Any) -> str:
-    return "is missing" if value is None else f"{checks.shown(value)} is not a {what}"
+    return "is missing" if value is None else f"{checks.quote(value)} is not a {what}"

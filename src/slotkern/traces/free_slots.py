@@ -81,9 +81,9 @@ class TraceSlots(HasPlot):
 
     def _as_table(self) -> Table:
         """Return the free slots as a table."""
-        terms = None if self.clock is None else (self.clock, None)
+        context = None if self.clock is None else (self.clock, None)
         return Table.from_array(
-            repr(self), self.slots, terms=terms, times=("start", "end")
+            repr(self), self.slots, context=context, times=("start", "end")
         )
 
     def __repr__(self) -> str:

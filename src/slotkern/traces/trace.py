@@ -138,7 +138,7 @@ class Trace(HasPlot):
         return Table.from_array(
             repr(self),
             self.jobs,
-            terms=None if self.clock is None else (self.clock, None),
+            context=None if self.clock is None else (self.clock, None),
             times=("submit",),
             spans=("wait", "run_time", "requested_time"),
         )

@@ -15,7 +15,8 @@ from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
 from slotkern.environment.generate import Environment
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
+from slotkern.foundation.context import SlotContext
 from slotkern.machine.spans import FreeSlots, why_busy
 from slotkern.plotting.layout import (
     disabled_spans,
@@ -23,7 +24,7 @@ from slotkern.plotting.layout import (
     require_span_fields,
     unique_names,
 )
-from slotkern.plotting.times import first_terms
+from slotkern.plotting.times import first_context
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
@@ -120,7 +121,7 @@ def _make_background(
         if tasks is None
         else to_spans(require_span_fields("tasks", tasks))
     )
-    clock, machine = first_terms(thing, slots)
+    clock, machine = first_context(thing, slots)
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # include nodes without free time
         known.append(np.arange(len(machine)))
@@ -229,7 +230,7 @@ def _window_items(named: dict[str, Any]) -> Items:
     windows = list(named.values())
     for window in windows:
         if not hasattr(window, "start"):
-            raise TypeError(f"windows must be windows, got {shown(window)}")
+            raise TypeError(f"windows must be windows, got {quote(window)}")
     parts = [to_parts(window.slots, i) for i, window in enumerate(windows)]
 
     def figure(name: str) -> NDArray[np.float64]:
@@ -237,7 +238,7 @@ def _window_items(named: dict[str, Any]) -> Items:
         return np.array([np.nan if v is None else v for v in values], np.float64)
 
     fields = _measure_fields({name: figure(name) for name in (*_TIMES, *_MEASURES)})
-    clock, machine = first_terms(*windows)
+    clock, machine = first_context(*windows)
     return Items(
         "window",
         list(named),
@@ -274,7 +275,7 @@ def _table_items(windows: WindowTable) -> Items:
         given = [windows.names[row] for row in there.tolist()]
         if any(given):
             names = list(unique_names([(name, None) for name in given]))
-    terms = windows.terms or (None, None)
+    context = windows.context or SlotContext()
     figures = (*_TIMES, *_MEASURES)
     fields = _measure_fields(
         {name: np.asarray(getattr(windows, name))[there] for name in figures}
@@ -287,8 +288,8 @@ def _table_items(windows: WindowTable) -> Items:
         parts,
         np.ones(len(there), np.bool_),
         fields=fields,
-        clock=terms[0],
-        machine=terms[1],
+        clock=context.clock,
+        machine=context.machine,
     )
 
 

@@ -1,34 +1,27 @@
-"""The clock and machine of slots, and requests whose dates a clock converts."""
+"""Checks of given clocks and machines; requests whose dates a clock converts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from slotkern._kernels.request import FIELDS, Request
-from slotkern.foundation.checks import shown
+from slotkern.foundation.checks import quote
+from slotkern.foundation.context import SlotContext
 
 from .clock import Clock
 from .nodes import Machine
 
-__all__ = ["Terms", "checked_terms", "resolve_times", "terms_of"]
-
-Terms = tuple[Clock | None, Machine | None]
+__all__ = ["checked_context", "resolve_times"]
 
 
-def checked_terms(known: Terms | None, clock: Any, machine: Any) -> Terms:
+def checked_context(known: SlotContext | None, clock: Any, machine: Any) -> SlotContext:
     """Check and return the given clock and machine, by default those of the slots."""
     if clock is not None and not isinstance(clock, Clock):
-        raise TypeError(f"clock must be a Clock, got {shown(clock)}")
+        raise TypeError(f"clock must be a Clock, got {quote(clock)}")
     if machine is not None and not isinstance(machine, Machine):
-        raise TypeError(f"machine must be a Machine, got {shown(machine)}")
-    had = known or (None, None)
-    return clock or had[0], had[1] if machine is None else machine
-
-
-def terms_of(slots: Any) -> Terms | None:
-    """Return the clock and machine of slots; None if they have neither."""
-    found = getattr(slots, "clock", None), getattr(slots, "machine", None)
-    return None if found == (None, None) else found
+        raise TypeError(f"machine must be a Machine, got {quote(machine)}")
+    had = known or SlotContext()
+    return SlotContext(clock or had.clock, had.machine if machine is None else machine)
 
 
 def resolve_times(
@@ -50,7 +43,7 @@ def resolve_times(
     if clock is None:
         name, (value, _) = next(iter(dated.items()))
         raise ValueError(
-            f"{at}{name} is {shown(value)}, but these slots have no clock; "
+            f"{at}{name} is {quote(value)}, but these slots have no clock; "
             "search what free_slots returns (a pool that `slotkern free` wrote), or "
             "SlotPool(slots, clock=Clock(origin, zone=...))"
         )
