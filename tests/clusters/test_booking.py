@@ -145,6 +145,8 @@ def test_booking_is_idempotent_by_name() -> None:
         book(where, "run1", sk.Request(1, walltime="1h"), user="anna")
     with pytest.raises(NameTakenError, match="belongs to a booking of anna, not bert"):
         book(where, "run1", HOUR, user="bert")
+    with pytest.raises(NameTakenError, match=r"of 3660 s, but .* needs 7260 s"):
+        book(where, "run1", sk.Request(2, walltime="2h"), user="anna")
     assert where.cluster.release("run1")
     assert not where.cluster.release("run1")
     assert check_booking(where, "run1") == (None, ["there is no reservation run1"])

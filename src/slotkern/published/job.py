@@ -108,10 +108,10 @@ def compiled(function: Function) -> Function:
 
 @compiled
 def exact_total(window: NDArray[np.int64], column: NDArray[np.float64]) -> float:
-    """Sum a column over a window: the exact sum of context >= 0, rounded once.
+    """Sum a column over a window: the exact sum of terms >= 0, rounded once.
 
     The papers' sums are sums of real numbers. The rounding error of each addition is
-    accumulated in a second sum. If that sum is rounded too, the context are summed again
+    accumulated in a second sum. If that sum is rounded too, the terms are summed again
     as a nonoverlapping expansion (Shewchuk).
     """
     high, low, lost = 0.0, 0.0, 0.0

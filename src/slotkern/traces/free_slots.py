@@ -21,6 +21,7 @@ from slotkern.display.table import Table
 from slotkern.environment import Price, Uniform
 from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.checks import hint_keywords, integer
+from slotkern.foundation.context import SlotContext
 from slotkern.foundation.logger import log
 from slotkern.machine.clock import Clock
 from slotkern.machine.durations import duration_of
@@ -81,7 +82,7 @@ class TraceSlots(HasPlot):
 
     def _as_table(self) -> Table:
         """Return the free slots as a table."""
-        context = None if self.clock is None else (self.clock, None)
+        context = None if self.clock is None else SlotContext(self.clock)
         return Table.from_array(
             repr(self), self.slots, context=context, times=("start", "end")
         )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
+from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
 
 __all__ = ["GWF", "SWF", "Trace"]
@@ -138,7 +139,7 @@ class Trace(HasPlot):
         return Table.from_array(
             repr(self),
             self.jobs,
-            context=None if self.clock is None else (self.clock, None),
+            context=None if self.clock is None else SlotContext(self.clock),
             times=("submit",),
             spans=("wait", "run_time", "requested_time"),
         )
