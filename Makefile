@@ -109,6 +109,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/alternatives.py --keep
 	$(BIN)/python benchmarks/additive.py --worst-of 20 --keep
 	$(BIN)/python benchmarks/loop.py --quick --keep
+	$(BIN)/python benchmarks/layers.py --keep
 	$(BIN)/python ci/measured.py
 
 # Runs every benchmark once, for its assertions, except test_growth.py, which compares times.

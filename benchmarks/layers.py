@@ -1,6 +1,6 @@
 """Measures what each search structure is worth: all searches without it, one at a time.
 
-    python benchmarks/layers.py [--brief] [--only TEXT] [--rounds N]
+    python benchmarks/layers.py [--brief] [--keep] [--only TEXT] [--rounds N]
 
 The structures of `IndexOptions` (slots/index_options.hpp) change no answer, so each
 workload runs with the defaults, without each structure, and without all; the windows
@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from results import Ablation, store
 
 import slotkern as sk
 from slotkern._kernels.slots import PreparedSlots, index_options
@@ -258,8 +259,8 @@ def brief_workloads() -> Iterator[Workload]:
     yield Stream(Pool(6000, 600), "start", 5, most=200, filled=False)
 
 
-def measure(work: Workload, rounds: int, seconds: float = 0.0) -> dict[str, float]:
-    """Compare the windows of all variants and return the least seconds of each.
+def measure(work: Workload, rounds: int, seconds: float = 0.0) -> Ablation:
+    """Compare the windows of all variants and return their least times.
 
     Runs more rounds until each variant has run for `seconds`.
     """
@@ -279,45 +280,59 @@ def measure(work: Workload, rounds: int, seconds: float = 0.0) -> dict[str, floa
                 assert found == expected, f"{work.name}: other windows without {name}"
     finally:
         index_options()
-    return {name: min(each) for name, each in times.items()}
+    least = {name: min(each) for name, each in times.items()}
+    own = least.pop("")
+    return Ablation(work.name, own, {name: x / own for name, x in least.items()})
 
 
-def print_by_parts(rounds: int) -> None:
-    """Print the microseconds of a search for each criterion and number of parts."""
+def by_parts(rounds: int) -> list[dict[str, Any]]:
+    """Return the microseconds of a search for each criterion and number of parts."""
     pool = Pool(1000, 3600)
+    rows = []
     for count in (25, 1000):
         for criterion in CRITERIA:
             works = [Unchanged(pool, criterion, n, count) for n in PARTS]
             times = [[work.run()[0] for work in works] for _ in range(rounds)]
             least = np.min(times, axis=0) * 1e6
+            rows.append(
+                {
+                    "what": f"{criterion}, the first {count:,} searches",
+                    "microseconds": [round(float(x), 2) for x in least],
+                }
+            )
             print(
-                f"{f'{criterion}, the first {count:,} searches':32}",
+                f"{rows[-1]['what']:32}",
                 *(f"{x:7.2f}" for x in least),
                 f"  most times the one before: {(least[1:] / least[:-1]).max():.2f}",
             )
+    return rows
 
 
 def main() -> None:
     """Run the workloads and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--brief", action="store_true", help="small workloads, once")
+    parser.add_argument("--keep", action="store_true", help="store the figures")
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--rounds", type=int, default=5, help="least rounds of each")
     chosen = parser.parse_args()
     if chosen.brief:
-        count = len([measure(work, 1) for work in brief_workloads()])
-        print(f"{count} workloads, equal windows without each of {len(LAYERS)}")
+        rows = [measure(work, 1) for work in brief_workloads()]
+        print(f"{len(rows)} workloads, equal windows without each of {len(LAYERS)}")
         return
     print(f"{'':44} us with all", *VARIANTS, sep="  ")
+    rows = []
     for work in workloads():
         if chosen.only not in work.name:
             continue
-        least = measure(work, chosen.rounds, seconds=0.5)
-        own = least.pop("")
-        ratios = "  ".join(f"{x / own:6.2f}" for x in least.values())
-        print(f"{work.name:44} {own * 1e6:9.2f}  {ratios}", flush=True)
+        row = measure(work, chosen.rounds, seconds=0.5)
+        rows.append(row)
+        ratios = "  ".join(f"{x:6.2f}" for x in row.without.values())
+        print(f"{row.what:44} {row.own * 1e6:9.2f}  {ratios}", flush=True)
     print("parts:", *PARTS)
-    print_by_parts(chosen.rounds)
+    parts = by_parts(chosen.rounds)
+    if chosen.keep:
+        store("layers", rows, sizes=PARTS, parts=parts)
 
 
 if __name__ == "__main__":

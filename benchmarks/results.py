@@ -10,8 +10,10 @@ import datetime
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,15 @@ class Measured:
     rival: float
     own: float
     against: str = "the papers' algorithm, compiled"
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A workload: its least seconds, and the ratios of times without each structure."""
+
+    what: str
+    own: float
+    without: dict[str, float]
 
 
 def machine() -> dict[str, str | int | float]:
@@ -51,12 +62,13 @@ def machine() -> dict[str, str | int | float]:
     }
 
 
-def store(part: str, rows: list[Measured]) -> None:
+def store(part: str, rows: Sequence[Measured | Ablation], **more: Any) -> None:
     """Replace the stored rows of a benchmark."""
     figures = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     figures[part] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": machine(),
         "rows": [asdict(row) for row in rows],
+        **more,
     }
     FILE.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

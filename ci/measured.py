@@ -27,6 +27,9 @@ PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
 #: Benchmarks against other programs; they are listed on the page of peers.
 OTHERS = ("peers", "planner")
 
+#: The ablation of the search structures, which has a table of its own.
+LAYERS = "layers"
+
 #: The rows of each benchmark that the README shows, by the beginning of their names.
 SHOWN = {
     "ratios": (
@@ -104,6 +107,29 @@ def tables(figures: dict[str, Any], names: Iterable[str]) -> str:
     return "\n".join(lines).rstrip()
 
 
+def ablation(part: dict[str, Any]) -> str:
+    """Return the table of times without each search structure."""
+    columns = list(part["rows"][0]["without"])
+    lines = [f"{circumstances(part)}.", ""]
+    lines += [f"| | takes | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
+    for row in part["rows"]:
+        cells = [
+            f"**{x:.2f}**" if x >= 1.2 or x < 0.95 else f"{x:.2f}"
+            for x in row["without"].values()
+        ]
+        lines.append(
+            f"| {row['what']} | {duration(row['own'])} | {' | '.join(cells)} |"
+        )
+    sizes = " | ".join(f"n = {n}" for n in part["sizes"])
+    lines += ["", f"| µs of a search of 1,000 nodes | {sizes} |"]
+    lines.append("|---" * (len(part["sizes"]) + 1) + "|")
+    lines += [
+        f"| {row['what']} | {' | '.join(f'{x:.3g}' for x in row['microseconds'])} |"
+        for row in part["parts"]
+    ]
+    return "\n".join(lines)
+
+
 def sentence(figures: dict[str, Any]) -> str:
     """Return the paragraph of the README below its example."""
     rows = shown(figures)
@@ -130,8 +156,9 @@ def sentence(figures: dict[str, Any]) -> str:
 
 def pages(figures: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Return each page and picture with the figures filled in."""
-    papers = [name for name in figures if name not in OTHERS]
+    papers = [name for name in figures if name not in (*OTHERS, LAYERS)]
     texts = {
+        "layers": ablation(figures[LAYERS]) if LAYERS in figures else "",
         "tables": tables(figures, papers),
         "peers": tables(figures, [name for name in figures if name in OTHERS]),
         "sentence": sentence(figures),
