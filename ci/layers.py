@@ -72,7 +72,9 @@ LAYERS = {
         ),
     ),
     "files": Layer(PYTHON, "files and tables in and out", ("files",)),
-    "machine": Layer(PYTHON, "named nodes, dates, busy time", ("machine",)),
+    "machine": Layer(
+        PYTHON, "named nodes, dates, busy time, tariffs", ("machine", "tariffs")
+    ),
     "pools": Layer(
         PYTHON,
         "slots that change, their owners and files",

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from slotkern.search.criteria import criterion, minimize
     from slotkern.search.delegated import step_values
     from slotkern.search.explanation import Explanation, explain
+    from slotkern.tariffs import Tariff, Tariffs
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
     from slotkern.traces.read import read_trace, write_trace
@@ -129,6 +130,7 @@ _LAZY = {
     "plotting.neighbours": ("plot_neighbours",),
     "search.delegated": ("step_values",),
     "plotting.steps": ("plot_steps",),
+    "tariffs": ("Tariff", "Tariffs"),
     "traces.clean": ("clean_trace",),
     "traces.free_slots": ("TraceSlots", "slots_from_trace"),
     "traces.read": ("read_trace", "write_trace"),
@@ -247,6 +249,8 @@ __all__ = [
     "SharedPool",
     "SlotError",
     "SlotPool",
+    "Tariff",
+    "Tariffs",
     "Trace",
     "TraceSlots",
     "TradeOff",

@@ -28,13 +28,13 @@ TICKS = 8
 
 
 def first_context(*things: Any) -> SlotContext:
-    """Return the first clock and the first machine among some objects, else None."""
+    """Return the first clock, machine and tariffs among some objects, else None."""
 
     def first(name: str) -> Any:
         found = (getattr(thing, name, None) for thing in things)
         return next((each for each in found if each is not None), None)
 
-    return SlotContext(first("clock"), first("machine"))
+    return SlotContext(*map(first, SlotContext._fields))
 
 
 def parse_time(clock: Clock | None, value: Any, name: str) -> float:

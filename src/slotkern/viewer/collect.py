@@ -121,7 +121,7 @@ def _make_background(
         if tasks is None
         else to_spans(require_span_fields("tasks", tasks))
     )
-    clock, machine = first_context(thing, slots)
+    clock, machine, _ = first_context(thing, slots)
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # include nodes without free time
         known.append(np.arange(len(machine)))
@@ -238,7 +238,7 @@ def _window_items(named: dict[str, Any]) -> Items:
         return np.array([np.nan if v is None else v for v in values], np.float64)
 
     fields = _measure_fields({name: figure(name) for name in (*_TIMES, *_MEASURES)})
-    clock, machine = first_context(*windows)
+    clock, machine, _ = first_context(*windows)
     return Items(
         "window",
         list(named),
