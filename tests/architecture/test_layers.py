@@ -99,7 +99,7 @@ def test_includes_are_sorted(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "said"),
+    ("path", "text", "announced"),
     [
         ("src/_native/slotkern/choice/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
         ("src/_native/slotkern/base/a.hpp", '#include "slotkern/slots/b.hpp"', 2),
@@ -118,7 +118,7 @@ def test_includes_are_sorted(path: Path) -> None:
     ],
 )
 def test_a_use_against_the_rule_is_found(
-    tmp_path: Path, path: str, text: str, said: int
+    tmp_path: Path, path: str, text: str, announced: int
 ) -> None:
     for name in (
         "plotting/__init__",
@@ -135,7 +135,7 @@ def test_a_use_against_the_rule_is_found(
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
     faults = layers.faults(layers.uses(tmp_path))
-    words = {1: "belongs to no layer", 2: "must not use"}[said]
+    words = {1: "belongs to no layer", 2: "must not use"}[announced]
     assert faults
     assert all(words in fault for fault in faults)
 

@@ -321,7 +321,7 @@ def test_cycles_of_a_flow():
         asked.append(cycle)
         return free["price"] * (cycle + 1)
 
-    dear = sk.run_cycles(
+    costly = sk.run_cycles(
         slots,
         jobs,
         [0, 5, 12, 12],
@@ -331,8 +331,8 @@ def test_cycles_of_a_flow():
         options=lambda cycle: {"limit": 100.0} if cycle == 0 else {},
     )
     assert asked == [0, 1, 2]
-    assert dear.schedules[0].reasons == ["limit"]
-    assert dear.schedules[1].totals()["cost"] == 2 * 2 * 2 * 60
+    assert costly.schedules[0].reasons == ["limit"]
+    assert costly.schedules[1].totals()["cost"] == 2 * 2 * 2 * 60
     with pytest.raises(ValueError, match=r"arrivals\[1\] = nan"):
         sk.run_cycles(slots, jobs, [0, math.nan, 1, 2], length=10)
     with pytest.raises(ValueError, match="length must be more than 0"):

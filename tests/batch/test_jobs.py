@@ -91,11 +91,14 @@ def test_jobs_may_have_textual_times(tmp_path):
     assert [w.runtime for w in schedule] == [4.0, 0.75]
     assert sk.Batch.from_jobs({"a": asked[0]}).names == ("a",)
     (tmp_path / "j.csv").write_text("nodes,walltime\n1,90min\n2,4:00:00\n")
-    told = sk.read_batch(tmp_path / "j.csv").requests
-    assert told == (sk.Request(1, walltime="90min"), sk.Request(2, walltime="4:00:00"))
+    read = sk.read_batch(tmp_path / "j.csv").requests
+    assert read == (
+        sk.Request(1, walltime="90min"),
+        sk.Request(2, walltime="4:00:00"),
+    )
     (tmp_path / "j.csv").write_text("nodes,walltime\n1,90\n2,4.5\n")
-    told = sk.read_batch(tmp_path / "j.csv").requests
-    assert told == (sk.Request(1, walltime=90), sk.Request(2, walltime=4.5))
+    read = sk.read_batch(tmp_path / "j.csv").requests
+    assert read == (sk.Request(1, walltime=90), sk.Request(2, walltime=4.5))
     (tmp_path / "j.csv").write_text("nodes,walltime\n1,90\n2,4:00:00\n")
     with pytest.raises(ValueError, match="line 2: walltime: '90' could be hours"):
         sk.read_batch(tmp_path / "j.csv")

@@ -156,10 +156,10 @@ def test_a_table_names_some_nodes_and_counts_the_rest(files):
     slots = sk.make_slots(node=range(50), start=0, end=9, performance=1, price=1)
     sk.write_slots(files / "slots.csv", slots)
     (files / "jobs.csv").write_text("nodes,volume\n50,8\n")
-    told = " ".join(run(files).output.split())
-    assert "0 1 2 3" in told
-    assert "... +38" in told
-    assert "12 13" not in told
+    printed = " ".join(run(files).output.split())
+    assert "0 1 2 3" in printed
+    assert "... +38" in printed
+    assert "12 13" not in printed
 
 
 def test_jobs_without_room_for_a_label_are_in_the_legend():
@@ -173,9 +173,9 @@ def test_jobs_without_room_for_a_label_are_in_the_legend():
     filled = [c for c in axes.collections if c.get_zorder() == 6]
     looks = {(tuple(c.get_facecolor()[0]), c.get_hatch()) for c in filled}
     assert len(looks) == 30
-    told = [text.get_text() for text in legend.get_texts()]
-    told += [text.get_text() for text in axes.texts]
-    assert sorted(told) == sorted(jobs)
+    printed = [text.get_text() for text in legend.get_texts()]
+    printed += [text.get_text() for text in axes.texts]
+    assert sorted(printed) == sorted(jobs)
     box = legend.get_window_extent()
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
     assert not box.overlaps(axes.xaxis.label.get_window_extent())
@@ -199,9 +199,9 @@ def test_a_picture_outlines_all_and_fills_the_chosen(files):
     named = [text.get_text() for text in plot_schedule(called).axes[0].texts]
     assert named == [r"\$a"]  # the bar of the other job is too narrow
     (legend,) = plot_schedule(called).legends
-    (told,) = [text.get_text() for text in legend.get_texts()]
-    assert told.startswith("longlong")
-    assert len(told) == 40
+    (printed,) = [text.get_text() for text in legend.get_texts()]
+    assert printed.startswith("longlong")
+    assert len(printed) == 40
     line = plot_trade_off(schedule).axes[0].lines[0]
     assert (np.diff(line.get_ydata()) < 0).all()
     planned = sk.schedule_batch(slots, [sk.Request(1, 4)], sk.Backfilling())

@@ -46,9 +46,9 @@ def test_a_table_names_some_nodes_and_the_file_all(tmp_path: Path) -> None:
     wide.schedule([sk.Request(50, 4)], owner="all")
     wide.save(pool)
     run("bookings", pool, "--output", out)
-    told = run("bookings", pool).output
-    assert "... +38" in told
-    assert "12,13" not in told
+    printed = run("bookings", pool).output
+    assert "... +38" in printed
+    assert "12,13" not in printed
     assert ",".join(map(str, range(50))) in out.read_text()
 
 
@@ -95,10 +95,10 @@ def test_a_pool_without_clock_and_machine(plain: Path, tmp_path: Path) -> None:
     assert done.stdout == f"{plain}: 2 booked parts have no owner\n"
     pool.schedule([sk.Request(2, 3)], owner="eve")
     pool.save(plain)
-    told = run("bookings", plain).stdout
-    assert "eve            3,5         3        6      6" in told
-    assert "2 booked parts have no owner" in told
-    assert "disabled" not in told
+    printed = run("bookings", plain).stdout
+    assert "eve            3,5         3        6      6" in printed
+    assert "2 booked parts have no owner" in printed
+    assert "disabled" not in printed
     assert run("disable", plain, "--nodes", "3", "--end", "7").exit_code == 0
     assert f"{plain}: 3 disabled for down until 7\n" in run("bookings", plain).stdout
 
@@ -146,10 +146,12 @@ def test_unknown_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
         refused(run(*words, odd), odd, "not a complete slotkern pool")
         refused(run(*words, slots), slots, "not a complete slotkern pool")
     for command in ("bookings", "release"):
-        told = f"{path}: owner 'eve' has no bookings; owners with bookings: alice, bob"
-        refused(run(command, path, "--owner", "eve"), told)
-    told = f"{path}: 'bob' has no booking named 'b'"
-    refused(run("release", path, "--owner", "bob", "--name", "b"), told)
+        printed = (
+            f"{path}: owner 'eve' has no bookings; owners with bookings: alice, bob"
+        )
+        refused(run(command, path, "--owner", "eve"), printed)
+    printed = f"{path}: 'bob' has no booking named 'b'"
+    refused(run("release", path, "--owner", "bob", "--name", "b"), printed)
     refused(run("release", path), "--owner")
     words = ("release", path, "--owner", "bob", "--output")
     refused(run(*words, tmp_path / "a.csv"), "a pool is saved as .npz")
@@ -200,11 +202,11 @@ def test_unsaved_bookings_are_reported(plain: Path) -> None:
     jobs, slots = plain.with_name("jobs.csv"), plain.with_name("slots.csv")
     jobs.write_text("nodes,volume\n2,4\n")
     sk.write_slots(slots, sk.SlotPool.load(plain).slots)
-    told = "1 of 1 jobs booked, but not saved: save them with --output "
-    assert told + f"{plain}\n" in run("schedule", plain, jobs).stdout
-    assert told + "pool.npz\n" in run("schedule", slots, jobs).stdout
+    printed = "1 of 1 jobs booked, but not saved: save them with --output "
+    assert printed + f"{plain}\n" in run("schedule", plain, jobs).stdout
+    assert printed + "pool.npz\n" in run("schedule", slots, jobs).stdout
     table = plain.with_name("table.csv")
-    assert told in run("schedule", plain, jobs, "--output", table).stdout
+    assert printed in run("schedule", plain, jobs, "--output", table).stdout
     assert "not saved" not in run("schedule", plain, jobs, "--output", plain).stdout
     jobs.write_text("nodes,volume\n3,4\n")
     assert "not saved" not in run("schedule", plain, jobs).stdout

@@ -63,9 +63,9 @@ def test_make_demo_announces_each_step(tmp_path: Path) -> None:
         at = next(
             i for i, line in enumerate(lines) if step in line and "echo" not in line
         )
-        said = [line for line in lines[:at] if line.startswith('echo "make: ')]
-        assert said
-        assert lines[at - 1] in said or "-m venv" in lines[at - 1]
+        announced = [line for line in lines[:at] if line.startswith('echo "make: ')]
+        assert announced
+        assert lines[at - 1] in announced or "-m venv" in lines[at - 1]
     assert "source" in lines[-1]
     (long,) = [line for line in lines if "-e " in line and "pip install" in line]
     assert "--quiet" not in long

@@ -39,14 +39,14 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "n01   2026-10-25 00:00+02:00   2026-10-25 03:00+01:00   " in done.stdout
     assert "runtime 4:00:00   cost 3.60" in done.stdout
-    told = json.loads(run("find", pool, *job, "--json").stdout)
-    assert told["request"]["walltime"] == "4:00:00"
-    assert told["request"]["earliest"] == "2026-10-25 00:00"
-    assert told["window"]["start"] == 6
+    printed = json.loads(run("find", pool, *job, "--json").stdout)
+    assert printed["request"]["walltime"] == "4:00:00"
+    assert printed["request"]["earliest"] == "2026-10-25 00:00"
+    assert printed["window"]["start"] == 6
     for command in ("compare", "alternatives"):
-        told = run(command, pool, *job).stdout
-        assert "2026-10-25 00:00+02:00" in told
-        assert "2026-10-25 03:00+01:00" in told
+        printed = run(command, pool, *job).stdout
+        assert "2026-10-25 00:00+02:00" in printed
+        assert "2026-10-25 03:00+01:00" in printed
     assert "n[01-02]" in run("alternatives", pool, *job).stdout
     late = run(
         *("explain", pool, "--nodes", 3, "--walltime", "4h"),
@@ -158,12 +158,12 @@ def test_info_prints_versions() -> None:
 def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "j.csv"
     jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
-    told = tmp_path / "told.json"
-    done = run("batch", pool, jobs, "--output", told)
+    printed = tmp_path / "answer.json"
+    done = run("batch", pool, jobs, "--output", printed)
     assert done.exit_code == 0, done.stderr
     assert "n[01-02]" in done.stdout
     assert "2026-10-24 20:00" in done.stdout
-    first, second, failed = json.loads(told.read_text())
+    first, second, failed = json.loads(printed.read_text())
     assert [first["name"], second["name"], failed["name"]] == ["n01", "n02", None]
     assert first["start_time"] == "2026-10-24T20:00:00+02:00"
     assert (failed["reason"], failed["start"]) == ("nodes", None)
@@ -272,8 +272,8 @@ def test_assumptions_are_printed(tmp_path: Path) -> None:
     nodes.write_text("name,performance,price\nn00,1,1\nn01,1,1\nn02,1,1\n")
     assert run(*words[:2], *words[4:], *HORIZON, *output).stderr == ""
     seconds = (*HORIZON[:-2], *output)
-    told = run(*words[:2], *words[4:], *seconds).stderr
-    assert told == "no --unit is given: prices are per second\n"
+    printed = run(*words[:2], *words[4:], *seconds).stderr
+    assert printed == "no --unit is given: prices are per second\n"
     nodes.write_text("name\nn00\n")  # an error prints one line and no log
     done = run(*words, *HORIZON, *output)
     assert done.exit_code == 2
@@ -284,22 +284,22 @@ def test_durations_are_printed_in_words_with_a_clock(
     pool: Path, tmp_path: Path
 ) -> None:
     job = ["--nodes", 2, "--walltime", "4:00:00"]
-    told = run("find", pool, *job).stdout
-    assert " 00:00   4:00:00 " in told
-    assert "times in Europe/Berlin, UTC+02:00" in told
-    assert told.endswith("processor time 8 node hours\n")
+    printed = run("find", pool, *job).stdout
+    assert " 00:00   4:00:00 " in printed
+    assert "times in Europe/Berlin, UTC+02:00" in printed
+    assert printed.endswith("processor time 8 node hours\n")
     assert "4:00:00*   " in run("alternatives", pool, *job).stdout
     assert "8 node hours*" in run("compare", pool, *job).stdout
     jobs = tmp_path / "j.csv"
     jobs.write_text("nodes,walltime\n1,1h\n1,100min\n")
     options = ("--policy", "css", "--policy", "easy", "--execute")
-    told = run("batch", pool, jobs, *options).stdout
-    assert re.search(r" css .* 2026-10-2.T[0-9:]{8}\+0[12]:00 ", told)
-    assert "1:20:00" in told  # their mean runtime
+    printed = run("batch", pool, jobs, *options).stdout
+    assert re.search(r" css .* 2026-10-2.T[0-9:]{8}\+0[12]:00 ", printed)
+    assert "1:20:00" in printed  # their mean runtime
 
 
 def test_lengths_without_a_clock_are_numbers(tmp_path: Path) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
     sk.write_slots(tmp_path / "slots.csv", slots)
-    told = run("find", tmp_path / "slots.csv", "--nodes", 2, "--volume", 4).stdout
-    assert told.endswith("runtime 4   cost 8   processor time 8\n")
+    printed = run("find", tmp_path / "slots.csv", "--nodes", 2, "--volume", 4).stdout
+    assert printed.endswith("runtime 4   cost 8   processor time 8\n")

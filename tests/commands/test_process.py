@@ -106,6 +106,6 @@ def test_a_reader_that_leaves_early_gives_no_traceback(tmp_path: Path) -> None:
     "words", [(), ("find",), ("batch",), ("bench",), ("bench", "scaling")]
 )
 def test_flags_take_no_value_and_show_no_type(words: tuple[str, ...]) -> None:
-    told = run(*words, "--help").stdout
-    assert "--help" in told
-    assert "bool" not in told.lower()
+    printed = run(*words, "--help").stdout
+    assert "--help" in printed
+    assert "bool" not in printed.lower()

@@ -166,8 +166,8 @@ def test_errors_have_a_code_and_change_nothing(lib: ct.CDLL) -> None:
 
     def find(job: Request, criterion: bytes = b"start", shape: int = 0) -> bytes:
         of = (ct.byref(job), criterion, shape, ct.byref(window), address(parts))
-        said: bytes = lib.slotkern_words(lib.slotkern_find(pool, *of))
-        return said
+        announced: bytes = lib.slotkern_words(lib.slotkern_find(pool, *of))
+        return announced
 
     make: Callable[[int, float], Any] = lib.slotkern_request_of
     wrong = b"the request is not valid"
@@ -201,7 +201,7 @@ def test_every_code_has_its_own_message(lib: ct.CDLL) -> None:
     header = Path(sk.get_include()) / "slotkern" / "base" / "status_list.hpp"
     body = header.read_text().split("#define SLOTKERN_REASONS(X)")[0]
     codes = len(re.findall(r"^  X\(\w+,", body, re.M))
-    said = [lib.slotkern_words(code) for code in range(-1, codes + 1)]
-    assert said[0] == said[-1] == b"no code of slotkern"
-    assert len(set(said[1:-1])) == codes > 30
+    announced = [lib.slotkern_words(code) for code in range(-1, codes + 1)]
+    assert announced[0] == announced[-1] == b"no code of slotkern"
+    assert len(set(announced[1:-1])) == codes > 30
     assert lib.slotkern_interface() == 1

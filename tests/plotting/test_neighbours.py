@@ -45,8 +45,8 @@ def test_parts_tasks_and_distances(slots):
     assert boxes(panel, "white") == [(0, 12, 22), (1, 12, 22)]
     assert boxes(panel, "#B4B9C0") == [(0, 40, 55), (1, 0, 5), (1, 60, 70)]
     assert [label.get_text() for label in panel.get_yticklabels()] == ["0", "1"]
-    told = [text.get_text() for text in panel.texts if text.get_text()]
-    assert told == ["12", "18", "7", "38"]
+    printed = [text.get_text() for text in panel.texts if text.get_text()]
+    assert printed == ["12", "18", "7", "38"]
     title = panel.get_title(loc="left")
     assert title == "nearest task 9.5 away, farthest 28, on average"
     near, far = (np.mean(gaps) for gaps in ((12, 7), (18, 38)))
@@ -81,10 +81,10 @@ def test_distances_do_not_overlap_parts_or_tasks():
     figure.canvas.draw()
     (panel,) = figure.axes
     bars = [bar.get_window_extent() for bar in panel.patches]
-    told = [text.get_window_extent() for text in panel.texts if text.get_text()]
-    assert len(told) == 4
-    for i, text in enumerate(told):
-        assert not any(text.overlaps(other) for other in bars + told[:i])
+    printed = [text.get_window_extent() for text in panel.texts if text.get_text()]
+    assert len(printed) == 4
+    for i, text in enumerate(printed):
+        assert not any(text.overlaps(other) for other in bars + printed[:i])
 
 
 def test_files_and_invalid_arguments(slots, tmp_path):

@@ -478,9 +478,9 @@ def test_titles_do_not_overlap_the_legend(letters):
 def test_windows_beyond_the_horizon_have_no_caption() -> None:
     soon, late = window_on(0, start=0, end=4), window_on(1, start=20, end=24)
     ax = plot_gantt(slots_of(70), {"soon": soon, "late": late}, horizon=15).axes[0]
-    told = [text.get_text().partition(":")[0] for text in ax.texts]
-    assert "soon" in told
-    assert "late" not in told
+    printed = [text.get_text().partition(":")[0] for text in ax.texts]
+    assert "soon" in printed
+    assert "late" not in printed
     strong = {t.get_text() for t in ax.get_yticklabels() if t.get_color() == INK}
     assert strong == {"0"}
 

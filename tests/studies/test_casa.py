@@ -92,7 +92,7 @@ def test_jobs_of_a_trace(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"environment": {"preset": "casas"}}, r"environment\.preset.*casas"),
         ({"environment": {"jobs": -1}}, r"environment\.jobs.*-1"),
@@ -130,8 +130,8 @@ def test_jobs_of_a_trace(tmp_path):
         ),
     ],
 )
-def test_wrong_settings_name_the_key(change, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_name_the_key(change, message):
+    with pytest.raises(ValueError, match=message):
         _study(copy.deepcopy(SMALL) | change)
 
 
@@ -139,7 +139,7 @@ CLAIM = {"text": "t", "metric": "waiting", "algorithm": "ind"}
 
 
 @pytest.mark.parametrize(
-    ("claim", "told"),
+    ("claim", "message"),
     [
         ({"is": "near"}, r"claim\[0\]\.at"),
         ({"is": "near", "at": 1, "within": -1}, r"claim\[0\]\.within.*-1"),
@@ -151,8 +151,8 @@ CLAIM = {"text": "t", "metric": "waiting", "algorithm": "ind"}
         ),
     ],
 )
-def test_wrong_claims_name_the_key(claim, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_claims_name_the_key(claim, message):
+    with pytest.raises(ValueError, match=message):
         _study(SMALL | {"claim": [CLAIM | claim]})
 
 

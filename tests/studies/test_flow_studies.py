@@ -105,7 +105,7 @@ def test_another_trace_of_the_same_name_is_refused(trace, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"environment": {}}, r"environment\.trace: is missing"),
         ({"environment": {"trace": "no.swf"}}, r"environment\.trace: no\.swf: No such"),
@@ -130,11 +130,11 @@ def test_another_trace_of_the_same_name_is_refused(trace, tmp_path):
         ({"algorithms": {"a": {"policy": "nomod:x"}}}, r"a\.policy: 'nomod:x': No mod"),
     ],
 )
-def test_wrong_settings_name_the_key(trace, change, told):
+def test_wrong_settings_name_the_key(trace, change, message):
     environment = change.get("environment", {})
     if environment.get("trace") == "TRACE":
         environment["trace"] = str(trace)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         _study(data(trace) | change)
 
 

@@ -383,7 +383,7 @@ def test_study_command(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["reproduce", "everything"], "everything"),
         (["reproduce"], "Missing argument"),
@@ -392,17 +392,17 @@ def test_study_command(tmp_path):
         (["study", "nowhere.toml"], "nowhere.toml: No such file"),
     ],
 )
-def test_bad_words_are_one_line(words, told, tmp_path, monkeypatch):
+def test_bad_words_are_one_line(words, printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run_command(*words)
     assert result.exit_code == 2
-    assert told in result.output
+    assert printed in result.output
     assert result.output.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "printed"),
     [
         ("seed = 7", "sead = 7", "sead: unknown key"),
         ("seed = 7", "cycles = -5", "cycles must be at least 1, got -5"),
@@ -418,13 +418,13 @@ def test_bad_words_are_one_line(words, told, tmp_path, monkeypatch):
         ("job.budget", "environment.prset", "environment.prset: unknown key"),
     ],
 )
-def test_wrong_study_files_are_one_line(tmp_path, old, new, told):
+def test_wrong_study_files_are_one_line(tmp_path, old, new, printed):
     path = tmp_path / "wrong.toml"
     assert old in SMALL
     path.write_text(SMALL.replace(old, new))
     result = run_command("study", path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert told in result.output
+    assert printed in result.output
     assert result.output.startswith(f"slotkern: {path}: ")
     assert result.output.count("\n") == 1
     assert not (tmp_path / "out").exists()

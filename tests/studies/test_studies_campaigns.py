@@ -156,12 +156,12 @@ def test_a_terminated_study_leaves_no_workers(small, tmp_path):
                 time.sleep(0.01)
             process.terminate()
             # End of the stream: no process is left that could write to it.
-            _, told = process.communicate(timeout=1500)
+            _, printed = process.communicate(timeout=1500)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert b"interrupted; finished cycles are saved in out" in told
+    assert b"interrupted; finished cycles are saved in out" in printed
 
 
 def test_half_written_files_are_not_read(small, tmp_path):

@@ -78,9 +78,9 @@ def test_a_legend_is_not_wider_than_its_figure(tmp_path):
     (legend,) = figure.legends
     box, whole = legend.get_window_extent(), figure.bbox
     assert whole.x0 <= box.x0 < box.x1 <= whole.x1
-    told = [text.get_text() for text in legend.get_texts()]
-    assert told.count("two standard errors") == 1
-    assert sum("errors" in words for words in told) == 1
+    printed = [text.get_text() for text in legend.get_texts()]
+    assert printed.count("two standard errors") == 1
+    assert sum("errors" in words for words in printed) == 1
     assert figure.axes[0].get_xticks().tolist() == [2, 3]
 
 

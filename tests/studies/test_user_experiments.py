@@ -134,7 +134,7 @@ def test_columns_are_written_as_they_are(tmp_path):
 
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"experiment": "cycles"}, "experiment: 'cycles' is not one of cycle, batch"),
         ({"experiment": "no_module:x"}, "experiment: 'no_module:x': No module named"),
@@ -148,15 +148,15 @@ def test_columns_are_written_as_they_are(tmp_path):
         ),
     ],
 )
-def test_errors_name_an_invalid_experiment(change, told):
-    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+def test_errors_name_an_invalid_experiment(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         _study(own(**change))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
-    ("gives", "told"),
+    ("gives", "message"),
     [
         ("{}", "returns no 'x'"),
         ("dict(x=np.zeros(3))", "shape (3,), where numbers, shape (2,) or (2, 2)"),
@@ -164,9 +164,9 @@ def test_errors_name_an_invalid_experiment(change, told):
         ("dict(x=np.array(['a', 'b']))", "'x' is of <U1"),
     ],
 )
-def test_errors_name_wrong_columns(gives, told):
+def test_errors_name_wrong_columns(gives, message):
     (setting,) = _study(own(environment={"gives": gives})).settings
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         compute(setting, 4, 6)
 
 
@@ -258,14 +258,14 @@ def test_a_trace_is_an_environment(tmp_path):
         assert found[0].start == got["start"][cycle, 0]
     with pytest.raises(ValueError, match=r"cycle 6: .*not before the end"):
         compute(setting, 6, 7)
-    for wrong, told in (
+    for wrong, message in (
         ({"horizon": 0}, r"environment\.horizon"),
         ({"processors": 3}, r"environment: cycle 0: .*the machine has 3"),
         ({"price": "gold"}, r"environment: cycle 0: price"),
         ({"nodes": 4}, r"environment\.nodes: unknown key"),
     ):
         environment = data["environment"] | wrong
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             _study(data | {"environment": environment})
 
 

@@ -88,7 +88,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "printed"),
     [
         ({"environment": {"load": [0, 2]}}, r"environment: load.*2"),
         ({"environment": {"owner": -1}}, r"environment\.owner.*-1"),
@@ -118,9 +118,9 @@ SMALL = {
         ),
     ],
 )
-def test_settings_are_checked(change, told):
+def test_settings_are_checked(change, printed):
     assert _study(SMALL).settings[0].job["volume"] == [210.0, 400.0]
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=printed):
         _study(SMALL | change)
 
 
@@ -234,8 +234,8 @@ def test_the_pictures_of_the_paper(vo):
     setting = vo.sweeps["figure2"][0]
     cycle = draw_cycle(setting, 0)
     schedule = sk.schedule_batch(cycle.slots, cycle.batch, sk.CSS)
-    told = {text.get_text() for text in drawn["figure-2"].texts}
-    assert {"1", "2", "3", "4", "5"} <= told
+    printed = {text.get_text() for text in drawn["figure-2"].texts}
+    assert {"1", "2", "3", "4", "5"} <= printed
     boxes = [
         len(each.get_paths())
         for each in drawn["figure-2"].collections
@@ -247,9 +247,9 @@ def test_the_pictures_of_the_paper(vo):
         _PolicyRun.from_algorithm(setting.algorithms[0]),
         0,
     )
-    told = {text.get_text() for text in drawn["figure-1"].texts}
+    printed = {text.get_text() for text in drawn["figure-1"].texts}
     for jobs, failures in zip(css.throughput, css.failures, strict=True):
-        assert f"{jobs} scheduled\n{failures} returned" in told
+        assert f"{jobs} scheduled\n{failures} returned" in printed
     lots = [
         sum(len(each.get_paths()) > 0 for each in drawn[name].collections)
         for name in ("figure-1", "figure-3")
@@ -276,7 +276,7 @@ LINES = Lines()
 
 
 @pytest.mark.parametrize(
-    ("job", "along", "kind", "holds", "told"),
+    ("job", "along", "kind", "holds", "printed"),
     [
         ({"slope": 1}, "job.x", "rising", True, ""),
         ({"slope": 1}, None, "rising", True, ""),
@@ -293,7 +293,7 @@ LINES = Lines()
         ),
     ],
 )
-def test_claims_along_one_varied_value(tmp_path, job, along, kind, holds, told):
+def test_claims_along_one_varied_value(tmp_path, job, along, kind, holds, printed):
     claim = {"text": "t", "metric": "value", "algorithm": "a", "is": kind, "at": 3}
     study = _study(
         {
@@ -311,7 +311,7 @@ def test_claims_along_one_varied_value(tmp_path, job, along, kind, holds, told):
     summary = studies.Summary(studies.run(study, out=tmp_path))
     (verdict,) = verdicts(summary)
     assert verdict.holds is holds
-    assert told in verdict.details
+    assert printed in verdict.details
 
 
 class Rivals:
@@ -333,7 +333,7 @@ RIVALS = Rivals()
 
 
 @pytest.mark.parametrize(
-    ("leads", "claim", "cycles", "holds", "told"),
+    ("leads", "claim", "cycles", "holds", "printed"),
     [
         ([1, 2], {"is": "most", "among": ["b"]}, 8, True, "lead = 1: 1 and 0; in 8"),
         ([2, 1], {"is": "most", "among": ["b"]}, 8, True, "lead = 1: 1 and 0; in 8"),
@@ -394,7 +394,7 @@ RIVALS = Rivals()
     ],
 )
 def test_claims_hold_in_every_setting_by_more_than_their_errors(
-    tmp_path, leads, claim, cycles, holds, told
+    tmp_path, leads, claim, cycles, holds, printed
 ):
     data = {
         "name": "rivals",
@@ -409,7 +409,7 @@ def test_claims_hold_in_every_setting_by_more_than_their_errors(
         data |= {"job": {"noise": 0.5, "lead": leads[0]}, "grid": {}}
     study = _study(data)
     (verdict,) = verdicts(studies.Summary(studies.run(study, cycles, out=tmp_path)))
-    assert (verdict.holds, told in verdict.details) == (holds, True), verdict.details
+    assert (verdict.holds, printed in verdict.details) == (holds, True), verdict.details
 
 
 def test_every_compared_number_has_a_remark_for_a_mismatch(vo):

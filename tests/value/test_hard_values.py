@@ -98,14 +98,14 @@ def test_budgets_beside_nothing(shape, budget):
 @pytest.mark.parametrize("criterion", ["q", *NAMED_VALUES])
 @pytest.mark.parametrize("max_price", [np.inf, 5.0])
 def test_one_huge_price_does_not_affect_the_search(shape, criterion, max_price):
-    for dear in (1e308, 1e300, 2.0**53):
-        slots = three([1.0, 2.0, dear], q=[1.0, 2.0, 3.0])
+    for costly in (1e308, 1e300, 2.0**53):
+        slots = three([1.0, 2.0, costly], q=[1.0, 2.0, 3.0])
         request = sk.Request(2, 4.0, max_price=max_price)
         window = sk.find_window(slots, request, criterion, shape=shape)
         assert window is not None
         assert window.proven
         if criterion == "q":
-            allowed = max_price == np.inf and 4 * dear < np.inf
+            allowed = max_price == np.inf and 4 * costly < np.inf
             assert window.value == (5.0 if allowed else 3.0)
 
 
@@ -160,11 +160,11 @@ def test_no_search_depends_on_those_before_it(shape, scale):
     )
     before = sk.Request(2, 1.0, budget=5 * scale, earliest=5.0)
     assert sk.find_window(tiny, before, "dependable", shape=shape) is not None
-    dear = 4.4942328371557893e307
+    costly = 4.4942328371557893e307
     slots = sk.make_slots(
-        node=[0, 1], start=[0.0, 1.0], end=[3.0, 4.0], performance=4.0, price=dear
+        node=[0, 1], start=[0.0, 1.0], end=[3.0, 4.0], performance=4.0, price=costly
     )
-    request = sk.Request(1, 4.0, budget=dear)
+    request = sk.Request(1, 4.0, budget=costly)
     window = sk.find_window(slots, request, "dependable", shape=shape)
     assert window.value == 1.0
     assert window.proven

@@ -222,9 +222,9 @@ def test_costs_equal_in_decimals_are_one_point(price):
     )  # fmt: skip
     front = sk.pareto(slots, sk.Request(3, 10), ("cost", "start"))
     assert len(front) == 1
-    dearer = slots.copy()
-    dearer["price"][:3] = price + 0.01
-    front = sk.pareto(dearer, sk.Request(3, 10), ("cost", "start"))
+    more_costly = slots.copy()
+    more_costly["price"][:3] = price + 0.01
+    front = sk.pareto(more_costly, sk.Request(3, 10), ("cost", "start"))
     assert front.windows.start.tolist() == [5, 0]
 
 

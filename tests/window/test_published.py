@@ -177,8 +177,8 @@ def test_overflowing_windows_are_excluded(shape, criterion):
     if criterion in ("value", "dependable", "coordinated"):
         search |= {"budget": 9.0} if shape == "ragged" else {"lite": True}
     endless = np.array([slot(n, 0, np.inf, 1e-300, 1) for n in (0, 1)], dtype=SLOT)
-    dear = np.array([slot(n, 0, 1e300, 1, 1e308) for n in (0, 1)], dtype=SLOT)
-    for slots in (endless, dear):
+    costly = np.array([slot(n, 0, 1e300, 1, 1e308) for n in (0, 1)], dtype=SLOT)
+    for slots in (endless, costly):
         search["criterion"] = criterion_for(slots, criterion)
         assert published.find(slots, **search) is None
 

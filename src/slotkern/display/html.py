@@ -31,16 +31,16 @@ def html_of(table: Table) -> str:
     if table.rows > ROWS:
         rows = np.concatenate([rows[: ROWS // 2], rows[-ROWS // 2 :]])
     facts = {name: value for name, value in table.facts.items() if value is not None}
-    told = " · ".join(
+    details = " · ".join(
         f"{escape(name)} {_words(value)}" for name, value in facts.items()
     )
-    said = table.clock is None or str(table.clock) in table.heading
-    notes = [] if said else [str(table.clock)]
+    has_clock = table.clock is None or str(table.clock) in table.heading
+    notes = [] if has_clock else [str(table.clock)]
     lines = "".join(f"<div>{escape(note)}</div>" for note in (*notes, *table.notes))
     # The two last classes prevent that a dollar sign in a name begins a formula.
     return (
         '<div class="slotkern tex2jax_ignore mathjax_ignore">'
-        f"<div><b>{escape(table.heading)}</b>{' · ' if told else ''}{told}</div>"
+        f"<div><b>{escape(table.heading)}</b>{' · ' if details else ''}{details}</div>"
         f"{lines}{_body(table, rows)}</div>"
     )
 

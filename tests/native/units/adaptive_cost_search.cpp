@@ -194,8 +194,8 @@ double share(const PreparedSlots& prepared, CostCachePool& memory, Ask ask) {
   return efforts.cached / efforts.plain;
 }
 
-// Realistic pools: one width; many widths and volumes; hard requests among easy ones; and one width
-// again after many.
+// Realistic pools, with limits just above the measured shares: one width; many widths and volumes;
+// hard requests among easy ones; and one width again after many.
 void caching_saves_effort() {
   std::vector<Row> rows;
   for (std::int32_t k = 0; k < 120; ++k) {
@@ -218,20 +218,20 @@ void caching_saves_effort() {
   };
   CostCachePool one, many, wide, hard;
   const auto five = [&] { return some(5, 0.6); };
-  CHECK(share(prepared, one, five) < 0.6);
   CHECK(share(prepared, one, five) < 0.5);
+  CHECK(share(prepared, one, five) < 0.45);
   // Wide sweeps do not use the bit set (window/top_n_live_bitset.hpp) and are cheap, so the share
   // alone is not sufficient: the effort itself must not rise.
   const Efforts efforts =
       efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
   CHECK(efforts.cached < 3000 * 1400 && efforts.cached < 0.55 * efforts.plain);
-  CHECK(share(prepared, wide, [&] { return some(2 + std::int64_t(below(60)), 4); }) < 1.2);
-  CHECK(share(prepared, wide, five) < 0.8);
+  CHECK(share(prepared, wide, [&] { return some(2 + std::int64_t(below(60)), 4); }) < 1.12);
+  CHECK(share(prepared, wide, five) < 0.46);
   CHECK(share(prepared, hard, [&] {
           Query query = five();
           if (!below(20)) query.min_performance = 7;
           return query;
-        }) < 0.75);
+        }) < 0.54);
 }
 
 // Books a stream of cheapest windows into a pool, with cost bounds and without: n parts on nodes of
@@ -279,8 +279,8 @@ void streams_cost_no_more_effort_than_sweeps() {
   const double shares[] = {share_of_stream(5, false), share_of_stream(20, false),
                            share_of_stream(50, false), share_of_stream(5, true),
                            share_of_stream(50, true)};
-  CHECK(shares[0] < 0.7);
-  for (const double share : shares) CHECK(share < 1.05);
+  CHECK(shares[0] < 0.6 && shares[1] < 0.9);
+  for (const double share : shares) CHECK(share < 1.02);
 }
 
 // While all caches are leased, further leases find the same windows by sweeps; a cache returned is

@@ -533,14 +533,14 @@ void a_search_waits_for_many_faster_nodes() {
 // If memory runs out at any allocation of a search, the next search still finds the same as a first
 // one: no partial state stays in the thread's scratch.
 void bad_alloc_leaves_no_partial_state() {
-  std::vector<Row> dear, cheap;
+  std::vector<Row> costly, cheap;
   for (int node = 0; node < 60; ++node) {
     const double performance = static_cast<double>(1 + node % 6);
-    dear.push_back({node, 0, 100, performance, static_cast<double>(5 + node % 7)});
+    costly.push_back({node, 0, 100, performance, static_cast<double>(5 + node % 7)});
     cheap.push_back({node, 0, 100, performance, static_cast<double>(node % 5)});
   }
   PreparedSlots first(options), second(options);
-  CHECK(prepare_slots(first, view_of(dear), true, ShapeKind::square, 0).status == Status::ok);
+  CHECK(prepare_slots(first, view_of(costly), true, ShapeKind::square, 0).status == Status::ok);
   CHECK(prepare_slots(second, view_of(cheap), true, ShapeKind::square, 0).status == Status::ok);
   const int criterion = criterion_index("cost");
   const auto query_for = [](std::int64_t n) {

@@ -315,8 +315,8 @@ class Sweep {
     const float most = max_index_key(shape_.index_key_of(top_.cutoff()), 0);
     if (!dictionary_coded_ || top_.cutoff_row() == kNoRow) return most;
     // Slots that tie with the cutoff are not needed; excluding them skips long runs of equal cost.
-    const Slot& dearest = prepared_.slots[top_.cutoff_row()];
-    return std::min(most, dictionary_.predecessor_code(shape_.index_key(dearest)));
+    const Slot& costliest = prepared_.slots[top_.cutoff_row()];
+    return std::min(most, dictionary_.predecessor_code(shape_.index_key(costliest)));
   }
 
   void update_threshold() {
