@@ -82,7 +82,7 @@ class ClusterPlan:
             ids = snapshot.partitions[name].nodes
             slots = free.slots[np.isin(free.slots["node"], ids)]
             mine = free.busy[np.isin(free.busy["node"], ids)]
-            found[name] = FreeSlots(slots, free.machine, free.clock, mine)
+            found[name] = replace(free, slots=slots, busy=mine)
         return cls(snapshot, site, found)
 
     def request(self, request: Request, partition: str) -> Request:

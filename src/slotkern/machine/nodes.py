@@ -47,8 +47,9 @@ class Machine(HasTable):
         A table of pandas, polars, pyarrow, or any object with an Arrow stream. Its
         columns: the name, any text that no other node has, or a hostlist such as
         ``n[001-016]`` for several equal nodes; ``performance``, work per time unit,
-        by default 1; ``price``, money per time unit, by default 0; any others, which
-        are copied to the slots, so that filters can use them.
+        by default 1; ``price``, money per time unit, by default 0; ``tariff``, the name
+        of the tariff that multiplies the price (see `free_slots`), empty for none; any
+        others, which are copied to the slots, so that filters can use them.
     name : str
         The column of names.
     processors : str or int, optional
@@ -123,6 +124,8 @@ class Machine(HasTable):
                 values, len(names) if rows is None else rows[-1] + 1
             )
             columns[key] = values.copy() if rows is None else values[rows]
+        if "tariff" in columns:
+            columns["tariff"] = _tariff_names(columns["tariff"], what)
         if rows is not None:
             what = _repeated(what, rows)
         if processors is not None:
@@ -209,7 +212,7 @@ class Machine(HasTable):
         """
         from .files import read_columns
 
-        columns = read_columns(path, texts=(name,))
+        columns = read_columns(path, texts=(name, "tariff"))
         return cls(columns, name=name, processors=processors)
 
     def __len__(self) -> int:
@@ -386,6 +389,19 @@ def _names(
     texts = names.tolist()
     lists = {*filter(is_hostlist, texts)}
     return _unfolded(names, texts, lists, what) if lists else (names, None)
+
+
+def _tariff_names(column: NDArray[Any], what: str) -> NDArray[np.str_]:
+    """Check the names of tariffs; missing ones become empty."""
+    if column.dtype.kind == "O":
+        missing = [each is None or each != each for each in column.tolist()]
+        column = np.where(missing, "", column)
+    for row, each in enumerate(column.tolist()):
+        if not isinstance(each, str):
+            raise TypeError(
+                f"{what}, {row_label(what, row)}: the tariff {quote(each)} is no text"
+            )
+    return column.astype(np.str_)
 
 
 def _one_each(

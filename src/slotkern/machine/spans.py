@@ -18,13 +18,14 @@ from slotkern.foundation.checks import hint_keywords, number, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.logger import log
 from slotkern.slots import make_slots
+from slotkern.tariffs.mapping import Tariffs
 
 from .clock import Clock, is_number
 from .frames import source_name
 from .gaps import cut_at_prices, gaps
 from .moments import Moments
 from .nodes import Machine
-from .prices import price_segments
+from .prices import node_prices, price_segments
 from .span_tables import Horizon, Spans, SpanTable, numbers_of_spans, read_spans
 
 __all__ = ["FreeSlots", "free_slots", "why_busy"]
@@ -50,19 +51,22 @@ class FreeSlots(HasPlot):
         The busy spans within the horizon, cut to it: node, start, end, and the further
         columns of the table that was given. Pages and pictures colour and label spans
         by ``reason`` and ``owner``.
+    tariffs : Tariffs or None
+        The tariffs that the column ``tariff`` of the slots names.
     """
 
     slots: NDArray[Any]
     machine: Machine
     clock: Clock | None
     busy: NDArray[Any] = field(default_factory=lambda: np.empty(0, BUSY))
+    tariffs: Tariffs | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
 
     def _as_table(self) -> Table:
         """Return the free slots as a table."""
-        context = SlotContext(self.clock, self.machine)
+        context = SlotContext(self.clock, self.machine, self.tariffs)
         return Table.from_array(
             repr(self), self.slots, context=context, times=("start", "end")
         )
@@ -83,6 +87,8 @@ def free_slots(
     zone: Any = None,
     unit: str = "s",
     prices: Any = None,
+    tariffs: Any = None,
+    cut: bool = True,
 ) -> FreeSlots:
     """Return the free slots of a machine: the complement of its busy spans.
 
@@ -103,8 +109,19 @@ def free_slots(
         The zone and unit of the default clock.
     prices : table, optional
         Prices by time: ``start``, ``end``, ``price``, and ``node`` if not for all
-        nodes. At other times a node has its price in the machine. A slot has one price,
-        so free time is split into slots at each change of price.
+        nodes. Each of these nodes has the base price 1 and a tariff of its prices; at
+        other times it has its price in the machine.
+    tariffs : mapping of str to Tariff, table or mapping, optional
+        Tariffs by name, which multiply the price of a node in the machine: a `Tariff`,
+        a table as for `Tariff.of_prices` that covers the horizon, or factors by times
+        of day such as ``{"06:00": 1, "22:00": 0.5}``. The machine's column ``tariff``
+        names the tariff of each node (empty: none); without this column, all nodes have
+        the only tariff.
+    cut : bool
+        True: split free time into slots at each change of price, so that each slot has
+        one price, and no part goes on beyond a change. False: slots are whole spans
+        with a base price and the column ``tariff``; a part costs the integral over its
+        own time.
 
     Returns
     -------
@@ -115,7 +132,8 @@ def free_slots(
     ------
     ValueError, TypeError
         For unknown nodes, spans that end before they start, dates mixed with numbers,
-        dates without a zone, and prices that overlap or split the free time into more
+        dates without a zone, prices that overlap, tariffs that lack a price within the
+        horizon, names without a tariff, and prices that split the free time into more
         than 2**23 slots (hourly prices of 2,000 nodes for half a year); the message
         contains the table, the row and the value.
 
@@ -146,10 +164,15 @@ def free_slots(
     # numbers
     _log_unusual(spans, horizon)
     node, begin, until = gaps(len(machine), *spans[:3], horizon.first, horizon.last)
-    price = machine.price[node]
-    if price_table is not None:
-        segments = price_segments(price_table, machine, horizon)
+    priced = node_prices(machine, horizon, price_table, tariffs)
+    price, further = priced.price[node], dict(machine.columns)
+    if priced.tariffs is not None and cut:
+        segments = price_segments(priced, horizon)
         node, begin, until, price = cut_at_prices(node, begin, until, *segments)
+        further.pop("tariff", None)
+        priced = priced._replace(tariffs=None)
+    elif priced.tariffs is not None:
+        further["tariff"] = priced.names()
     # result
     slots = make_slots(
         node=node,
@@ -157,10 +180,10 @@ def free_slots(
         end=until,
         performance=machine.performance[node],
         price=price,
-        **{name: column[node] for name, column in machine.columns.items()},
+        **{name: column[node] for name, column in further.items()},
     )
     kept = _busy(busy_table, spans, horizon)
-    return FreeSlots(slots, machine, horizon.clock, kept)
+    return FreeSlots(slots, machine, horizon.clock, kept, priced.tariffs)
 
 
 def _horizon(

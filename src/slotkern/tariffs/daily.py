@@ -18,7 +18,7 @@ from slotkern.foundation.checks import number, quote
 from slotkern.machine.clock import Clock
 from slotkern.machine.moments import Moments, offsets_of, segments
 
-__all__ = ["daily_changes"]
+__all__ = ["daily_changes", "is_daily"]
 
 _DAY = 86_400
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -27,6 +27,15 @@ _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
 _FIRST_WEEKDAY = 3
 #: The most days of one tariff, about 270 years.
 _MOST_DAYS = 100_000
+
+
+def is_daily(given: Any) -> bool:
+    """Return True for a mapping whose keys are times of day."""
+    return (
+        isinstance(given, Mapping)
+        and bool(given)
+        and all(isinstance(key, str) and _TIME.fullmatch(key.strip()) for key in given)
+    )
 
 
 def daily_changes(

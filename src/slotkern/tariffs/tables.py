@@ -15,7 +15,7 @@ from slotkern.machine.frames import columns_of, source_name
 from slotkern.machine.moments import Moments
 from slotkern.machine.nodes import numbers_of
 
-__all__ = ["read_table", "tariff_of_table", "tariffs_of_table"]
+__all__ = ["changes_of_spans", "read_table", "tariff_of_table", "tariffs_of_table"]
 
 _INFINITY = float("inf")
 _EVER = (-_INFINITY, _INFINITY)
@@ -157,10 +157,10 @@ def _one_tariff(
             f"{what}, {row_label(what, other)}: overlaps the span of "
             f"{row_label(what, one)}"
         )
-    return _with_gaps(start, ends, value, what, clock, outside, span)
+    return changes_of_spans(start, ends, value, what, clock, outside, span)
 
 
-def _with_gaps(
+def changes_of_spans(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     value: NDArray[np.float64],
