@@ -135,7 +135,11 @@ def test_compressed_members_are_rejected(tmp_path, packing):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("format", np.array("slotkern pool 9"), "its format is not 'slotkern pool 2'"),
+        (
+            "format",
+            np.array("slotkern pool 9"),
+            "its format is not 'slotkern pool 3' or",
+        ),
         ("format", np.array([["slotkern pool 1"]]), "its format is not"),
         ("origin", np.zeros(3), "origin has the type float64"),
         ("origin", np.zeros((2, 2), sk.SLOT), "origin has the type"),

@@ -18,11 +18,13 @@ from slotkern.ledger.codec import (
 )
 from slotkern.pool.closures import validate_closures
 from slotkern.pool.file import check_state
-from slotkern.pool.saved import from_arrays, to_arrays
+from slotkern.pool.saved import from_arrays, has_tariffs, to_arrays
 
 __all__ = ["Open", "first_snapshot", "pack_pool", "unpack_pool"]
 
 _FORMAT = "slotkern ledger snapshot 1"
+#: The format of pools with tariffs; see `slotkern.pool.file.TARIFF_FORMAT`.
+_TARIFF_FORMAT = "slotkern ledger snapshot 2"
 
 
 class Open(NamedTuple):
@@ -57,8 +59,10 @@ def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
     origin, state, now, closures = pool._full_state_and_closures()
     none = {name: rows[:0] for name, rows in state.items()}
     bare = restore_pool(origin[:0], none, -np.inf, pool.context)
-    arrays: dict[str, Any] = {"format": np.array(_FORMAT), "origin": origin}
-    arrays |= {"now": np.array(now)} | state | to_arrays(bare)
+    more = to_arrays(bare)
+    form = _TARIFF_FORMAT if has_tariffs(more) else _FORMAT
+    arrays: dict[str, Any] = {"format": np.array(form), "origin": origin}
+    arrays |= {"now": np.array(now)} | state | more
     closed = closures[closures["end"] > now]
     if len(closed):
         arrays["closed"] = closed
@@ -82,7 +86,7 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
         If the bytes are not a snapshot of this format, or contradict themselves.
     """
     arrays = unpack_arrays(body)
-    if arrays["format"].tolist() != _FORMAT:
+    if arrays["format"].tolist() not in (_FORMAT, _TARIFF_FORMAT):
         raise ValueError("a snapshot of another format")
     try:
         origin, state, now = check_state(arrays)

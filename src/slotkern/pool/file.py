@@ -1,8 +1,9 @@
 """Files of pools, which `SlotPool.save` writes and `SlotPool.load` reads.
 
 A pool file is an .npz archive without compression: the original slots, the state, the
-clock, machine and owners, and a generation. Saving compares generations under the lock
-of the file, so that a pool does not overwrite changes that it was not loaded with.
+clock, machine, tariffs and owners, and a generation. Saving compares generations under
+the lock of the file, so that a pool does not overwrite changes that it was not loaded
+with.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from slotkern.files.columns import InputError, MemoryLimit
 from slotkern.foundation.errors import PoolFileChangedError
 from slotkern.foundation.logger import log
 from slotkern.pool.closures import validate_closures
-from slotkern.pool.saved import from_arrays, to_arrays
+from slotkern.pool.saved import from_arrays, has_tariffs, to_arrays
 from slotkern.slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "check_state", "load_pool", "save_pool"]
 
 FORMAT = "slotkern pool 2"
+#: The format of pools with tariffs. Versions that do not know it must not load them,
+#: because they would charge base prices.
+TARIFF_FORMAT = "slotkern pool 3"
 #: Older formats that can be loaded; they lack clock, machine and owners.
 OLDER = ("slotkern pool 1",)
 
@@ -74,8 +78,9 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
         )
     origin, state, now, closures = pool._full_state_and_closures()
     closed = closures[closures["end"] > now]
-    heading = {"format": np.array(FORMAT), "origin": origin, "now": np.array(now)}
     more = to_arrays(pool)  # raises for objects, before the file is changed
+    form = TARIFF_FORMAT if has_tariffs(more) else FORMAT
+    heading = {"format": np.array(form), "origin": origin, "now": np.array(now)}
     arrays = heading | state | more
     if len(closed):
         arrays["closed"] = closed
@@ -119,8 +124,8 @@ def load_pool(path: AnyPath) -> SlotPool:
         for name in ("format", "origin", "now", "free", "booked", "gone"):
             if name not in arrays:
                 raise InputError(f"it has no {name!r}")
-        if arrays["format"].tolist() not in (FORMAT, *OLDER):
-            raise InputError(f"its format is not {FORMAT!r}")
+        if arrays["format"].tolist() not in (TARIFF_FORMAT, FORMAT, *OLDER):
+            raise InputError(f"its format is not {TARIFF_FORMAT!r} or {FORMAT!r}")
         if arrays["format"].tolist() in OLDER:
             reason = "an older format, without clock, machine and owners"
             log.info("%s: %s", path, reason)

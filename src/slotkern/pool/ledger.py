@@ -75,11 +75,11 @@ def reservation(
         lengths[over] = np.nextafter(lengths[over], 0)
     if not partly:
         _check_free(pool, ids, free["node"], begin, until, first, last)
-    price = pool.origin["price"][free["row"]]
+    costs = _amounts(pool, free["row"], begin, lengths)
     windows = []
     for moment in np.unique(begin):
         rows = np.flatnonzero(begin == moment)
-        windows.append(_reserved(free[rows], float(moment), lengths[rows], price[rows]))
+        windows.append(_reserved(free[rows], float(moment), lengths[rows], costs[rows]))
         windows[-1].context = pool.context
     return windows, _gaps(ids, free["node"], begin, until, first, last)
 
@@ -158,14 +158,30 @@ def _check_free(
             )
 
 
+def _amounts(
+    pool: SlotPool,
+    rows: NDArray[np.int64],
+    start: NDArray[np.float64],
+    lengths: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the amounts of reserved spans of the slots `rows`."""
+    slots, tariffs = pool.origin[rows], (pool.context or SlotContext()).tariffs
+    price: NDArray[np.float64] = slots["price"]
+    if tariffs is not None and "tariff" in (slots.dtype.names or ()):
+        found: NDArray[np.float64] = tariffs.cost(
+            slots["tariff"], price, start, lengths
+        )
+        return found
+    with np.errstate(over="ignore"):  # a cost beyond float64 is infinite
+        return lengths * price
+
+
 def _reserved(
     spans: NDArray[Any],
     start: float,
     lengths: NDArray[np.float64],
-    price: NDArray[np.float64],
+    costs: NDArray[np.float64],
 ) -> Window:
-    with np.errstate(over="ignore"):  # a cost beyond float64 is infinite
-        costs = lengths * price
     parts = [
         {"row": row, "node": node, "length": length, "cost": cost}
         for row, node, length, cost in zip(

@@ -1,4 +1,4 @@
-"""Conversion of the clock, machine and owners of a pool to arrays, and back."""
+"""Conversion of clock, machine, tariffs and owners of a pool to arrays, and back."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from slotkern.files.columns import InputError
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine, quoted_names
+from slotkern.tariffs.mapping import Tariffs
 
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
 
-__all__ = ["from_arrays", "to_arrays"]
+__all__ = ["from_arrays", "has_tariffs", "to_arrays"]
 
 _COLUMN = "machine "
+#: The arrays of the table of tariffs, by its columns.
+_TARIFF = {"tariff": "tariff name", "start": "tariff start", "factor": "tariff factor"}
 _NUMBERS = ("start", "finish", "runtime", "cost", "processor_time", "value", "bound")
 
 
 def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
-    """Convert the clock, the machine and the owned windows of a pool to arrays.
+    """Convert clock, machine, tariffs and owned windows of a pool to arrays.
 
     Raises
     ------
@@ -44,6 +47,10 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
                     f"machine: column {name!r} holds objects: cannot be saved"
                 )
             found[_COLUMN + name] = column
+    tariffs = (pool.context or SlotContext()).tariffs
+    if tariffs is not None:
+        table = tariffs.to_table()
+        found |= {array: table[column] for column, array in _TARIFF.items()}
     owned = pool._owned_windows()
     if owned:
         windows = [window for window, _ in owned]
@@ -64,10 +71,15 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
     return found
 
 
+def has_tariffs(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether arrays of `to_arrays` contain tariffs."""
+    return _TARIFF["tariff"] in arrays
+
+
 def from_arrays(
     arrays: Mapping[str, NDArray[Any]],
 ) -> tuple[SlotContext | None, list[tuple[Window, str]]]:
-    """Restore clock, machine and owned windows from the arrays of `to_arrays`.
+    """Restore clock, machine, tariffs and owned windows from arrays of `to_arrays`.
 
     Raises
     ------
@@ -89,9 +101,16 @@ def from_arrays(
         columns["name"] = quoted_names(columns["name"])
     if columns:
         machine = Machine(columns)
-    none = clock is None and machine is None
-    context = None if none else SlotContext(clock, machine)
-    return context, list(_windows(arrays)) if "owner" in arrays else []
+    tariffs = None
+    if has_tariffs(arrays):
+        table = {column: arrays.get(name) for column, name in _TARIFF.items()}
+        if any(column is None for column in table.values()):
+            raise InputError("its tariffs are not complete")
+        tariffs = Tariffs.from_table(table)
+    context = SlotContext(clock, machine, tariffs)
+    none = all(each is None for each in context)
+    owned = list(_windows(arrays)) if "owner" in arrays else []
+    return None if none else context, owned
 
 
 def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:

@@ -152,6 +152,7 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
             )
             log.info(f"%s: {reason}", trace.source, columns["processors"][0])
     elif isinstance(given, Machine):
+        _refuse_tariffs(given.columns)
         columns = _machine_sites(given)
     elif isinstance(given, SupportsIndex) and not isinstance(given, bool | np.bool_):
         columns = {"processors": [operator.index(given)]}
@@ -159,6 +160,7 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
         raise TypeError(f"cluster must be a number or columns, got {given!r}")
     else:
         columns = columns_of(given, "cluster")
+        _refuse_tariffs(columns)
     if "processors" not in columns:
         raise ValueError("cluster has no column 'processors'")
     processors = _column(columns, "processors", None, 0)
@@ -177,6 +179,16 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
             if name not in _RESERVED and np.asarray(column).dtype.kind in "biuf"
         },
     )
+
+
+def _refuse_tariffs(columns: Mapping[str, Any]) -> None:
+    named = np.atleast_1d(columns.get("tariff", ""))
+    if (named != "").any():
+        node = int((named != "").argmax())
+        raise ValueError(
+            f"cluster, row {node}: the tariff {named[node].item()!r} cannot be "
+            "replayed: replays charge one price at all times; remove the column"
+        )
 
 
 def _partition_sites(trace: Trace) -> dict[str, Any]:
