@@ -19,6 +19,7 @@ import pytest
 
 import slotkern as sk
 from slotkern import ledger
+from slotkern.ledger import sqlite
 from slotkern.ledger.gate import file_system, refuse_remote
 from slotkern.ledger.sqlite import SqliteStore
 from tests.support.ledgers import assert_followed, new_ledger, state_of
@@ -382,9 +383,46 @@ def test_a_ledger_in_use_is_not_replaced(pool: sk.SharedPool, tmp_path: Path) ->
         with pytest.raises(FileExistsError, match=r"in use: .*site\.db-wal"):
             pool.backup(target)
     path.unlink()  # the log of a killed process remains
-    with pytest.raises(FileExistsError, match="in use"):
+    with pytest.raises(FileExistsError, match="left from a removed ledger"):
         sk.SlotPool(pool.slots).share(path)
     assert not [*tmp_path.glob(".*")]
+
+
+def test_a_log_that_nobody_uses_prevents_no_backup(
+    pool: sk.SharedPool, tmp_path: Path
+) -> None:
+    copy, log = tmp_path / "copy.db", tmp_path / "copy.db-wal"
+    pool.backup(copy)
+    reader = sk.SlotPool.open(copy, readonly=True)
+    with pytest.raises(FileExistsError, match="in use"):
+        pool.backup(copy)
+    reader.close()
+    assert log.exists()  # a reader may not remove it
+    pool.place(JOB)
+    pool.backup(copy)
+    assert not log.exists()
+    assert sk.SlotPool.open(copy, readonly=True).version == pool.version
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_the_draft_of_a_killed_process_is_removed(
+    pool: sk.SharedPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = sk.SlotPool(pool.slots)
+    for call in (pool.backup, plain.share):
+        monkeypatch.setattr(sqlite, "_publish", lambda *_: os._exit(9))
+        child = os.fork()
+        if not child:
+            call(tmp_path / "copy.db")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        monkeypatch.undo()
+        drafts = [*tmp_path.glob(".*.tmp")]
+        assert len(drafts) == 1
+        Path(f"{drafts[0]}-wal").write_bytes(b"of the killed process")
+        assert not (tmp_path / "copy.db").exists()
+        call(tmp_path / "copy.db")
+        assert not [*tmp_path.glob(".*")]
+        (tmp_path / "copy.db").unlink()
 
 
 def test_drafts_that_cannot_be_written(

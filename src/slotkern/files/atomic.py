@@ -34,6 +34,7 @@ __all__ = [
     "flush_folder",
     "lock_file",
     "make_folder",
+    "new_draft",
     "open_atomic",
     "refuse_folder",
 ]
@@ -44,6 +45,9 @@ _FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 #: The number of possible drafts of a file that each writer checks for stale ones.
 _MAX_STALE_DRAFTS = 8
+
+#: Suffixes of the files that SQLite keeps for a draft that is a database.
+_DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def as_path(path: AnyPath) -> Path:
@@ -120,11 +124,7 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
     if there is not None:  # raise if the caller has no permission to write the file
         os.close(os.open(target, os.O_WRONLY))
     mode = None if there is None else stat.S_IMODE(there.st_mode)
-    drafts = _drafts(target)
-    draft, file = _new_draft(drafts, 0o666 if mode is None else mode & 0o666)
-    try:
-        for other in itertools.islice(drafts, _MAX_STALE_DRAFTS):
-            _remove_if_stale(other)
+    with new_draft(target, 0o666 if mode is None else mode & 0o666) as (draft, file):
         yield file
         file.flush()
         if there is not None and mode is not None and fcntl:
@@ -135,14 +135,31 @@ def _drafted(target: Path, there: os.stat_result | None) -> Iterator[BinaryIO]:
         if not fcntl:
             file.close()  # Windows does not rename an open file
         os.replace(draft, target)
-    except BaseException:
+    flush_folder(target.parent)
+
+
+@contextmanager
+def new_draft(target: Path, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
+    """Yield the path of a new draft of a file, and the draft, open and locked.
+
+    The caller publishes the draft by a rename or a link; what is left of it is removed
+    at the end. Stale drafts of the file are removed first.
+    """
+    drafts = _drafts(target)
+    draft, file = _new_draft(drafts, mode)
+    try:
+        for other in itertools.islice(drafts, _MAX_STALE_DRAFTS):
+            _remove_if_stale(other)
+        yield draft, file
+    finally:
+        if not fcntl:
+            with suppress(OSError):
+                file.close()  # Windows does not remove an open file
+        with suppress(OSError):  # the renamed draft may have a successor of its name
+            if file.closed or _is_at(draft, file.fileno()):
+                _remove(draft)
         with suppress(OSError):  # if the disk is full, closing fails again
             file.close()
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
-    file.close()
-    flush_folder(target.parent)
 
 
 def _drafts(target: Path) -> Iterator[Path]:
@@ -184,11 +201,18 @@ def _remove_if_stale(draft: Path) -> None:
         return
     try:
         if _lock(handle, fallback=False) and _is_at(draft, handle):
-            os.unlink(draft)
+            _remove(draft)
     except OSError:  # the draft cannot be removed; leave it
         pass
     finally:
         os.close(handle)
+
+
+def _remove(draft: Path) -> None:
+    """Remove a draft and the files that SQLite keeps for it, the draft last."""
+    for suffix in (*_DATABASE_SUFFIXES, ""):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{draft}{suffix}")
 
 
 def _lock(handle: int, fallback: bool) -> bool:

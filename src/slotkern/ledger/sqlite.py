@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from slotkern.files.atomic import flush_folder
+from slotkern.files.atomic import flush_folder, new_draft
 from slotkern.ledger.codec import Call, Entry, Head
 from slotkern.ledger.errors import Busy, Corrupt, LedgerError, OtherFormat
 from slotkern.ledger.gate import Gate, refuse_remote
@@ -89,12 +89,12 @@ def create(path: Path, snapshot: bytes, clock: str) -> None:
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
     """Yield a draft of a file and its connection; remove the draft at the end."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            draft, _ = stack.enter_context(new_draft(path))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        # Closed before the file of the draft: that would drop the locks of SQLite.
         connection = sqlite3.connect(draft, isolation_level=None)
         try:
             yield draft, connection
@@ -102,21 +102,38 @@ def _draft(path: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
             raise LedgerError(f"{path}: nothing was written: {error}") from error
         finally:
             connection.close()
-    finally:
-        for name in (draft, f"{draft}-wal", f"{draft}-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
 
 
 def _publish(draft: Path, path: Path, name: Callable[[Path, Path], None]) -> None:
     """Flush a draft and give it the name of a file, by `os.link` or `os.replace`."""
     wal = Path(f"{path}-wal")
+    if wal.exists() and path.exists():
+        _remove_wal(path)
     if wal.exists():  # SQLite would write its pages into the new file
-        raise FileExistsError(17, "belongs to a ledger that is in use", str(wal))
-    with open(draft, "rb+") as file:
-        os.fsync(file.fileno())
-    name(draft, path)
+        reason = "belongs to a ledger that is in use"
+        if not path.exists():
+            reason = "is left from a removed ledger; remove it unless that is in use"
+        raise FileExistsError(17, reason, str(wal))
+    try:
+        with open(draft, "rb+") as file:
+            os.fsync(file.fileno())
+        name(draft, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     flush_folder(path.parent)
+
+
+def _remove_wal(path: Path) -> None:
+    """Let SQLite remove the WAL of a ledger that nothing else has open.
+
+    A process that was killed, or that only read the ledger, leaves its WAL.
+    """
+    with contextlib.suppress(sqlite3.Error):
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            connection.close()
 
 
 class SqliteStore:
