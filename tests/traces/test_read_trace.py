@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -173,10 +174,22 @@ def test_damaged_gzip_files(tmp_path: Path) -> None:
             sk.read_trace(path)
     path.write_bytes(sound + sound)  # two members are one file
     assert len(sk.read_trace(path)) == 1000
-    with pytest.raises(FileNotFoundError):
-        sk.read_trace(tmp_path / "nowhere.swf")
+    for name in ("nowhere.swf", "a.csv"):
+        with pytest.raises(FileNotFoundError):
+            sk.read_trace(tmp_path / name)
+    (tmp_path / "a.csv").write_bytes(sound)
     with pytest.raises(ValueError, match=r"a\.csv: the suffix is not one of"):
         sk.read_trace(tmp_path / "a.csv")
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "marked.swf"
+    path.write_bytes(codecs.BOM_UTF8 + f"; MaxProcs: 4\n{GOOD}\n".encode())
+    trace = sk.read_trace(path)
+    assert (len(trace), trace.header["MaxProcs"]) == (1, "4")
+    path.write_bytes(codecs.BOM_UTF8)
+    with pytest.raises(ValueError, match="the file is empty"):
+        sk.read_trace(path)
 
 
 @pytest.mark.parametrize("filling", [b"\x00", b"\n", b"; comment\n", b" "])

@@ -50,4 +50,4 @@ def _text(path: AnyPath) -> str:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ValueError(f"{as_path(path)}: more than {MAX_BYTES:,} bytes")
-    return data.decode("utf-8", "replace")
+    return data.decode("utf-8-sig", "replace")

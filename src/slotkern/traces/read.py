@@ -6,6 +6,7 @@ O(bytes). Output of ``sacct -P`` is recognized by its first line.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -167,11 +168,8 @@ def _is_sacct(path: str) -> bool:
     """Return whether a file without a suffix of a trace is output of ``sacct -P``."""
     if Path(path.lower().removesuffix(".gz")).suffix in (".swf", ".gwf"):
         return False
-    try:
-        with open(path, "rb") as file:
-            return is_sacct(file.read(2**12))
-    except (IsADirectoryError, FileNotFoundError):
-        return False
+    with open(path, "rb") as file:
+        return is_sacct(file.read(2**12).removeprefix(codecs.BOM_UTF8))
 
 
 def _read_sacct(
@@ -182,7 +180,9 @@ def _read_sacct(
     try:
         if len(data) > max_bytes:
             raise LineError(f"more than {max_bytes:,} bytes; max_bytes= sets the limit")
-        found = jobs_of_sacct(data.decode("utf-8", "replace"), source, zone, skip=skip)
+        found = jobs_of_sacct(
+            data.decode("utf-8-sig", "replace"), source, zone, skip=skip
+        )
     except LineError as error:
         place = ", " if str(error).startswith("line") else ": "
         raise ValueError(f"{source}{place}{error}") from None
@@ -292,6 +292,7 @@ def _kind(path: str) -> tuple[bool, bool]:
 def _chunks(file: BinaryIO, packed: bool) -> Iterator[bytes]:
     stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
     try:
+        yield stream.read(_CHUNK).removeprefix(codecs.BOM_UTF8)
         while chunk := stream.read(_CHUNK):
             yield chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
