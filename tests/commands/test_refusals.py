@@ -63,6 +63,26 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
     refused(run(*words), " ".join(["slotkern", *words[:-2]]))
 
 
+def test_a_wrong_argument_is_not_taken_for_a_word_of_the_command() -> None:
+    done = run("ledger", "log", "a\0.db")
+    refused(done, "null byte")
+    assert "got" not in done.stderr
+
+
+def test_a_file_that_does_not_exist_is_not_refused_for_its_suffix(
+    tmp_path: Path,
+) -> None:
+    for command in ("trace", "replay"):
+        refused(run(command, tmp_path / "none.txt"), "none.txt: No such file")
+
+
+def test_a_text_file_of_another_encoding_is_named(tmp_path: Path) -> None:
+    text = tmp_path / "latin.toml"
+    text.write_bytes("a = 1\nname = 'M\u00fcnchen'".encode("latin-1"))
+    for words in (["study"], ["cluster", "show", "--site"]):
+        refused(run(*words, text), f"{text}, line 2: byte 0xfc is not UTF-8 text")
+
+
 @pytest.mark.parametrize(
     ("words", "value"),
     [

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from slotkern.expressions.filters import evaluate
 from slotkern.files.atomic import AnyPath, as_path
+from slotkern.files.columns import InputError, utf8
 from slotkern.foundation.checks import meant, number, one_of, quote
 from slotkern.machine import Machine
 from slotkern.machine.moments import zone_of
@@ -156,7 +157,7 @@ def read_site(path: AnyPath) -> Site:
     """
     source = Path(as_path(path))
     try:
-        given = tomllib.loads(source.read_text("utf-8"))
+        given = tomllib.loads(utf8(source.read_bytes()))
         for key in given:
             _check_key("site", key, [field.name for field in fields(Site)])
         values: dict[str, Any] = {
@@ -164,5 +165,9 @@ def read_site(path: AnyPath) -> Site:
             for key, value in given.items()
         }
         return Site(**values)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"{source}: {error}") from None
+    except InputError as fault:
+        raise fault.error(str(source), str) from None
+    except TypeError as error:
+        raise TypeError(f"{source}: {error}") from None
+    except ValueError as error:  # includes TOMLDecodeError
+        raise ValueError(f"{source}: {error}") from None

@@ -121,7 +121,8 @@ def _is_ledger_error(error: Exception) -> bool:
 
 def _given_value(error: Any, words: Sequence[str]) -> str:
     """Return ", got VALUE" for the option that an error is about, "" if not given."""
-    for name in getattr(getattr(error, "param", None), "opts", ()):
+    names = getattr(getattr(error, "param", None), "opts", ())
+    for name in (name for name in names if name.startswith("-")):  # not an argument
         for word, after in reversed([*pairwise([*words, ""])]):
             if (word == name and after) or word.startswith(f"{name}="):
                 return f", got {after if word == name else word[len(name) + 1 :]!r}"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slotkern.files.columns import InputError
+from slotkern.files.columns import InputError, utf8
 from slotkern.foundation.checks import one_of
 from slotkern.studies.claims import (
     ADVANTAGE_CLAIMS,
@@ -118,9 +118,9 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
         text = study_text(str(source))
     else:
         try:
-            text = Path(source).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{source}: not a text file: {error}") from None
+            text = utf8(Path(source).read_bytes())
+        except InputError as fault:
+            raise fault.error(str(source), str) from None
     try:
         data = tomllib.loads(text)
         if seed is not None:
