@@ -54,6 +54,11 @@ void start_bounds_hold_for_harder_requests() {
   slot.start = 20;
   cache.lower_for_freed(slot);
   CHECK(cache.bound(base) == 20);
+  // A bound recorded later is lowered too, although the same slot has lowered all before it.
+  cache.record(ask(2, 5, 35), 1, -kInfinity, 80);
+  CHECK(cache.bound(ask(2, 5, 35)) == 80);
+  cache.lower_for_freed(slot);
+  CHECK(cache.bound(ask(2, 5, 35)) == 20);
   cache.clear();
   CHECK(cache.bound(base) == -kInfinity);
   cache.record(fast, 1, -kInfinity, 50);
@@ -74,6 +79,38 @@ void start_bounds_hold_for_harder_requests() {
 }
 
 // Two payments that overflow or underflow would compare equal, but are not.
+// Many slots that become free lower each bound as a cache that starts over for every slot does.
+void freed_slots_lower_all_bounds_that_they_serve() {
+  for (int walk = 0; walk < 200; ++walk) {
+    StartBoundCache cache;
+    std::vector<Query> queries;
+    std::vector<double> bounds;
+    for (int step = 0; step < 30; ++step) {
+      if (below(4) == 0) {
+        const double volume = static_cast<double>(1 + below(8));
+        queries.push_back(ask(1 + static_cast<std::int64_t>(below(3)), volume, 1000));
+        bounds.push_back(static_cast<double>(10 + below(50)));
+        cache.record(queries.back(), 1, -kInfinity, bounds.back());
+        continue;
+      }
+      const double start = static_cast<double>(below(40)), end = start + 1 + double(below(8));
+      const double performance = static_cast<double>(1 + below(2));
+      const Slot slot{start, end, performance, 1, 1 / performance, 0, 0};
+      cache.lower_for_freed(slot);
+      for (std::size_t k = 0; k < queries.size(); ++k)
+        if ((end - start) * performance >= queries[k].volume)
+          bounds[k] = std::min(bounds[k], start);
+    }
+    for (const Query& query : queries) {
+      double most = -kInfinity;  // the bounds of easier requests hold too
+      for (std::size_t k = 0; k < queries.size(); ++k)
+        if (queries[k].n <= query.n && queries[k].volume <= query.volume)
+          most = std::max(most, bounds[k]);
+      CHECK(cache.bound(query) == most);
+    }
+  }
+}
+
 void extreme_numbers_are_not_cached() {
   StartBoundCache cache;
   const auto record = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
@@ -516,6 +553,7 @@ void shortest_costs_a_few_earliest_searches() {
 int main(int argc, char**) {
   const bool defaults = use_default_options(argc);
   start_bounds_hold_for_harder_requests();
+  freed_slots_lower_all_bounds_that_they_serve();
   extreme_numbers_are_not_cached();
   release_lowers_bounds_to_the_merged_start();
   added_slots_keep_other_bounds();

@@ -109,16 +109,22 @@ class StartBoundCache {
     rate_[i] = request.rate * (1 - kMargin);
     budget_[i] = request.budget;
     start_[i] = start;
+    freed_ = {};  // it has not lowered this bound
     if (next_ % kMaxEntries == 0) next_ = 0;
   }
 
-  // Keeps the bounds true after `slot` has become free or has grown.
+  // Keeps the bounds true after `slot` has become free or has grown. O(1) if the last slot that
+  // lowered the bounds serves all requests that this one can serve, as is usual among the parts of
+  // one job.
   void lower_for_freed(const Slot& slot) {
     if (n_.empty()) return;
     const double capacity = PreparedSlots::capacity(slot) * slot.performance * (1 + kMargin);
     Slot cheap = slot;
     // Prices do not bound costs here.
     if (setup_ > 0 || step_ > 0 || slot.rate < 1 / kLargest) cheap.rate = 0;
+    const FreedSlot freed{slot.start, slot.performance, cheap.rate, capacity};
+    if (freed_.dominates(freed)) return;
+    freed_ = freed;
     detail::lower_served_bounds(n_.data(), volume_.data(), performance_.data(), rate_.data(),
                                 start_.data(), n_.size(), capacity, cheap);
   }
@@ -126,9 +132,20 @@ class StartBoundCache {
   void clear() {
     for (auto* column : columns()) column->clear();
     next_ = 0;
+    freed_ = {};
   }
 
  private:
+  // The fields of a freed slot on which lower_served_bounds() depends.
+  struct FreedSlot {
+    double start = kInfinity, performance = 0, rate = kInfinity, capacity = 0;
+    // True if this slot has lowered every bound that `other` would lower, at least as far.
+    bool dominates(const FreedSlot& other) const {
+      return start <= other.start && performance >= other.performance && rate <= other.rate &&
+             capacity >= other.capacity;
+    }
+  };
+
   static constexpr std::size_t kMaxEntries = 512;
   static constexpr double kLargest = 1e220;
 
@@ -145,6 +162,7 @@ class StartBoundCache {
   std::vector<double> n_, volume_, performance_, earliest_, rate_, budget_, start_;
   double setup_ = 0, step_ = 0;  // of all entries
   std::size_t next_ = 0;
+  FreedSlot freed_;  // the last that lowered the bounds since one was recorded
 };
 
 }  // namespace slotkern

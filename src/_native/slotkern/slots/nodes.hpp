@@ -16,6 +16,9 @@ struct Node {
   double min_price;  // lowest price of its slots
 };
 
+// Nodes for which PreparedSlots stores one lowest price.
+inline constexpr std::size_t kNodesPerBlock = 64;
+
 // Rank of each node by (rate, id). If every node has a single price, this is the cost order of
 // parts for every request.
 struct NodeRateOrder {

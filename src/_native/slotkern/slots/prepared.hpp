@@ -62,6 +62,7 @@ class PreparedSlots {
   LargeVector<Slot> slots;
   std::vector<Node> nodes;  // by descending performance, then id
   std::vector<Group> groups;  // by descending performance
+  std::vector<double> least_prices;  // [block of kNodesPerBlock nodes]: lowest price
   std::vector<double> cheapest_rates;  // [k]: sum of the k lowest node rates
   SlotZoneMap by_rate;  // for ragged searches: key = rate, capacity in units of work
   // [directory entry of a block, padded to 64]: smallest node id of its slots, rounded down, for
@@ -181,6 +182,7 @@ class PreparedSlots {
   void copy_without_zone_maps(const PreparedSlots& other) {
     options = other.options;
     slots = other.slots, nodes = other.nodes, groups = other.groups;
+    least_prices = other.least_prices;
     cheapest_rates = other.cheapest_rates;
     identity = other.identity;
     latest_start = other.latest_start, latest_end = other.latest_end;
@@ -296,11 +298,13 @@ class PreparedSlots {
     sort_by_key(ranked);
 
     scratch.places.resize(scratch.node_summaries.size());
-    nodes.clear(), groups.clear();
+    nodes.clear(), groups.clear(), least_prices.clear();
     for (const PerformanceKey& node : ranked) {
       const auto number = static_cast<std::size_t>(node.number);
       const CheckScratch::NodeSummary& seen = scratch.node_summaries[number];
       scratch.places[number] = static_cast<std::int32_t>(nodes.size());
+      if (nodes.size() % kNodesPerBlock == 0) least_prices.push_back(kInfinity);
+      least_prices.back() = std::min(least_prices.back(), seen.min_price);
       nodes.push_back({seen.id, seen.performance, seen.min_price});
       if (groups.empty())
         groups.push_back({seen.performance, 0, kInfinity, kInfinity});

@@ -128,8 +128,9 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
 }
 
 // Returns the node-price statistics of the groups down to performance `least`. They are cached in
-// `work` for later searches of the same nodes with the same n: O(N log n) once for each of up to 8
-// values of n.
+// `work` for later searches of the same nodes with the same n, for up to 8 values of n. O(N log n),
+// but O(N / 64 + n log n) if few nodes after the first n are cheaper: blocks of dear nodes are
+// skipped.
 inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(
     const PreparedSlots& prepared, std::size_t n, double least, Workspace& work) {
   if (work.price_stats_build != prepared.identity || prepared.identity == BuildId{}) {
@@ -156,9 +157,16 @@ inline const std::vector<Workspace::GroupPriceStats>& group_price_stats(
   for (std::size_t k = groups.size(); k < prepared.groups.size(); ++k) {
     if (prepared.groups[k].performance < least) break;
     double anchor = kInfinity;
-    for (std::size_t i = k > 0 ? prepared.groups[k - 1].end : 0; i < prepared.groups[k].end; ++i) {
-      anchor = std::min(anchor, prepared.nodes[i].min_price);
-      prices.offer(prepared.nodes[i].min_price, i);
+    const std::size_t end = prepared.groups[k].end;
+    for (std::size_t i = k > 0 ? prepared.groups[k - 1].end : 0; i < end;) {
+      const bool is_block = i % kNodesPerBlock == 0 && i + kNodesPerBlock <= end;
+      const bool is_dear =
+          is_block && prepared.least_prices[i / kNodesPerBlock] >= prices.cutoff();
+      const double price =
+          is_dear ? prepared.least_prices[i / kNodesPerBlock] : prepared.nodes[i].min_price;
+      anchor = std::min(anchor, price);
+      if (price < prices.cutoff()) prices.offer(price, i);
+      i += is_dear ? kNodesPerBlock : 1;
     }
     if (!prices.full()) {
       groups.push_back({anchor, kInfinity, kInfinity, 0});

@@ -130,6 +130,8 @@ class TopN {
 
   bool full() const { return size_ >= n_; }
   std::size_t n() const { return n_; }
+  // Without an overflow, offers of this key or a higher one change nothing.
+  double cutoff() const { return cutoff_; }
   const Entry& operator[](std::size_t i) const { return array_[i]; }
 
   // Returns a lower bound on the sum of the n smallest.
