@@ -140,7 +140,6 @@ _LAZY = {
 
 # Places of the functions that methods of lower layers call by name.
 _ADAPTERS = {
-    "add_slots": "slotkern._kernels.pool:add_slots",
     "arrow_of": "slotkern.files.tables:arrow_of",
     "checked_context": "slotkern.machine.context:checked_context",
     "draw_result": "slotkern.plotting.dispatch:draw_result",
@@ -155,7 +154,6 @@ _ADAPTERS = {
     "moment_of": "slotkern.machine.moments:moment_of",
     "open_ledger": "slotkern.ledger.shared:open_ledger",
     "resolve_times": "slotkern.machine.context:resolve_times",
-    "restore_pool": "slotkern._kernels.pool:restore_pool",
     "save_pool": "slotkern.pool.file:save_pool",
     "segments": "slotkern.machine.moments:segments",
     "share_pool": "slotkern.ledger.shared:share_pool",

@@ -91,7 +91,6 @@ cdef class SlotPool(ChangingSlots):
     cdef PoolHandle c_handle
     cdef dict limit_numbers       # limits: (table they were compiled for, number in the handle)
     cdef list compiled_limits        # compiled requests that own the limits of the handle
-    cdef void invalidate_limits(self)
     cdef dict owners_by_window            # owner of each owned window; may include past windows
     cdef readonly dict _generations    # generations of loaded or saved files, by real path
     cdef readonly object _closures     # closed time of nodes: see pool/closures.py

@@ -1,6 +1,7 @@
 """Binding of pools: search, book, release, advance and schedule on changing free time.
 
 The included files hold the parts around SlotPool: spans, results, the lock, and saved states.
+`slotkern.pool.methods` defines the methods that need no kernel.
 """
 
 import numpy as np
@@ -24,35 +25,21 @@ from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 from slotkern._kernels.base import REASONS
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.slots import CLOSURE, SPAN, as_slot_array, check_slots
-from slotkern.display.table import Table
-from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, meant, number
 from slotkern.foundation.errors import SlotError
+from slotkern.pool import closures, ledger, methods
+from slotkern.pool.ledger import check_owner
 from slotkern.slots import in_order, row_order
 
 cnp.import_array()
 
-include "pool_spans.pxi"
-include "pool_bookings.pxi"
-include "pool_changing.pxi"
-
-cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
-    cdef cppclass WindowParts:
-        WindowParts()
-        double start
-        const Part* parts
-        size_t n
-    Status book_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
-    Status all_booked(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
-    Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
-    Status advance(CSlotPool&, double) noexcept
-    Status remove_node(CSlotPool&, int32_t) noexcept
-    Status close_nodes(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
-                       const vector[Span]&) noexcept
-
 NO_CLOSURES = np.empty(0, CLOSURE)
 
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
+
+include "pool_spans.pxi"
+include "pool_bookings.pxi"
+include "pool_changing.pxi"
 
 
 cdef class SlotPool(ChangingSlots):
@@ -147,6 +134,20 @@ cdef class SlotPool(ChangingSlots):
         self._closures, self.purge_threshold = NO_CLOSURES, 64
         self.limit_numbers, self.compiled_limits = {}, []
 
+    booked = property(methods.booked)
+    bookings = methods.bookings
+    by_node = methods.by_node
+    find_alternatives = methods.find_alternatives
+    reserve = methods.reserve
+    disable = closures.disable
+    enable = closures.enable
+    utilization = ledger.utilization
+    save = methods.save
+    load = staticmethod(methods.load)
+    share = methods.share
+    open = staticmethod(methods.open)
+    _as_table = methods.as_table
+
     # --- reading
 
     @property
@@ -164,17 +165,6 @@ cdef class SlotPool(ChangingSlots):
         """The node ids, ascending (int32), without removed nodes."""
         ids = PreparedSlots.nodes.__get__(self)
         return np.setdiff1d(ids, self._state()["gone"]) if self.changed else ids
-
-    @property
-    def booked(self):
-        """Booked parts that are not past, by (node, start): row, node, start, end, owner."""
-        from slotkern.pool.closures import booked_spans
-        spans, owners = booked_spans(self)
-        table = np.empty(len(spans), [*[(n, SPAN[n]) for n in SPAN.names], ("owner", owners.dtype)])
-        for name in SPAN.names:
-            table[name] = spans[name]
-        table["owner"] = owners
-        return table
 
     @property
     def owners(self):
@@ -200,56 +190,6 @@ cdef class SlotPool(ChangingSlots):
     def windows(self, owner=None):
         """Return the windows of an owner (None: all owners) that are not past, in booking order."""
         return [window for window, other in self._owned_windows() if owner in (None, other)]
-
-    def bookings(self, *, nodes=None, during=None):
-        """Return the windows of all owners as a table with names and dates.
-
-        Parameters
-        ----------
-        nodes : str, int or sequence of them, optional
-            Only windows with a part on one of these nodes, by name or id.
-        during : pair of float, date or str, optional
-            Only windows with a part that overlaps the span (start, end); None as start or end
-            means unbounded. With `nodes`, one part must satisfy both conditions.
-
-        Returns
-        -------
-        structured array
-            One row for each window, in booking order: owner, name (of the request), nodes
-            (their names), start, finish, cost; with a clock also start_time and finish_time,
-            as text in its zone.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For an unknown node, and for a span that does not end after it starts.
-        """
-        from slotkern.pool.closures import windows_within
-        from slotkern.pool.ledger import window_rows
-        pairs = self._owned_windows()
-        if nodes is not None or during is not None:
-            pairs = windows_within(self, pairs, nodes, during)
-        return window_rows([window for window, _ in pairs], self.context,
-                           owner=[owner for _, owner in pairs])
-
-    def _as_table(self):
-        """Return the free slots as a table for display."""
-        booked = len(self._state()["booked"])
-        facts = {"booked parts": booked or None, "owners": ", ".join(self.owners) or None}
-        return Table.from_array(repr(self), self.slots, context=self.context, times=("start", "end"),
-                        facts=facts)
-
-    def by_node(self):
-        """Yield pairs of a node id and its free slots, ascending by node."""
-        slots = self.slots
-        order = np.lexsort((slots["start"], slots["node"]))
-        ids, firsts = np.unique(slots["node"][order], return_index=True)
-        for node, rows in zip(ids.tolist(), np.split(order, firsts[1:])):
-            yield node, slots[rows]
-
-    def find_alternatives(self, request, criterion="first", **options):
-        """Return `find_alternatives` of this pool, without a change; same arguments and errors."""
-        return adapter("find_alternatives")(self, request, criterion, **options)
 
     def handle(self):
         """Return the address for functions of `slotkern.numba`, valid while the pool exists."""
@@ -285,41 +225,7 @@ cdef class SlotPool(ChangingSlots):
         >>> sk.SlotPool(slots).limits_handle("sum(gb) >= 8")
         1
         """
-        cdef Request request = Request(1, 1, limits=limits)
-        if not request.limits:
-            return 0
-        if not is_booking_invariant(request):
-            raise ValueError(
-                "limits with a handle must be terms over columns other than start and end, "
-                "which change with every booking"
-            )
-        known = self.limit_numbers.get(request.limits)
-        if known is not None and known[0] is self.table:
-            return known[1]
-        number = 0
-        while not number:  # retry if another thread adds slots
-            table, compiled = self.table, self.compile_request(request)
-            self.lock()
-            try:
-                if self.table is table:
-                    self.c_handle.limits.push_back((<Request>compiled).query.limits)
-                    number = self.c_handle.limits.size()
-                    self.compiled_limits.append(compiled)
-            finally:
-                self.mutex.unlock()
-        # Outside the lock, because hashing may run Python code.
-        self.limit_numbers[request.limits] = table, number
-        return number
-
-    cdef void invalidate_limits(self):
-        """Invalidate the limits of the handle after a change of origin; numbers are not reused.
-
-        The caller holds the lock.
-        """
-        cdef size_t i
-        for i in range(self.c_handle.limits.size()):
-            self.c_handle.limits[i] = NULL
-        self.compiled_limits.clear()
+        return limits_number(self, limits)
 
     # --- writing
 
@@ -385,172 +291,28 @@ cdef class SlotPool(ChangingSlots):
         self.owners_by_window.update(dict.fromkeys(windows, owner))
         return 0
 
-    def reserve(self, nodes, start, end, *, owner=None, partly=False):
-        """Book given nodes for a given time, for existing jobs or maintenance.
-
-        Parameters
-        ----------
-        nodes : str, int or sequence of them
-            Names of the machine's nodes, or ids.
-        start, end : float, date or str
-            The span [start, end), finite.
-        owner : str, optional
-            Owner of the reservation, as in ``"maintenance"``.
-        partly : bool
-            True: book the free part of the span and skip the rest. With an owner, the
-            reservation also covers the rest: time that is released there later stays
-            unavailable until the owner is released.
-
-        Returns
-        -------
-        list of Window
-            One window for each time at which parts start; each can be released separately.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For time that is not free (unless `partly`; the message contains node and time), an
-            unknown node, or a span that ends before it starts. The pool is then unchanged.
-
-        Notes
-        -----
-        O(m) for m free slots. A part is stored as start and length; if their sum is rounded,
-        the part ends about one ulp before `end`, never after it.
-        """
-        from slotkern.pool.ledger import reservation
-        if owner is not None:
-            check_owner(owner)
-        windows, gaps = reservation(self, nodes, start, end, partly)
-        self.book(windows, owner)
-        if owner is not None and len(gaps):
-            from slotkern.pool.closures import close_gaps
-            close_gaps(self, gaps, owner)
-        return windows
-
-    def disable(self, nodes, start=None, end=None, owner="down"):
-        """Close nodes for a time: the time that is free now, and that is released there later.
-
-        Use this for failed nodes. Windows on these nodes stay booked; the caller decides
-        whether to release or rebook them.
-
-        Parameters
-        ----------
-        nodes : str, int or sequence of them
-            Names of the machine's nodes, or ids.
-        start, end : float, date or str, optional
-            The span [start, end). By default it starts at `now`, the time of the last
-            `advance`, or includes all time if there was none, and has no end.
-        owner : str
-            The person or reason that closes the nodes.
-
-        Returns
-        -------
-        list of Window
-            The windows with an owner that have a part on these nodes in this span.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For an unknown node, and for a span that does not end after it starts. The pool is
-            then unchanged.
-
-        Notes
-        -----
-        A node can be closed several times; it is open again after the last closure has ended.
-        `add_slots` can add time to closed nodes; `copy` and `save` include closed time. Takes
-        time linear in the given nodes and the closed spans.
-
-        Examples
-        --------
-        >>> import slotkern as sk
-        >>> pool = sk.SlotPool(sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1))
-        >>> job = sk.Request(1, 4)
-        >>> pool.book(pool.find(job), owner="ann")
-        >>> (window,) = pool.disable(0, start=2)
-        >>> pool.release(window)
-        >>> pool.slots[["node", "start", "end"]].tolist()
-        [(0, 0.0, 2.0), (1, 0.0, 9.0)]
-        >>> pool.enable(0)
-        >>> pool.find(job).nodes
-        (0,)
-        """
-        from slotkern.pool.closures import disable
-        check_owner(owner)
-        return disable(self, nodes, start, end, owner)
-
-    def enable(self, nodes):
-        """Reopen nodes closed by `disable`: their time that is not booked is free again.
-
-        Parameters
-        ----------
-        nodes : str, int or sequence of them
-            Names of the machine's nodes, or ids.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a node that is not disabled; the message contains its name, and the pool is
-            unchanged.
-
-        Notes
-        -----
-        Time that reservations cover on these nodes stays covered.
-        """
-        from slotkern.pool.closures import enable
-        enable(self, nodes)
-
     # No Python code runs between a change of the pool and the change of its records.
     def _replace_closures(self, expected, closures, nodes):
         """Replace the closures, which differ in those of `nodes`, if they are still `expected`.
 
         Returns False, without a change, if another thread has replaced them.
         """
-        cdef vector[int32_t] given, of
-        cdef vector[Span] spans
+        cdef PoolState state
         cdef Status status = Status.ok
-        cdef int32_t node
         nodes = np.unique(nodes)
-        for node in nodes.tolist():
-            given.push_back(node)
-        rows = closures[np.isin(closures["node"], nodes)]
-        rows = rows[np.lexsort((rows["start"], rows["node"]))]
-        table = np.zeros(len(rows), SPAN)
-        for name in ("node", "start", "end"):
-            table[name] = rows[name]
-        fill_spans(table, of, spans)
+        cdef vector[int32_t] given = nodes.tolist()
+        fill_closed(closures, nodes, state)
         closures.flags.writeable = False
         self.lock_for_change()
         if self._closures is not expected:
             self.mutex.unlock()
             return False
-        status = close_nodes(self.pool, given, of, spans)
+        status = close_nodes(self.pool, given, state.closed_nodes, state.closed)
         if status == Status.ok:
             self._closures = closures
         self.mutex.unlock()
         check_status(status)
         return True
-
-    def utilization(self, start=None, end=None):
-        """Return the booked time as a share of all booked and free time.
-
-        Parameters
-        ----------
-        start, end : float, date or str, optional
-            The span to evaluate; by default from `now`, or from the first slot, to the last
-            end.
-
-        Returns
-        -------
-        float
-            From 0 to 1; 0 if there is neither booked nor free time.
-
-        Raises
-        ------
-        ValueError
-            Without `end`, if a slot has an infinite end.
-        """
-        from slotkern.pool.ledger import utilization
-        return utilization(self, start, end)
 
     def copy(self):
         """Return an independent pool with the same slots, bookings, owners, clock and machine."""
@@ -573,21 +335,7 @@ cdef class SlotPool(ChangingSlots):
 
         No other thread may use `other`. Searches in this pool see the old state or the new one.
         """
-        cdef Status status
-        other.lock_for_change()
-        other.mutex.unlock()
-        self.lock_for_change()
-        with nogil:
-            status = copy_pool(self.pool, self.prepared, other.pool, other.prepared)
-        if status == Status.ok:
-            self.table, self.context = other.table, other.context
-            self.free_table = self.current = None
-            self.owners_by_window = dict(other.owners_by_window)
-            self._closures = other._closures
-            self.column_cache.clear()
-            self.invalidate_limits()
-        self.mutex.unlock()
-        check_status(status)
+        replace_state(self, other)
 
     def release(self, window, *, name=None):
         """Release a booked window, or all windows and reservations of an owner that are not past.
@@ -626,8 +374,7 @@ cdef class SlotPool(ChangingSlots):
         cdef list windows = self.windows(window) if isinstance(window, str) else [window]
         covered = isinstance(window, str) and name is None and window in self.owners
         if not windows and not covered:
-            from slotkern.pool.closures import nothing_booked
-            raise ValueError(nothing_booked(self, window))
+            raise ValueError(closures.nothing_booked(self, window))
         if name is not None:
             windows = [each for each in windows if each.name == name]
             if not windows:
@@ -642,8 +389,7 @@ cdef class SlotPool(ChangingSlots):
             part = describe_part(windows[failed_window], failed_part)
             raise status_error(status, "release", {"part": part})
         if covered:
-            from slotkern.pool.closures import reopen_gaps
-            reopen_gaps(self, window)
+            closures.reopen_gaps(self, window)
         for each in windows:
             PyErr_CheckSignals()  # windows released so far stay released
             self.release_one(each)
@@ -775,7 +521,7 @@ cdef class SlotPool(ChangingSlots):
         O(m log m): the structures of the pool are rebuilt. Cached bounds are preserved if the
         new slots do not affect them.
         """
-        adapter("add_slots")(self, slots)
+        add_slots(self, slots)
 
     def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.
@@ -828,163 +574,11 @@ cdef class SlotPool(ChangingSlots):
         >>> done.reasons
         ['booked', 'booked', 'time']
         """
-        cdef Bookings out = Bookings.__new__(Bookings)
-        out.names, out.context = [], self.context
-        stopped = None
-        try:
-            schedule_into(self, out, requests, criterion, shape, owner)
-        except BaseException as error:
-            stopped = error
-        while owner is not None and len(out):  # record the owner despite further signals
-            try:
-                self.record_owner([window for window in out if window is not None], owner)
-                break
-            except KeyboardInterrupt as error:
-                stopped = error
-        if stopped is not None:
-            del out.names[len(out):]  # the requests that were not processed
-            stopped.bookings = out
-            raise stopped
-        return out
-
-    # --- files
-
-    def save(self, path, *, overwrite=False):
-        """Write the pool to a file for `load`.
-
-        The write is atomic: a draft in the same folder is flushed to disk and renamed, so
-        after a crash `path` is either unchanged or complete. Symbolic links are followed, and
-        an existing file keeps its mode.
-
-        Parameters
-        ----------
-        path : path
-            The file: a numpy archive (.npz) without pickles, format "slotkern pool 2", with
-            clock, machine and owners.
-        overwrite : bool
-            True: replace the file even if it changed since this pool was loaded from it or
-            saved to it; changes by other processes are lost.
-
-        Raises
-        ------
-        PoolFileChangedError
-            If this pool was loaded from `path` or saved to it, and the file now has another
-            generation, because another process saved to it. The file is unchanged. A
-            subclass of ValueError.
-        TypeError
-            If a field of the slots holds Python objects.
-        ValueError
-            If the suffix is that of another format of slots, such as .csv.
-        OSError
-            If the file cannot be written; an existing file is unchanged.
-
-        Notes
-        -----
-        Each save gives the file a new generation: a number, incremented by one, and a digest.
-        A pool and its copies store the generation of each file that the pool was loaded from
-        or saved to. A pool that was never loaded from `path` replaces the file. Concurrent
-        saves of several processes are serialized by ``flock`` (not on Windows).
-        """
-        adapter("save_pool")(self, path, overwrite)
-
-    @staticmethod
-    def load(path):
-        """Return the pool from a file of `save`.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-
-        Returns
-        -------
-        SlotPool
-            A pool with equal slots, origin, booked time, owners, clock, machine and `now`.
-            Files of format "slotkern pool 1" have no owners, clock or machine.
-
-        Raises
-        ------
-        ValueError
-            If the file is incomplete or has another format; the message contains the path and
-            the reason.
-        OSError
-            If it cannot be read.
-
-        Notes
-        -----
-        Files are not compressed, and sizes are validated before memory is allocated: loading
-        takes at most a few times the length of the file, and O(m log m) time.
-        """
-        return adapter("load_pool")(path)
-
-    # --- ledgers
-
-    def share(self, where, *, user=None):
-        """Create a ledger of this pool, which several processes change at the same time.
-
-        Parameters
-        ----------
-        where : path
-            The new file, such as ``site.db``, on a local disk.
-        user : str, optional
-            As for `open`.
-
-        Returns
-        -------
-        SharedPool
-            The pool of the new ledger. This pool remains as it is.
-
-        Raises
-        ------
-        FileExistsError
-            If there is a file.
-        ValueError
-            If parts are booked without an owner: nobody could release them.
-        slotkern.ledger.Elsewhere
-            For a file system that several machines can write.
-
-        See Also
-        --------
-        open : Open an existing ledger.
-        """
-        return adapter("share_pool")(self, where, user)
-
-    @staticmethod
-    def open(where, *, user=None, durable="disk", patience=30.0, readonly=False):
-        """Open a ledger that `share` created: a pool that several processes change.
-
-        Parameters
-        ----------
-        where : path
-            The file of the ledger.
-        user : str, optional
-            The user in the list of calls, and the owner of bookings without one; by default
-            the user of the process.
-        durable : {"disk", "crash"}
-            What a booking survives after the call has returned: "disk" the loss of power,
-            "crash" only the end of processes.
-        patience : float
-            Seconds to wait for other writers.
-        readonly : bool
-            True: the pool can only be read.
-
-        Returns
-        -------
-        SharedPool
-
-        Raises
-        ------
-        FileNotFoundError, OSError
-            If there is no such file, or it cannot be read.
-        slotkern.ledger.LedgerError
-            For a file that is not a ledger, a ledger of another format, one on a file system
-            that several machines can write, and one that contradicts itself.
-        """
-        return adapter("open_ledger")(where, user, durable, patience, readonly)
+        return schedule_requests(self, requests, criterion, shape, owner)
 
     def __reduce__(self):
         origin, state, now, closures = self._full_state_and_closures()
-        return adapter("restore_pool"), (origin, state, now, self.context, self._owned_windows(),
+        return restore_pool, (origin, state, now, self.context, self._owned_windows(),
                                          self._generations, closures[closures["end"] > now])
 
     def _owned_windows(self):
@@ -996,66 +590,6 @@ cdef class SlotPool(ChangingSlots):
             if window.finish > now:
                 pairs.append((window, owner))
         return pairs
-
-
-cdef int check_owner(object owner) except -1:
-    if not isinstance(owner, str) or not owner or "\0" in owner:
-        raise TypeError(f"owner must be text, got {owner!r}")
-    return 0
-
-
-cdef int collect_parts(list windows, vector[WindowParts]& out) except -1:
-    cdef WindowParts parts
-    cdef Window window
-    for window in windows:
-        parts.start, parts.parts, parts.n = window.start, window.parts, window.count
-        out.push_back(parts)
-    return 0
-
-
-cdef str describe_part(Window window, size_t failed_part):
-    cdef Part part = window.parts[failed_part]
-    node, start, end = part.node, window.start, window.start + part.length
-    if window.machine is not None:
-        node = window.machine.names[node]
-    if window.clock is not None:
-        start, end = window.clock.datetime(start), window.clock.datetime(end)
-    return f"node {node} from {start} to {end}"
-
-
-cdef int schedule_into(SlotPool self, Bookings out, requests, criterion, str shape,
-                       owner) except -1:
-    """Compile and schedule the requests; on an error `out` holds what was booked before."""
-    cdef ShapeKind form = parse_shape(shape)
-    if type(criterion) is not str or criterion not in INDEX:
-        raise ValueError(
-            f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
-            f"{meant(criterion, CRITERIA)}")
-    out.criterion, out.shape = criterion, shape
-    cdef vector[Query] queries
-    cdef Request each
-    masked = []
-    if not isinstance(requests, (list, tuple)):
-        from slotkern.machine.jobs import requests_of
-        requests = requests_of(requests)
-    if owner is not None:
-        check_owner(owner)
-    for i, request in enumerate(requests):
-        if not isinstance(request, Request):
-            raise TypeError(
-                f"requests[{i}] must be a Request, got {type(request).__name__}")
-        each = resolve_times(self, request, i)
-        out.names.append(each.name)
-        if not is_booking_invariant(each):
-            raise ValueError(
-                f"requests[{i}]: a filter must be an expression without start and end, which "
-                "change with every booking, and so must limits; find and book it separately"
-            )
-        each = self.compile_listed_request(each, i)
-        masked.append(each)  # owns the mask
-        queries.push_back(each.query)
-    return check_status(
-        self.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
 
 
 include "pool_state.pxi"

@@ -1,4 +1,4 @@
-# The result of SlotPool.schedule.
+# The result of SlotPool.schedule, and the pass over the requests that fills it.
 
 cdef class Bookings(WindowTable):
     """Bookings()
@@ -82,8 +82,7 @@ cdef class Bookings(WindowTable):
             nodes: the node names as one text. With a clock also start_time and finish_time:
             text in the clock's zone. Empty or NaN if nothing was booked.
         """
-        from slotkern.pool.ledger import window_rows
-        return window_rows(list(self), self.context, name=self.names, reason=self.reasons)
+        return ledger.window_rows(list(self), self.context, name=self.names, reason=self.reasons)
 
     def __repr__(self):
         return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
@@ -108,3 +107,60 @@ def bookings_from_windows(windows, reason, str criterion, str shape, names=None,
     for code in reason.tolist():
         self.codes.push_back(code)
     return self
+
+
+cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, owner):
+    """Book a window for each request; every exception has what was booked before it."""
+    cdef Bookings out = Bookings.__new__(Bookings)
+    out.names, out.context = [], pool.context
+    stopped = None
+    try:
+        schedule_into(pool, out, requests, criterion, shape, owner)
+    except BaseException as error:
+        stopped = error
+    while owner is not None and len(out):  # record the owner despite further signals
+        try:
+            pool.record_owner([window for window in out if window is not None], owner)
+            break
+        except KeyboardInterrupt as error:
+            stopped = error
+    if stopped is not None:
+        del out.names[len(out):]  # the requests that were not processed
+        stopped.bookings = out
+        raise stopped
+    return out
+
+
+cdef int schedule_into(SlotPool pool, Bookings out, requests, criterion, str shape,
+                       owner) except -1:
+    """Compile and schedule the requests; on an error `out` holds what was booked before."""
+    cdef ShapeKind form = parse_shape(shape)
+    if type(criterion) is not str or criterion not in INDEX:
+        raise ValueError(
+            f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}"
+            f"{meant(criterion, CRITERIA)}")
+    out.criterion, out.shape = criterion, shape
+    cdef vector[Query] queries
+    cdef Request each
+    masked = []
+    if not isinstance(requests, (list, tuple)):
+        from slotkern.machine.jobs import requests_of
+        requests = requests_of(requests)
+    if owner is not None:
+        check_owner(owner)
+    for i, request in enumerate(requests):
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"requests[{i}] must be a Request, got {type(request).__name__}")
+        each = resolve_times(pool, request, i)
+        out.names.append(each.name)
+        if not is_booking_invariant(each):
+            raise ValueError(
+                f"requests[{i}]: a filter must be an expression without start and end, which "
+                "change with every booking, and so must limits; find and book it separately"
+            )
+        each = pool.compile_listed_request(each, i)
+        masked.append(each)  # owns the mask
+        queries.push_back(each.query)
+    return check_status(
+        pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))

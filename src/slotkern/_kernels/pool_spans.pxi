@@ -1,4 +1,19 @@
-# Conversion of spans of free and booked time between kernel vectors and SPAN arrays.
+# Conversion of spans of time and of windows between kernel vectors and Python.
+
+cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
+    cdef cppclass WindowParts:
+        WindowParts()
+        double start
+        const Part* parts
+        size_t n
+    Status book_all(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
+    Status all_booked(CSlotPool&, const vector[WindowParts]&, size_t&, size_t&) noexcept
+    Status release(CSlotPool&, double, const Part*, size_t, size_t&) noexcept
+    Status advance(CSlotPool&, double) noexcept
+    Status remove_node(CSlotPool&, int32_t) noexcept
+    Status close_nodes(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
+                       const vector[Span]&) noexcept
+
 
 cdef vector[double] prices_of(object table) except *:
     cdef vector[double] prices
@@ -38,3 +53,22 @@ cdef object span_table(const vector[int32_t]& nodes, const vector[Span]& spans):
     out["row"], out["node"] = rows, ids
     out["start"], out["end"] = times
     return out
+
+
+cdef int collect_parts(list windows, vector[WindowParts]& out) except -1:
+    cdef WindowParts parts
+    cdef Window window
+    for window in windows:
+        parts.start, parts.parts, parts.n = window.start, window.parts, window.count
+        out.push_back(parts)
+    return 0
+
+
+cdef str describe_part(Window window, size_t failed_part):
+    cdef Part part = window.parts[failed_part]
+    node, start, end = part.node, window.start, window.start + part.length
+    if window.machine is not None:
+        node = window.machine.names[node]
+    if window.clock is not None:
+        start, end = window.clock.datetime(start), window.clock.datetime(end)
+    return f"node {node} from {start} to {end}"

@@ -1,4 +1,4 @@
-# States of pools: restores pools from arrays, and adds slots to a pool.
+# States of pools: restores pools from arrays, adds slots, replaces states, and numbers limits.
 
 NO_SPANS = np.empty(0, SPAN)
 
@@ -118,7 +118,7 @@ cdef int replace_origin(SlotPool pool, object origin) except -1:
     """Set the origin array of a changed pool and drop what was computed for the old one."""
     pool.table = origin
     pool.column_cache.clear()
-    pool.invalidate_limits()
+    invalidate_limits(pool)
     pool.changed = True
     return 0
 
@@ -164,3 +164,64 @@ cdef bint add(SlotPool pool, object slots) except -1:
         raise SlotError(text, max(row, other) - old, error.field,
                         max(row, other) - old) from None
     return extend(pool, len(table), origin, fresh, len(state["gone"]), now)
+
+
+cdef int replace_state(SlotPool pool, SlotPool other) except -1:
+    """See `SlotPool._replace_state`."""
+    cdef Status status
+    other.lock_for_change()
+    other.mutex.unlock()
+    pool.lock_for_change()
+    with nogil:
+        status = copy_pool(pool.pool, pool.prepared, other.pool, other.prepared)
+    if status == Status.ok:
+        pool.table, pool.context = other.table, other.context
+        pool.free_table = pool.current = None
+        pool.owners_by_window = dict(other.owners_by_window)
+        pool._closures = other._closures
+        pool.column_cache.clear()
+        invalidate_limits(pool)
+    pool.mutex.unlock()
+    check_status(status)
+    return 0
+
+
+cdef size_t limits_number(SlotPool pool, limits) except *:
+    """Return the number of limits for requests of compiled code; see `limits_handle`."""
+    cdef Request request = Request(1, 1, limits=limits)
+    if not request.limits:
+        return 0
+    if not is_booking_invariant(request):
+        raise ValueError(
+            "limits with a handle must be terms over columns other than start and end, "
+            "which change with every booking"
+        )
+    known = pool.limit_numbers.get(request.limits)
+    if known is not None and known[0] is pool.table:
+        return known[1]
+    number = 0
+    while not number:  # retry if another thread adds slots
+        table, compiled = pool.table, pool.compile_request(request)
+        pool.lock()
+        try:
+            if pool.table is table:
+                pool.c_handle.limits.push_back((<Request>compiled).query.limits)
+                number = pool.c_handle.limits.size()
+                pool.compiled_limits.append(compiled)
+        finally:
+            pool.mutex.unlock()
+    # Outside the lock, because hashing may run Python code.
+    pool.limit_numbers[request.limits] = table, number
+    return number
+
+
+cdef int invalidate_limits(SlotPool pool) except -1:
+    """Invalidate the limits of the handle after a change of origin; numbers are not reused.
+
+    The caller holds the lock.
+    """
+    cdef size_t i
+    for i in range(pool.c_handle.limits.size()):
+        pool.c_handle.limits[i] = NULL
+    pool.compiled_limits.clear()
+    return 0

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.slots import CLOSURE
 from slotkern.foundation.checks import quote
-from slotkern.pool.ledger import ids_of, owners_of, time_of
+from slotkern.pool.ledger import check_owner, ids_of, owners_of, time_of
 
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
     from slotkern._kernels.windows import Window
+    from slotkern.typing import Time
 
 __all__ = [
     "booked_spans",
@@ -32,29 +33,98 @@ __all__ = [
 ]
 
 
-def disable(pool: SlotPool, nodes: Any, start: Any, end: Any, owner: str) -> Any:
-    """Close nodes for a time; see `SlotPool.disable`."""
-    ids = ids_of(pool, nodes)
-    first, last = _span(pool, (start, end), pool.now)
+def disable(
+    self: SlotPool,
+    nodes: Any,
+    start: Time | None = None,
+    end: Time | None = None,
+    owner: str = "down",
+) -> list[Window]:
+    """Close nodes for a time: what is free now, and what is released there later.
+
+    Use this for failed nodes. Windows on these nodes stay booked; the caller decides
+    whether to release or rebook them.
+
+    Parameters
+    ----------
+    nodes : str, int or sequence of them
+        Names of the machine's nodes, or ids.
+    start, end : float, date or str, optional
+        The span [start, end). By default it starts at `now`, the time of the last
+        `advance`, or includes all time if there was none, and has no end.
+    owner : str
+        The person or reason that closes the nodes.
+
+    Returns
+    -------
+    list of Window
+        The windows with an owner that have a part on these nodes in this span.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown node, and for a span that does not end after it starts. The pool
+        is then unchanged.
+
+    Notes
+    -----
+    A node can be closed several times; it is open again after the last closure has
+    ended. `add_slots` can add time to closed nodes; `copy` and `save` include closed
+    time. Takes time linear in the given nodes and the closed spans.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    >>> pool = sk.SlotPool(slots)
+    >>> job = sk.Request(1, 4)
+    >>> pool.book(pool.find(job), owner="ann")
+    >>> (window,) = pool.disable(0, start=2)
+    >>> pool.release(window)
+    >>> pool.slots[["node", "start", "end"]].tolist()
+    [(0, 0.0, 2.0), (1, 0.0, 9.0)]
+    >>> pool.enable(0)
+    >>> pool.find(job).nodes
+    (0,)
+    """
+    check_owner(owner)
+    ids = ids_of(self, nodes)
+    first, last = _span(self, (start, end), self.now)
     rows = _rows(ids, np.full(len(ids), first), np.full(len(ids), last), owner, True)
-    _replace(pool, ids, lambda closures: _joined(closures, rows))
-    return [window for window, _ in _hit(pool._owned_windows(), ids, first, last)]
+    _replace(self, ids, lambda closures: _joined(closures, rows))
+    return [window for window, _ in _hit(self._owned_windows(), ids, first, last)]
 
 
-def enable(pool: SlotPool, nodes: Any) -> None:
-    """Remove the closures of disabled nodes; see `SlotPool.enable`."""
-    ids = ids_of(pool, nodes)
+def enable(self: SlotPool, nodes: Any) -> None:
+    """Reopen nodes closed by `disable`: their time that is not booked is free again.
+
+    Parameters
+    ----------
+    nodes : str, int or sequence of them
+        Names of the machine's nodes, or ids.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a node that is not disabled; the message contains its name, and the pool is
+        unchanged.
+
+    Notes
+    -----
+    Time that reservations cover on these nodes stays covered.
+    """
+    ids = ids_of(self, nodes)
 
     def opened(closures: NDArray[np.void]) -> NDArray[np.void]:
-        mine = closures["disabled"] & (closures["end"] > pool.now)
+        mine = closures["disabled"] & (closures["end"] > self.now)
         open_now = ~np.isin(ids, closures["node"][mine])
         if open_now.any():
             node = ids[open_now.argmax()]
-            name = node if pool.machine is None else pool.machine.names[node]
+            name = node if self.machine is None else self.machine.names[node]
             raise ValueError(f"node {quote(name.item())} is not disabled")
         return closures[~(closures["disabled"] & np.isin(closures["node"], ids))]
 
-    _replace(pool, ids, opened)
+    _replace(self, ids, opened)
 
 
 def close_gaps(pool: SlotPool, gaps: NDArray[np.void], owner: str) -> None:

@@ -18,8 +18,10 @@ from slotkern.machine.clock import Clock, is_number
 
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
+    from slotkern.typing import Time
 
 __all__ = [
+    "check_owner",
     "ids_of",
     "owners_of",
     "reservation",
@@ -27,6 +29,12 @@ __all__ = [
     "utilization",
     "window_rows",
 ]
+
+
+def check_owner(owner: Any) -> None:
+    """Check the owner of a booking or of a closure."""
+    if not isinstance(owner, str) or not owner or "\0" in owner:
+        raise TypeError(f"owner must be text, got {owner!r}")
 
 
 def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np.str_]:
@@ -221,16 +229,35 @@ def time_of(clock: Clock | None, value: Any, name: str) -> float:
     return number(name, time)
 
 
-def utilization(pool: SlotPool, start: Any, end: Any) -> float:
-    """Return the share of time that is booked; see `SlotPool.utilization`."""
-    state = pool._state()
+def utilization(
+    self: SlotPool, start: Time | None = None, end: Time | None = None
+) -> float:
+    """Return the booked time as a share of all booked and free time.
+
+    Parameters
+    ----------
+    start, end : float, date or str, optional
+        The span to evaluate; by default from `now`, or from the first slot, to the last
+        end.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 if there is neither booked nor free time.
+
+    Raises
+    ------
+    ValueError
+        Without `end`, if a slot has an infinite end.
+    """
+    state = self._state()
     booked = np.concatenate([state["booked"], state["held"]])
     spans = np.concatenate([state["free"], booked])
     if not len(spans):
         return 0.0
-    low = max(pool.now, spans["start"].min())
-    first = low if start is None else time_of(pool.clock, start, "start")
-    last = spans["end"].max() if end is None else time_of(pool.clock, end, "end")
+    low = max(self.now, spans["start"].min())
+    first = low if start is None else time_of(self.clock, start, "start")
+    last = spans["end"].max() if end is None else time_of(self.clock, end, "end")
     if not np.isfinite(last):
         raise ValueError("a slot has no end: set the end of the span, end=")
     if last < first:
