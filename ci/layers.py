@@ -54,10 +54,7 @@ LAYERS = {
     "core": Layer(
         PYTHON,
         "bindings of requests, slots, windows and searches",
-        (
-            "_kernels",
-            "_moments",
-        ),
+        ("_kernels",),
     ),
     "arrays": Layer(PYTHON, "arrays of slots, checked", ("slots",)),
     "bindings": Layer(

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import slotkern as sk
 from slotkern.commands.main import app
 from slotkern.commands.terminal import fit_to_width
-from slotkern.machine.durations import duration_of
+from slotkern.machine.calendar import duration_of
 from slotkern.search.explanation import _format_money
 
 EVIL = ("n\x1b[2J\x1b[31mRED", "x\u202egnp", "j\x1b]0;pwned\x1b\\", "o\x9b31m")

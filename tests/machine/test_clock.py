@@ -16,14 +16,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.machine.durations import duration_of
-from slotkern.machine.moments import (
+from slotkern.machine.calendar import (
     Moments,
+    duration_of,
     instants,
     moment_of,
     moments_of,
-    offsets_of,
 )
+from slotkern.machine.zones import offsets_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = (

@@ -3,7 +3,6 @@ from cpython.object cimport PyObject
 
 from slotkern._kernels.base cimport Status
 from slotkern._kernels.headers cimport SumConstraints, Query, ShapeKind
-from slotkern._moments cimport Scale
 
 
 cdef class Request:
@@ -21,7 +20,7 @@ cdef class Request:
     cdef int store_as_given(self, object value, str name, bint is_duration) except -1
 
 
-cdef Request convert_times(Request request, Scale scale)
+cdef Request convert_times(Request request, object clock, object position)
 cdef Request copy_request(Request request)
 cdef bint is_booking_invariant(Request request) except -1
 cdef ShapeKind parse_shape(str shape) except *

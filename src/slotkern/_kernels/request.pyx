@@ -17,9 +17,9 @@ from slotkern._kernels.base cimport Status, status_error, is_plain, number
 from slotkern._kernels.headers cimport (
     FieldKind, FieldRange, Query, QueryField, ShapeKind, kMaxSumConstraints, kQueryFieldCount,
     kQueryFields)
-from slotkern._moments cimport Scale, needs_clock, parse_time_value
 
-from slotkern.foundation.checks import integer, meant, unknown_keyword, visible
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import integer, meant, quote, unknown_keyword, visible
 
 cnp.import_array()
 
@@ -67,6 +67,17 @@ cdef dict FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
 cdef tuple FIELD_NAMES = tuple(FIELDS)
 REQUEST_FIELDS = ("nodes", *FIELDS, "where", "limits")
 cdef tuple KEYWORDS = (*REQUEST_FIELDS, "walltime", "reference", "name")
+
+
+cdef bint needs_clock(object value) except -1:
+    """Return True for dates, text and timedeltas, which only a clock converts to numbers."""
+    if isinstance(value, (float, int)) or value is None:
+        return False
+    if (isinstance(value, str) or cnp.is_datetime64_object(value)
+            or cnp.is_timedelta64_object(value)):
+        return True
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind in ("M", "m") if kind is not None else not hasattr(value, "__float__")
 
 
 cdef object checked_where(object where):
@@ -268,7 +279,8 @@ cdef class Request:
         """Store a time that only a clock can convert to a number."""
         if self.as_given is None:
             self.as_given = {}
-        self.as_given[name] = value, parse_time_value(value, name, is_duration)
+        parse = adapter("duration_of") if is_duration else adapter("moment_of")
+        self.as_given[name] = value, parse(value, name)
         return 0
 
     def _value_as_given(self, str name, value):
@@ -411,30 +423,47 @@ cdef int add_properties() except -1:
 add_properties()
 
 
-cdef Request convert_times(Request request, Scale scale):
-    """Return the request with times converted by a clock; None: use the general conversion.
+cdef Request convert_times(Request request, object clock, object position):
+    """Return the request with its dates and durations as numbers of a clock.
 
-    The general conversion is `slotkern.machine.context.resolve_times`, which also raises the errors.
+    Raises ValueError if there is no clock, or a date has no exact number. Errors name the request,
+    or its `position` in a list if it has no name.
     """
+    who = request.name or ("" if position is None else f"requests[{position}]")
+    cdef str at = f"{who}: " if who else ""
     cdef Request copy = Request.__new__(Request)
-    cdef double number = 0
+    cdef double number
+    cdef Py_ssize_t i
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
-    for name, (value, meant) in (<dict>request.as_given).items():
-        if meant is None:
-            if name == "volume" and value is not None:
-                copy.query.volume = value
+    for name, (value, parsed) in (<dict>request.as_given).items():
+        if name == "reference" or value is None:
             continue
-        if not scale.convert(meant, &number):
-            return None
-        if name == "walltime":
-            copy.query.volume = number * <double>request.as_given["reference"][0]
+        if parsed is not None and clock is None:
+            raise ValueError(
+                f"{at}{name} is {quote(value)}, but these slots have no clock; "
+                "search what free_slots returns (a pool that `slotkern free` wrote), or "
+                "SlotPool(slots, clock=Clock(origin, zone=...))")
+        i = FIELD_INDEX["volume" if name == "walltime" else name]
+        if parsed is None:
+            number = value
+        elif kQueryFields[i].kind == FieldKind.time:
+            number = clock.time(parsed, at + name)
         else:
-            kQueryFields[<int>FIELD_INDEX[name]].set(copy.query, number)
-    if copy.query.is_valid() and copy.query.earliest <= min(
-            copy.query.latest, copy.query.deadline):
-        return copy
-    return None
+            number = clock.duration(parsed, at + name)
+        if name == "walltime":
+            number *= <double>request.as_given["reference"][0]
+        kQueryFields[i].set(copy.query, number)
+    for i in range(kQueryFieldCount):
+        if (kQueryFields[i].kind == FieldKind.time and kQueryFields[i].otherwise > 0
+                and kQueryFields[i].get(copy.query) < copy.query.earliest):
+            raise ValueError(f"{at}earliest {request.earliest} lies after {FIELD_NAMES[i]} "
+                             f"{field_value(request, <int>i)}")
+    for i in range(kQueryFieldCount):
+        number = kQueryFields[i].get(copy.query)
+        if not kQueryFields[i].accepts(number):
+            copy.set_field(<int>i, number)  # raises the error of a number
+    return copy
 
 
 cdef Request copy_request(Request request):

@@ -468,10 +468,7 @@ cpdef Request resolve_times(object slots, Request request, object position=None)
     context = context_of(slots)
     clock = None if context is None else context.clock
     if request.resolved is None or request.resolved[0] is not clock:
-        resolved = None if clock is None else convert_times(request, clock.scale)
-        if resolved is None:  # uncommon units, or an error
-            resolved = adapter("resolve_times")(request, clock, position)
-        request.resolved = clock, resolved
+        request.resolved = clock, convert_times(request, clock, position)
     return request.resolved[1]
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from slotkern.foundation.checks import quote
 from slotkern.machine import Clock
-from slotkern.machine.moments import zone_of
 from slotkern.machine.slurm_values import Row
+from slotkern.machine.zones import zone_of
 
 __all__ = ["Reservation", "read_reservations"]
 

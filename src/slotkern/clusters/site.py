@@ -20,7 +20,7 @@ from slotkern.files.atomic import AnyPath, as_path
 from slotkern.files.columns import InputError, utf8
 from slotkern.foundation.checks import meant, number, one_of, quote
 from slotkern.machine import Machine
-from slotkern.machine.moments import zone_of
+from slotkern.machine.zones import zone_of
 
 __all__ = ["Site", "read_site"]
 

@@ -30,7 +30,7 @@ from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine import Clock
-from slotkern.machine.durations import duration_of
+from slotkern.machine.calendar import duration_of
 
 from .completion import complete_from
 from .flags import Application

@@ -17,8 +17,7 @@ import slotkern as sk
 from slotkern._kernels.request import FIELDS, RequestField
 from slotkern.commands.machine import has_clock, is_bare, number_or_text
 from slotkern.foundation.extras import extra
-from slotkern.machine.durations import duration_of
-from slotkern.machine.moments import moment_of
+from slotkern.machine.calendar import duration_of, moment_of
 
 with extra():
     import typer

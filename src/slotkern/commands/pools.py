@@ -18,7 +18,7 @@ import slotkern as sk
 from slotkern.files.atomic import lock_file
 from slotkern.foundation.checks import visible
 from slotkern.foundation.extras import extra
-from slotkern.machine.durations import NO_LIMIT
+from slotkern.machine.calendar import NO_LIMIT
 
 with extra():
     import typer

@@ -29,8 +29,8 @@ from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
 from slotkern.ledger.replay import FollowedPool
 from slotkern.ledger.snapshots import pack_pool, unpack_pool
+from slotkern.machine.calendar import duration_of
 from slotkern.machine.clock import is_number
-from slotkern.machine.durations import duration_of
 
 if TYPE_CHECKING:
     from slotkern.ledger.check import Report

@@ -13,22 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slotkern._moments import Duration, Moment, Scale
 from slotkern.display.html import html_of
 from slotkern.display.table import Table
 from slotkern.foundation.checks import number, one_of, quote, row_label
 from slotkern.foundation.context import SlotContext
 
-from .durations import duration_of
-from .moments import (
-    EPOCH,
+from .calendar import (
+    Duration,
+    Moment,
+    duration_of,
     instant_of,
     instants,
     moment_of,
     moments_of,
-    offsets_of,
-    zone_of,
 )
+from .zones import EPOCH, offsets_of, zone_of
 
 __all__ = ["Clock", "is_number"]
 
@@ -122,7 +121,6 @@ class Clock:
     _origin: int = field(repr=False)  # UTC, in ticks since 1970
     _per: int = field(repr=False)  # ticks per unit
     _zone: dt.tzinfo | None = field(repr=False, compare=False)
-    scale: Scale = field(repr=False, compare=False)  # faster for most values
 
     def __init__(
         self,
@@ -168,8 +166,6 @@ class Clock:
             raise TypeError(f"{name} must be a date, got {quote(origin)}")
         moment = moment_of(origin, name)
         object.__setattr__(self, "_origin", self._ticks(moment, name))
-        scale = Scale(self._origin, _UNITS[tick], self._per, info)
-        object.__setattr__(self, "scale", scale)
         self.datetime(0.0)  # raises if the origin is out of range
 
     def to_dict(self) -> dict[str, str | None]:
@@ -227,13 +223,11 @@ class Clock:
             does not exist or is ambiguous, and a date that float64 cannot hold exactly;
             the message contains the name and the value.
         """
-        if is_number(value):
-            return number(name, value, finite=False)
-        moment = value if isinstance(value, Moment) else moment_of(value, name)
-        quick = self.scale.number(moment)
-        if quick is not None:
-            return quick
-        return self._float(self._ticks(moment, name) - self._origin, name, moment.text)
+        if not isinstance(value, Moment):
+            if is_number(value):
+                return number(name, value, finite=False)
+            value = moment_of(value, name)
+        return self._float(self._ticks(value, name) - self._origin, name, value)
 
     def duration(self, value: Any, name: str = "duration") -> float:
         """Convert a duration to a number of time units.
@@ -252,13 +246,11 @@ class Clock:
             As `time`; also for ``"4:00"`` and ``"90"``, which could be hours, minutes
             or seconds.
         """
-        if is_number(value):
-            return number(name, value, least=0, finite=False)
-        length = value if isinstance(value, Duration) else duration_of(value, name)
-        quick = self.scale.number(length)
-        if quick is not None:
-            return quick
-        return self._float(self._whole(length.ns, name, length.text), name, length.text)
+        if not isinstance(value, Duration):
+            if is_number(value):
+                return number(name, value, least=0, finite=False)
+            value = duration_of(value, name)
+        return self._float(self._whole(value.ns, name, value), name, value)
 
     def times(
         self, values: Any, name: str = "times", *, missing: float | None = None
@@ -439,22 +431,22 @@ class Clock:
 
     def _ticks(self, moment: Moment, name: str) -> int:
         """Convert a moment to ticks since 1970 (UTC)."""
-        return self._whole(instant_of(moment, self._zone, name), name, moment.text)
+        return self._whole(instant_of(moment, self._zone, name), name, moment)
 
-    def _whole(self, ns: int, name: str, given: str) -> int:
+    def _whole(self, ns: int, name: str, given: Moment | Duration) -> int:
         ticks, rest = divmod(ns, _UNITS[self.tick])
         if rest:
             raise self._too_fine(name, given)
         return ticks
 
-    def _float(self, ticks: int, name: str, given: str) -> float:
+    def _float(self, ticks: int, name: str, given: Moment | Duration) -> float:
         try:
             found = ticks / self._per  # quotient of integers, rounded once
+            if round(found * self._per) == ticks:
+                return found
         except OverflowError:
-            raise self._inexact(name, given) from None
-        if int(np.rint(found * self._per)) != ticks:
-            raise self._inexact(name, given)
-        return found
+            pass
+        raise self._inexact(name, given)
 
     def _floats(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Divide many ticks by the ticks per unit, each rounded once."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slotkern.foundation.checks import quote
 from slotkern.foundation.extras import extra
 
-from .moments import Moments
+from .calendar import Moments
 
 __all__ = [
     "FileColumns",

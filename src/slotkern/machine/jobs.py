@@ -14,11 +14,10 @@ from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.foundation.checks import meant, quote, row_label
 
+from .calendar import NO_LIMIT, Moments
 from .clock import is_number
-from .durations import NO_LIMIT
 from .files import read_columns
 from .frames import FileColumns, column_of, columns_of, source_name, with_column_context
-from .moments import Moments
 
 __all__ = ["is_table", "read_jobs", "request_of_row", "requests_of", "rows_of"]
 

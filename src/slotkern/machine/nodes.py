@@ -26,9 +26,9 @@ from slotkern.foundation.checks import (
 from slotkern.foundation.hostlists import count, expand, is_hostlist, quoted
 from slotkern.foundation.logger import log
 
+from .calendar import Moments
 from .clock import is_number
 from .frames import columns_of, source_name
-from .moments import Moments
 
 __all__ = ["Machine", "numbers_of"]
 

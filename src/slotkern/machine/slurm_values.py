@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import expand
 
+from .calendar import NO_LIMIT
 from .clock import Clock
-from .durations import NO_LIMIT
 
 __all__ = ["MISSING", "Row", "epoch_clock", "table"]
 

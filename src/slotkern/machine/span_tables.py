@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from slotkern.foundation.checks import column_label, meant, row_label
 
+from .calendar import Moments, moments_of
 from .clock import Clock
 from .frames import columns_of
-from .moments import Moments, moments_of
 from .nodes import Machine
 
 __all__ = ["Horizon", "SpanTable", "Spans", "numbers_of_spans", "read_spans"]

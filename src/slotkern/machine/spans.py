@@ -20,10 +20,10 @@ from slotkern.foundation.logger import log
 from slotkern.slots import make_slots
 from slotkern.tariffs.mapping import Tariffs
 
+from .calendar import Moments
 from .clock import Clock, is_number
 from .frames import source_name
 from .gaps import cut_at_prices, gaps
-from .moments import Moments
 from .nodes import Machine
 from .prices import node_prices, price_segments
 from .span_tables import Horizon, Spans, SpanTable, numbers_of_spans, read_spans

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.foundation.checks import number, quote
+from slotkern.machine.calendar import Moments
 from slotkern.machine.clock import Clock
-from slotkern.machine.moments import Moments, offsets_of, segments
+from slotkern.machine.zones import offsets_of, segments
 
 __all__ = ["daily_changes", "is_daily"]
 
@@ -94,7 +95,7 @@ def _changes(
     These are `low`, the changes of the offset, and the given seconds of all days.
     """
     years = np.array([low, high]).astype("M8[s]").astype("M8[Y]").astype(np.int64)
-    turns = [segments(zone, year + 1970)[0] for year in range(years[0], years[1] + 1)]
+    turns = [segments(zone, year + 1970).at for year in range(years[0], years[1] + 1)]
     inner: NDArray[np.int64] = np.unique(np.concatenate(turns))
     cuts = np.append(low, inner[(inner > low) & (inner < high)])
     offsets = offsets_of(cuts.view("M8[s]"), zone)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from slotkern.files.atomic import AnyPath
 from slotkern.foundation.checks import column_label, meant, number, quote, row_label
+from slotkern.machine.calendar import Moments
 from slotkern.machine.clock import Clock
 from slotkern.machine.files import read_columns
 from slotkern.machine.frames import columns_of, source_name
-from slotkern.machine.moments import Moments
 from slotkern.machine.nodes import numbers_of
 
 __all__ = ["changes_of_spans", "read_table", "tariff_of_table", "tariffs_of_table"]

@@ -23,8 +23,8 @@ from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.checks import hint_keywords, integer
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.logger import log
+from slotkern.machine.calendar import duration_of
 from slotkern.machine.clock import Clock
-from slotkern.machine.durations import duration_of
 from slotkern.machine.gaps import gaps
 from slotkern.slots import make_slots
 from slotkern.traces.clean import width_of

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.replay import LineError
 from slotkern.foundation.logger import log
 from slotkern.machine import Clock
-from slotkern.machine.durations import NO_LIMIT
+from slotkern.machine.calendar import NO_LIMIT
 from slotkern.machine.slurm_values import Row, epoch_clock, table
 
 from .trace import SWF

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern.foundation.checks import visible
 from slotkern.machine.clock import Clock
-from slotkern.machine.moments import segments
+from slotkern.machine.zones import segments
 from slotkern.plotting.layout import time_range
 from slotkern.viewer.scene import Background, Groups, Items
 
@@ -142,8 +142,10 @@ def _describe_clock(clock: Clock, first: float, last: float) -> dict[str, Any]:
     assert zone is not None
     changes: list[list[float]] = []
     for year in range(min(years), max(years) + 1):
-        at, added = segments(zone, year)
-        for second, offset in zip(at.tolist(), added.tolist(), strict=True):
+        known = segments(zone, year)
+        for second, offset in zip(
+            known.at.tolist(), known.offsets.tolist(), strict=True
+        ):
             if not changes:  # the offset before the first change
                 changes.append([-8.64e15, offset])
             elif second * 1000 > changes[-1][0] and offset != changes[-1][1]:
