@@ -10,6 +10,10 @@ from slotkern.foundation.extras import EXTRAS
 
 def main() -> None:
     """Run the command line; without its extra, print the command that installs it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:  # else a process in the background
+        # Nothing is written yet: Ctrl-C during the imports needs no traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from slotkern.commands.main import app
         from slotkern.commands.terminal import prepare_streams
@@ -18,9 +22,13 @@ def main() -> None:
             raise
         sys.exit(run_without_extras(sys.argv[1:], str(missing)))
     prepare_streams()
+    signal.signal(signal.SIGINT, handler)
     # Batch systems end jobs with SIGTERM; treated as Ctrl-C, so that workers stop too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:  # before or after the command
+        sys.exit(130)
 
 
 def run_without_extras(words: list[str], missing: str) -> int:

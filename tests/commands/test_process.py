@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,3 +110,21 @@ def test_flags_take_no_value_and_show_no_type(words: tuple[str, ...]) -> None:
     printed = run(*words, "--help").stdout
     assert "--help" in printed
     assert "bool" not in printed.lower()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent by kill")
+def test_ctrl_c_during_the_imports_gives_no_traceback() -> None:
+    code = (
+        "import builtins, os, signal, sys\n"
+        "from slotkern.__main__ import main\n"
+        "real = builtins.__import__\n"
+        "def interrupted(name, *more):\n"
+        "    if name == 'typer':\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return real(name, *more)\n"
+        "builtins.__import__ = interrupted\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "main()"
+    )
+    done = python("-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
