@@ -6,8 +6,9 @@ and files are those of the first policy.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
+from slotkern.commands.options import with_options
 from slotkern.commands.results import (
     Html,
     Output,
@@ -41,35 +43,84 @@ with extra():
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-if TYPE_CHECKING:
-    from slotkern.typing import Shape
-
 #: Policies; those that end in a colon are followed by numbers.
 POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
-# The options that a batch shares with cycles.
-Maximize = Annotated[
-    str | None,
-    typer.Option(
-        autocompletion=complete_from(MEASURES), help="Total to maximize instead."
-    ),
-]
-Under = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
-    ),
-]
-PartsShape = Annotated[
-    str,
-    typer.Option(
-        autocompletion=complete_from(SHAPES),
-        help="ragged: each part ends when its work is done; square: all parts end "
-        "together.",
-    ),
-]
+__all__ = ["ChoiceOptions", "batch", "comparison", "register", "write_schedule"]
 
-__all__ = ["batch", "comparison", "register", "write_schedule"]
+
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """The choice of alternatives of `schedule_batch`, for each batch."""
+
+    minimize: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_from(MEASURES),
+            help="Total to minimize over all jobs: time, cost, start, finish, runtime "
+            "or a column of the slots; time if neither this nor --maximize is given.",
+        ),
+    ] = None
+    maximize: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="Total to maximize instead."
+        ),
+    ] = None
+    under: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(MEASURES), help="Total bounded by --limit."
+        ),
+    ] = "cost"
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Maximum of the --under total for the whole batch; by default the "
+            "mean over the alternatives of each job, summed (eq. 5 of the paper)."
+        ),
+    ] = None
+    shape: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(SHAPES),
+            help="ragged: each part ends when its work is done; square: all parts end "
+            "together.",
+        ),
+    ] = "ragged"
+
+
+@dataclass(frozen=True)
+class BatchChoiceOptions(ChoiceOptions):
+    """The choice for one batch, with the meaning of budgets."""
+
+    alternatives: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("amp", "alp")),
+            help="Meaning of a budget. amp: maximum cost of the window; alp: maximum "
+            "price of every single slot.",
+        ),
+    ] = "amp"
+
+
+@dataclass(frozen=True)
+class ScheduleResults:
+    """The outputs of ``slotkern batch``."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write a picture of the schedule: .png, .svg or .pdf."),
+    ] = None
+    curve: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a picture of the best total for every limit: .png, .svg or "
+            ".pdf."
+        ),
+    ] = None
+    html: Html = None
+    output: Output = None
 
 
 def register(app: typer.Typer) -> None:
@@ -77,6 +128,7 @@ def register(app: typer.Typer) -> None:
     app.command()(batch)
 
 
+@with_options
 def batch(
     slots: Annotated[
         Path,
@@ -93,6 +145,7 @@ def batch(
             "limits."
         ),
     ],
+    *,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,32 +154,7 @@ def batch(
             "or bsf:N:K; by default css. Repeat to compare policies.",
         ),
     ] = None,
-    minimize: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(MEASURES),
-            help="Total to minimize over all jobs: time, cost, start, finish, runtime "
-            "or a column of the slots; time if neither this nor --maximize is given.",
-        ),
-    ] = None,
-    maximize: Maximize = None,
-    under: Under = "cost",
-    limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Maximum of the --under total for the whole batch; by default the "
-            "mean over the alternatives of each job, summed (eq. 5 of the paper)."
-        ),
-    ] = None,
-    shape: PartsShape = "ragged",
-    alternatives: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(("amp", "alp")),
-            help="Meaning of a budget. amp: maximum cost of the window; alp: maximum "
-            "price of every single slot.",
-        ),
-    ] = "amp",
+    options: BatchChoiceOptions,
     execute: Annotated[
         bool,
         typer.Option(
@@ -137,19 +165,7 @@ def batch(
     seed: Annotated[
         int, typer.Option(help="Seed of the true run times, with --execute.")
     ] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Write a picture of the schedule: .png, .svg or .pdf."),
-    ] = None,
-    curve: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a picture of the best total for every limit: .png, .svg or "
-            ".pdf."
-        ),
-    ] = None,
-    html: Html = None,
-    output: Output = None,
+    results: ScheduleResults,
 ) -> None:
     """Schedule a batch: one window for each job, under one or several policies.
 
@@ -159,36 +175,24 @@ def batch(
     """
     words = policy or ["css"]
     policies = [policy_of(word) for word in words]
-    check_output(output, [slots, jobs])
-    check_page(html)
+    check_output(results.output, [slots, jobs])
+    check_page(results.html)
     queue, (free, _) = read_batch(jobs), read_free(slots)
+    schedule: Any = schedule_batch  # it checks the texts
     with progress("policies", policies) as steps:
-        schedules = [
-            schedule_batch(
-                free,
-                queue,
-                each,
-                minimize=minimize,
-                maximize=maximize,
-                under=under,
-                limit=limit,
-                shape=cast("Shape", shape),
-                alternatives=alternatives,
-            )
-            for each in steps
-        ]
+        schedules = [schedule(free, queue, each, **vars(options)) for each in steps]
     first = schedules[0]
-    if plot is not None:
+    if results.plot is not None:
         from slotkern.plotting.batch import plot_schedule
 
-        plot_schedule(first, path=plot)
-    if curve is not None:
+        plot_schedule(first, path=results.plot)
+    if results.curve is not None:
         from slotkern.plotting.batch import plot_trade_off
 
-        plot_trade_off(first, path=curve)
-    write_page(html, first, title=f"{jobs.name} on {slots.name}, {words[0]}")
-    if output is not None:
-        write_schedule(first, output)
+        plot_trade_off(first, path=results.curve)
+    write_page(results.html, first, title=f"{jobs.name} on {slots.name}, {words[0]}")
+    if results.output is not None:
+        write_schedule(first, results.output)
     if len(schedules) > 1:
         show(comparison(words, schedules, seed if execute else None))
     else:

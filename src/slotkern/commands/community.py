@@ -7,6 +7,7 @@ scenario: means over the seeds of the metrics of each run, times in seconds.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from slotkern.commands.completion import complete_from, format_count
+from slotkern.commands.options import with_options
 from slotkern.commands.results import PICTURES, check_folder
 from slotkern.commands.tables import format_column, metrics_table
 from slotkern.commands.terminal import progress, show
@@ -70,7 +72,76 @@ def register(app: typer.Typer) -> None:
     app.command()(community)
 
 
+@dataclass(frozen=True)
+class GeneratedOptions:
+    """The options of `generate_community`."""
+
+    preset: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(PRESETS),
+            help=f"Preset of the generated workload: {', '.join(PRESETS)}.",
+        ),
+    ] = "casa"
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of generated jobs; by default that of the preset."
+        ),
+    ] = None
+    nodes: Annotated[int, typer.Option(min=1, help="Number of generated nodes.")] = 26
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """The options of `community_from_trace`."""
+
+    homes: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("partition", "origin_site", "user")),
+            help="Nodes made from a trace: one per partition, origin_site or user; or "
+            "a number of equal nodes.",
+        ),
+    ] = "partition"
+    sample: Annotated[
+        int, typer.Option(min=1, help="Use every K-th job of a trace; 1 uses all.")
+    ] = 1
+    squeeze: Annotated[
+        float,
+        typer.Option(
+            help="Factor on the times between submissions of a trace; below 1 raises "
+            "the load."
+        ),
+    ] = 1.0
+    windows: Annotated[
+        float,
+        typer.Option(
+            help="Share of the nodes and jobs of a trace with label 1, from 0 to 1; "
+            "the others have label 0."
+        ),
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class MessageOptions:
+    """The options of `Community`."""
+
+    loss: Annotated[float, typer.Option(help="Probability that a message is lost.")] = 0
+    latency: Annotated[
+        float, typer.Option(help="Latency of a message, in seconds.")
+    ] = 0.1
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Number of further attempts for a job without an offer."
+        ),
+    ] = 0
+
+
+@with_options
 def community(
+    *,
     trace: Annotated[
         Path | None,
         typer.Argument(
@@ -85,57 +156,9 @@ def community(
             help=SCENARIO_HELP,
         ),
     ] = None,
-    preset: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(PRESETS),
-            help=f"Preset of the generated workload: {', '.join(PRESETS)}.",
-        ),
-    ] = "casa",
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of generated jobs; by default that of the preset."
-        ),
-    ] = None,
-    nodes: Annotated[int, typer.Option(min=1, help="Number of generated nodes.")] = 26,
-    homes: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(("partition", "origin_site", "user")),
-            help="Nodes made from a trace: one per partition, origin_site or user; or "
-            "a number of equal nodes.",
-        ),
-    ] = "partition",
-    sample: Annotated[
-        int, typer.Option(min=1, help="Use every K-th job of a trace; 1 uses all.")
-    ] = 1,
-    squeeze: Annotated[
-        float,
-        typer.Option(
-            help="Factor on the times between submissions of a trace; below 1 raises "
-            "the load."
-        ),
-    ] = 1.0,
-    windows: Annotated[
-        float,
-        typer.Option(
-            help="Share of the nodes and jobs of a trace with label 1, from 0 to 1; "
-            "the others have label 0."
-        ),
-    ] = 0.0,
-    loss: Annotated[
-        float, typer.Option(help="Probability that a message is lost.")
-    ] = 0,
-    latency: Annotated[
-        float, typer.Option(help="Latency of a message, in seconds.")
-    ] = 0.1,
-    retries: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of further attempts for a job without an offer."
-        ),
-    ] = 0,
+    generated: GeneratedOptions,
+    taken: TraceOptions,
+    messages: MessageOptions,
     seeds: Annotated[
         int, typer.Option(min=1, help="Number of workloads, one per seed.")
     ] = 10,
@@ -152,8 +175,7 @@ def community(
     """
     check_folder("--plot", plot, PICTURES)
     chosen = {
-        name: _scenario(name, loss, latency, retries)
-        for name in dict.fromkeys(scenario or SCENARIOS)
+        name: _scenario(name, messages) for name in dict.fromkeys(scenario or SCENARIOS)
     }
     rows = None if trace is None else read_trace(trace)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in chosen}
@@ -165,15 +187,12 @@ def community(
         for k, mine in groupby(steps, key=itemgetter(0)):
             work: CommunityWorkload
             if rows is None:
-                work = generate_community(preset, jobs=jobs, nodes=nodes, seed=k)
+                work = generate_community(**vars(generated), seed=k)
             else:
                 work = community_from_trace(
                     rows,
-                    homes=_homes(homes),
-                    sample=sample,
-                    offset=k % sample,
-                    squeeze=squeeze,
-                    windows=windows,
+                    **vars(taken) | {"homes": _homes(taken.homes)},
+                    offset=k % taken.sample,
                     seed=k,
                 )
             runs = {
@@ -207,7 +226,7 @@ def community(
 
 
 def _scenario(
-    text: str, loss: float, latency: float, retries: int
+    text: str, messages: MessageOptions
 ) -> Independent | Centralized | Community:
     name, _, rest = text.partition(":")
     if name == "cen" and rest:
@@ -221,7 +240,7 @@ def _scenario(
                 f"--scenario: {text!r} is not dec:K with a number K of neighbours >= 1"
             ) from None
     if neighbours is not None:
-        return Community(neighbours, loss=loss, latency=latency, retries=retries)
+        return Community(neighbours, **vars(messages))
     if text not in SCENARIOS:
         names = ", ".join(SCENARIOS)
         raise ValueError(

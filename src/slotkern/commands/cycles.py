@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -20,19 +21,18 @@ from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.answers import strict_json
-from slotkern.commands.batch import POLICY_WORDS, Maximize, PartsShape, Under
+from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions
 from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
+from slotkern.commands.options import with_options
 from slotkern.commands.results import (
     DateColumn,
-    Html,
-    Output,
     check_output,
     check_page,
     write_page,
     write_table,
 )
-from slotkern.commands.search_options import AsJson
+from slotkern.commands.search_options import SearchResults
 from slotkern.commands.tables import (
     abbreviate_nodes,
     add_times,
@@ -50,9 +50,6 @@ with extra():
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-if TYPE_CHECKING:
-    from slotkern.typing import Shape
-
 __all__ = ["cycles", "register"]
 
 
@@ -61,6 +58,72 @@ def register(app: typer.Typer) -> None:
     app.command()(cycles)
 
 
+@dataclass(frozen=True)
+class CycleTimes:
+    """The times of the cycles, as texts."""
+
+    length: Annotated[
+        str,
+        typer.Option(
+            help="Time between cycles: a number of time units such as 600, or a "
+            "duration such as 1h if the slots have a clock."
+        ),
+    ]
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--cycles",
+            help="Number of cycles; by default until all jobs have arrived.",
+        ),
+    ] = None
+    horizon: Annotated[
+        str | None,
+        typer.Option(
+            help="Maximum time from the start of a cycle to the finish of its windows; "
+            "by default unlimited."
+        ),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="Time of the first cycle; by default the current time of the pool, "
+            "or 0."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class CycleChoiceOptions(ChoiceOptions):
+    """The choice of alternatives in each cycle."""
+
+    minimize: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_from(MEASURES),
+            help="Total to minimize in each cycle: time, cost, start, finish, runtime "
+            "or a column of the slots; time if neither this nor --maximize is given.",
+        ),
+    ] = None
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Maximum of the --under total in each cycle; by default the mean over "
+            "the alternatives of each job, summed (eq. 5 of the paper)."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class CycleResults(SearchResults):
+    """The outputs of ``slotkern cycles``."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Write a picture of all cycles: .png, .svg or .pdf."),
+    ] = None
+
+
+@with_options
 def cycles(
     slots: Annotated[
         Path,
@@ -77,34 +140,8 @@ def cycles(
             "reserved time), name, criterion, order, budget and other limits."
         ),
     ],
-    length: Annotated[
-        str,
-        typer.Option(
-            help="Time between cycles: a number of time units such as 600, or a "
-            "duration such as 1h if the slots have a clock."
-        ),
-    ],
-    count: Annotated[
-        int | None,
-        typer.Option(
-            "--cycles",
-            help="Number of cycles; by default until all jobs have arrived.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str | None,
-        typer.Option(
-            help="Maximum time from the start of a cycle to the finish of its windows; "
-            "by default unlimited."
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            help="Time of the first cycle; by default the current time of the pool, "
-            "or 0."
-        ),
-    ] = None,
+    times: CycleTimes,
+    *,
     policy: Annotated[
         str,
         typer.Option(
@@ -113,24 +150,7 @@ def cycles(
             "or bsf:N:K.",
         ),
     ] = "css",
-    minimize: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(MEASURES),
-            help="Total to minimize in each cycle: time, cost, start, finish, runtime "
-            "or a column of the slots; time if neither this nor --maximize is given.",
-        ),
-    ] = None,
-    maximize: Maximize = None,
-    under: Under = "cost",
-    limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Maximum of the --under total in each cycle; by default the mean over "
-            "the alternatives of each job, summed (eq. 5 of the paper)."
-        ),
-    ] = None,
-    shape: PartsShape = "ragged",
+    options: CycleChoiceOptions,
     local: Annotated[
         Path | None,
         typer.Option(
@@ -139,13 +159,7 @@ def cycles(
             "task."
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Write a picture of all cycles: .png, .svg or .pdf."),
-    ] = None,
-    html: Html = None,
-    output: Output = None,
-    as_json: AsJson = False,
+    results: CycleResults,
 ) -> None:
     """Schedule jobs that arrive over time, in one batch per cycle.
 
@@ -153,35 +167,36 @@ def cycles(
     cycle. The slots are not changed. Exits with 1 if no job is scheduled.
     """
     rule = policy_of(policy)
-    check_output(output, [slots, jobs, local])
-    check_page(html)
+    check_output(results.output, [slots, jobs, local])
+    check_page(results.html)
     batch, arrivals, shares = read_flow(jobs)
     free, _ = read_free(slots)
     pool = free if isinstance(free, SlotPool) else SlotPool(free)
-    given = {"minimize": minimize, "maximize": maximize, "under": under}
     flow = run_cycles(
         pool,
         batch,
         _times(arrivals, pool.clock, str(jobs)),
-        length=_span("--length", length, pool.clock),
-        cycles=count,
-        horizon=None if horizon is None else _span("--horizon", horizon, pool.clock),
+        length=_span("--length", times.length, pool.clock),
+        cycles=times.count,
+        horizon=None
+        if times.horizon is None
+        else _span("--horizon", times.horizon, pool.clock),
         policy=rule,
-        options=lambda _: given | {"limit": limit, "shape": cast("Shape", shape)},
+        options=lambda _: vars(options),
         update=None if local is None else _local_tasks(local, pool.clock),
         lengths=shares,
-        start=_moment("--start", number_or_text(start), pool.clock),
+        start=_moment("--start", number_or_text(times.start), pool.clock),
     )
-    if plot is not None:
+    if results.plot is not None:
         from slotkern.plotting.batch import plot_cycles
 
-        plot_cycles(flow, path=plot)
+        plot_cycles(flow, path=results.plot)
     names = list(batch.names)
-    if html is not None:
-        write_page(html, flow, title=f"{jobs.name} on {slots.name}, {policy}")
-    if output is not None:
-        _write(flow, names, pool.clock, output)
-    if as_json:
+    if results.html is not None:
+        write_page(results.html, flow, title=f"{jobs.name} on {slots.name}, {policy}")
+    if results.output is not None:
+        _write(flow, names, pool.clock, results.output)
+    if results.as_json:
         whole = _object(flow, names, slots, jobs, policy)
         write(json.dumps(whole, indent=2, allow_nan=False) + "\n")
     else:

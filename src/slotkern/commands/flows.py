@@ -6,11 +6,13 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from slotkern.commands.completion import complete_from, format_count
+from slotkern.commands.options import with_options
 from slotkern.commands.results import (
     ENDINGS,
     PICTURES,
@@ -90,25 +92,121 @@ SHOWN_METRICS = {
 }
 
 
+@dataclass(frozen=True)
+class ReadingOptions:
+    """The options of `read_trace`."""
+
+    clean: Clean = None
+    errors: Errors = "raise"
+    max_bytes: MaxBytes = MAX_BYTES
+    zone: Zone = None
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """The options of `replay`; some are texts, converted by `values`."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_from(("partitions",)),
+            help="Number of processors; or partitions: one site per value of field "
+            "16; or the sizes of the partitions, such as 1=128,2=64. By default "
+            "MaxProcs of the header, else the maximum in use at the same time.",
+        ),
+    ] = None
+    blocked: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Span without service, START:STOP:PROCESSORS in seconds, or with "
+            "dates START/STOP:PROCESSORS, such as 1996-11-20T18:00/1996-11-21:64; "
+            "repeat for several."
+        ),
+    ] = None
+    load: Annotated[
+        float,
+        typer.Option(help="Load factor: divides the times between submissions."),
+    ] = 1.0
+    more_processors: Annotated[
+        int, typer.Option(help="Number of processors to add; negative to remove.")
+    ] = 0
+    estimates: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("user", "exact")),
+            help="Run time that the scheduler assumes. user: the requested time; "
+            "exact: the run time; or a factor on the run time.",
+        ),
+    ] = "user"
+    overrun: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("kill", "extend")),
+            help="Jobs that run longer than requested. kill: end them; extend: let "
+            "them run.",
+        ),
+    ] = "kill"
+    width: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(("allocated", "requested")),
+            help="Processors of a job: allocated (field 5) or requested (field 8).",
+        ),
+    ] = "allocated"
+    preceding: Annotated[
+        bool,
+        typer.Option(
+            help="Submit a job only after its preceding job and the think time (fields "
+            "17, 18), or ignore these fields."
+        ),
+    ] = True
+
+    def values(self) -> dict[str, Any]:
+        """Return the arguments of `replay`."""
+        return vars(self) | {
+            "cluster": _cluster(self.cluster),
+            "blocked": [_span(text) for text in self.blocked or ()],
+            "estimates": _factor(self.estimates),
+        }
+
+
+@dataclass(frozen=True)
+class ReplayResults:
+    """The outputs of ``slotkern replay``."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a picture that compares the policies."),
+    ] = None
+    html: Html = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the table with all metrics, one row per policy: .csv, .json "
+            "or .parquet; or a folder of one .swf per policy, whose wait field "
+            "contains the simulated wait."
+        ),
+    ] = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("trace")(show_trace)
     app.command("replay")(replay)
 
 
+@with_options
 def show_trace(
     file: File,
-    clean: Clean = None,
-    errors: Errors = "raise",
-    max_bytes: MaxBytes = MAX_BYTES,
-    zone: Zone = None,
+    reading: ReadingOptions,
+    *,
     plot: Annotated[
         Path | None,
         typer.Option(help="Write a picture of the load over time: .png, .svg or .pdf."),
     ] = None,
 ) -> None:
     """Print a summary of a workload trace: jobs, users, processors, load, columns."""
-    trace = _read(file, clean, errors, max_bytes, zone)
+    trace = _read(file, reading)
     found = trace_summary(trace)
     if plot is not None:
         from slotkern.plotting.flows import plot_trace
@@ -148,8 +246,10 @@ def show_trace(
     show("\n".join(lines), table)
 
 
+@with_options
 def replay(
     file: File,
+    *,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -158,101 +258,25 @@ def replay(
             "compare.",
         ),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(("partitions",)),
-            help="Number of processors; or partitions: one site per value of field "
-            "16; or the sizes of the partitions, such as 1=128,2=64. By default "
-            "MaxProcs of the header, else the maximum in use at the same time.",
-        ),
-    ] = None,
-    blocked: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Span without service, START:STOP:PROCESSORS in seconds, or with "
-            "dates START/STOP:PROCESSORS, such as 1996-11-20T18:00/1996-11-21:64; "
-            "repeat for several."
-        ),
-    ] = None,
-    load: Annotated[
-        float,
-        typer.Option(help="Load factor: divides the times between submissions."),
-    ] = 1.0,
-    more_processors: Annotated[
-        int, typer.Option(help="Number of processors to add; negative to remove.")
-    ] = 0,
-    estimates: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(("user", "exact")),
-            help="Run time that the scheduler assumes. user: the requested time; "
-            "exact: the run time; or a factor on the run time.",
-        ),
-    ] = "user",
-    overrun: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(("kill", "extend")),
-            help="Jobs that run longer than requested. kill: end them; extend: let "
-            "them run.",
-        ),
-    ] = "kill",
-    width: Annotated[
-        str,
-        typer.Option(
-            autocompletion=complete_from(("allocated", "requested")),
-            help="Processors of a job: allocated (field 5) or requested (field 8).",
-        ),
-    ] = "allocated",
-    preceding: Annotated[
-        bool,
-        typer.Option(
-            help="Submit a job only after its preceding job and the think time (fields "
-            "17, 18), or ignore these fields."
-        ),
-    ] = True,
-    clean: Clean = None,
-    errors: Errors = "raise",
-    max_bytes: MaxBytes = MAX_BYTES,
-    zone: Zone = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Folder of a picture that compares the policies."),
-    ] = None,
-    html: Html = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of the table with all metrics, one row per policy: .csv, .json "
-            "or .parquet; or a folder of one .swf per policy, whose wait field "
-            "contains the simulated wait."
-        ),
-    ] = None,
+    options: ReplayOptions,
+    reading: ReadingOptions,
+    results: ReplayResults,
 ) -> None:
     """Replay a workload trace under queue policies, and compare their metrics.
 
     Prints one row per policy; times are in seconds. --html shows the jobs on
     their processors under the first policy.
     """
-    check_page(html)
+    plot, output = results.plot, results.output
+    check_page(results.html)
     check_folder("--plot", plot, PICTURES)
     check_folder("--output", output, (".swf", ".gwf", ".gz"))
     as_table = output is not None and output.suffix.lower() in ENDINGS
     as_table = as_table and not (output and output.is_dir())
     if as_table:
         check_output(output, [file])
-    trace = _read(file, clean, errors, max_bytes, zone)
-    options: dict[str, Any] = {
-        "cluster": _cluster(cluster),
-        "blocked": [_span(text) for text in blocked or ()],
-        "load": load,
-        "more_processors": more_processors,
-        "estimates": _factor(estimates),
-        "overrun": overrun,
-        "width": width,
-        "preceding": preceding,
-    }
+    trace = _read(file, reading)
+    values = options.values()
     names = policy or ["easy"]
     for name in names:
         one_of("--policy", name, POLICIES)
@@ -264,7 +288,7 @@ def replay(
         for name in dict.fromkeys(names):
             bar = shown.add_task(name, total=len(trace))
             report = partial(_advance, shown, bar)
-            done[name] = run_replay(trace, policy=name, progress=report, **options)
+            done[name] = run_replay(trace, policy=name, progress=report, **values)
     if output is not None and as_table:
         rows = [each.metrics() for each in done.values()]
         columns: dict[str, Any] = {"policy": list(done)}
@@ -280,7 +304,7 @@ def replay(
 
         plot_replays(done, path=make_folder(plot) / "policies.png")
     first = next(iter(done.values()))
-    write_page(html, first, title=f"{file.name}, {first.policy}")
+    write_page(results.html, first, title=f"{file.name}, {first.policy}")
     show(_heading(trace, first), _table(done))
 
 
@@ -288,17 +312,10 @@ def _advance(shown: Progress, bar: Any, submitted: int) -> None:
     shown.update(bar, completed=submitted)
 
 
-def _read(
-    file: Path, clean: list[str] | None, errors: str, max_bytes: int, zone: str | None
-) -> Trace:
+def _read(file: Path, reading: ReadingOptions) -> Trace:
+    given: Any = vars(reading) | {"clean": tuple(reading.clean or ())}
     with log_to_stderr():
-        return read_trace(
-            file,
-            clean=tuple(clean or ()),
-            errors=errors,  # type: ignore[arg-type]
-            max_bytes=max_bytes,
-            zone=zone,
-        )
+        return read_trace(file, **given)
 
 
 def _heading(trace: Trace, done: Replay) -> str:

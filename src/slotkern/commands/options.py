@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -142,7 +142,11 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             hints = get_type_hints(kind, include_extras=True)
             more = [
                 parameter.replace(
-                    name=field.name, annotation=hints[field.name], default=field.default
+                    name=field.name,
+                    annotation=hints[field.name],
+                    default=inspect.Parameter.empty
+                    if field.default is MISSING
+                    else field.default,
                 )
                 for field in fields(kind)
             ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from slotkern.commands.completion import SHAPES, complete_from
+from slotkern.commands.results import Html, Output
 from slotkern.foundation.extras import extra
 from slotkern.search.criteria import criterion_names
 from slotkern.search.delegated import METHODS
@@ -21,6 +23,7 @@ __all__ = [
     "Method",
     "Placement",
     "Plot",
+    "SearchResults",
     "Seed",
     "Shape",
     "SlotsFile",
@@ -92,6 +95,18 @@ AsJson = Annotated[
         "--json", help="Print one JSON object instead of tables (see docs/json.md)."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """The outputs of a search."""
+
+    plot: Plot = None
+    html: Html = None
+    output: Output = None
+    as_json: AsJson = False
+
+
 CRITERION_HELP = (
     f"{', '.join(criterion_names())}, the name of a numeric column, whose sum is "
     "maximized, or minimize(column)."

@@ -23,7 +23,6 @@ from slotkern.commands.machine import is_pool, read_free
 from slotkern.commands.options import with_options
 from slotkern.commands.pools import Force, is_ledger, lock_for_update, store_pool
 from slotkern.commands.results import (
-    Html,
     Output,
     check_output,
     check_page,
@@ -42,6 +41,7 @@ from slotkern.commands.search_options import (
     Method,
     Placement,
     Plot,
+    SearchResults,
     Seed,
     Shape,
     SlotsFile,
@@ -87,11 +87,9 @@ class FindOptions:
 
 
 @dataclass(frozen=True)
-class FindResults:
+class FindResults(SearchResults):
     """The outputs of ``slotkern find``."""
 
-    plot: Plot = None
-    html: Html = None
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,7 +97,6 @@ class FindResults:
             "write the pool there and leave SLOTS unchanged."
         ),
     ] = None
-    as_json: AsJson = False
 
 
 @dataclass(frozen=True)
@@ -197,10 +194,27 @@ def find(
         raise typer.Exit(1)
 
 
+@dataclass(frozen=True)
+class FrontOptions:
+    """The options of `pareto`."""
+
+    shape: Shape = "square"
+    most: Annotated[
+        int | None,
+        typer.Option(
+            help="Maximum number of windows, at least 2, spread over the front; by "
+            "default all."
+        ),
+    ] = None
+    gap: Gap = 0.0
+    max_work: MaxWork = None
+
+
 @with_options
 def front(
     slots: SlotsFile,
     request: sk.Request,
+    *,
     by: Annotated[
         str,
         typer.Option(
@@ -209,16 +223,7 @@ def front(
             "the name of a numeric column (its sum is maximized), or minimize(column).",
         ),
     ] = "cost,finish",
-    shape: Shape = "square",
-    most: Annotated[
-        int | None,
-        typer.Option(
-            help="Maximum number of windows, at least 2, spread over the front; by "
-            "default all."
-        ),
-    ] = None,
-    gap: Gap = 0.0,
-    max_work: MaxWork = None,
+    options: FrontOptions,
     plot: Plot = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -231,9 +236,10 @@ def front(
     """
     check_results(slots, plot, output)
     free, table = read_free(slots)
-    how: Any = {"shape": shape, "most": most, "gap": gap, "max_work": max_work}
+    shape = options.shape
     names: Any = tuple(name.strip() for name in by.split(","))
-    found = sk.pareto(free, request, names, **how)
+    search: Any = sk.pareto  # pareto checks the texts
+    found = search(free, request, names, **vars(options))
     why = None if found else _explain(free, request, shape)
     if plot is not None and found:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
@@ -289,10 +295,10 @@ def front_columns(found: sk.Front) -> dict[str, Any]:
     return columns | {"nodes": [hostlist(window.names) for window in found]}
 
 
-@with_options
-def alternatives(
-    slots: SlotsFile,
-    request: sk.Request,
+@dataclass(frozen=True)
+class AlternativesOptions:
+    """The options of `find_alternatives`."""
+
     criterion: Annotated[
         str,
         typer.Option(
@@ -300,13 +306,25 @@ def alternatives(
             help="Window taken next. first: all windows in one sweep; otherwise the "
             f"best one in the remaining free time by {CRITERION_HELP}",
         ),
-    ] = "first",
-    shape: Shape = "square",
-    method: Method = "exact",
+    ] = "first"
+    shape: Shape = "square"
+    method: Method = "exact"
     most: Annotated[
         int | None, typer.Option(help="Maximum number of windows; by default all.")
-    ] = None,
-    max_work: MaxWork = None,
+    ] = None
+    max_work: MaxWork = None
+
+    def __post_init__(self) -> None:
+        if self.most is not None and self.most < 1:
+            raise ValueError(f"--most must be at least 1, got {self.most}")
+
+
+@with_options
+def alternatives(
+    slots: SlotsFile,
+    request: sk.Request,
+    options: AlternativesOptions,
+    *,
     pareto: Annotated[
         str | None,
         typer.Option(
@@ -316,36 +334,34 @@ def alternatives(
             "`slotkern front`.",
         ),
     ] = None,
-    plot: Plot = None,
-    html: Html = None,
-    output: Output = None,
-    as_json: AsJson = False,
+    results: SearchResults,
 ) -> None:
     """Find several windows of a job that share no slot time.
 
     Prints one row per window and marks the best value of each column. Exits
     with 1 and an explanation if no window exists.
     """
-    check_results(slots, plot, output, html)
-    if most is not None and most < 1:
-        raise ValueError(f"--most must be at least 1, got {most}")
+    check_results(slots, results.plot, results.output, results.html)
     free, table = read_free(slots)
+    criterion, shape, method = options.criterion, options.shape, options.method
     how: Any = {"criterion": criterion, "shape": shape, "method": method}
-    if max_work is not None:
-        how["max_work"] = max_work
-    found = sk.find_alternatives(free, request, limit=most, **how)
+    if options.max_work is not None:
+        how["max_work"] = options.max_work
+    found = sk.find_alternatives(free, request, limit=options.most, **how)
     if pareto is not None:
         names: Any = (name.strip() for name in pareto.split(","))
         found = found.pareto(*names)
     why = None if found else _explain(free, request, shape)
     if found:
         what = f"{len(found)} alternatives of {request.nodes} nodes, {shape}"
-        if plot is not None:
-            sk.plot_gantt(table, found, path=plot, title=f"{slots.name}: {what}")
-        write_page(html, free, found, f"{slots.name}: {what}")
-    if output is not None:
-        write_table(output, part_columns(free, table, [*found]))
-    if as_json:
+        if results.plot is not None:
+            sk.plot_gantt(
+                table, found, path=results.plot, title=f"{slots.name}: {what}"
+            )
+        write_page(results.html, free, found, f"{slots.name}: {what}")
+    if results.output is not None:
+        write_table(results.output, part_columns(free, table, [*found]))
+    if results.as_json:
         print_answer(
             slots,
             (criterion, shape, method),
