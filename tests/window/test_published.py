@@ -15,8 +15,8 @@ from strategies import SHAPES, SLOT, Case, cases
 import slotkern as sk
 from slotkern import published
 from slotkern._kernels.request import FIELDS
-from slotkern.published import ALGORITHMS
-from slotkern.search.delegated import _published_fields
+from slotkern.published import ALGORITHMS, loops
+from slotkern.published.job import supported_fields
 
 CHECKED = [key for key in ALGORITHMS if key[1] in oracle.VALUE]
 
@@ -164,10 +164,20 @@ def test_limits_that_the_papers_lack_are_refused():
     lacking = FIELDS.keys() - {"step", "setup", "max_price"}
     request = sk.Request(1, 4, budget=9, setup=1, step=2)
     with pytest.raises(ValueError, match=r"have no setup; the request has 1\.0$"):
-        _published_fields(request, lacking)
-    fields = _published_fields(request.replace(setup=0, step=0), lacking)
+        supported_fields(request, lacking)
+    fields = supported_fields(request.replace(setup=0, step=0), lacking)
     assert fields.keys() == lacking
     assert fields["budget"] == 9
+
+
+def test_timed_loops_refuse_limits_that_they_lack(monkeypatch):
+    slots = np.array([slot(0, 0, 9, 1, 1)], dtype=SLOT)
+    for more in ({"where": "performance > 0"}, {"limits": "sum(price) <= 9"}):
+        with pytest.raises(ValueError, match="no filter and no limits on sums"):
+            loops.loop_of(slots, sk.Request(1, 4, **more), "cost")
+    monkeypatch.setattr(loops, "SLOT_LIMITS", ("min_performance", "max_price"))
+    with pytest.raises(ValueError, match="have no latest; the request has 3"):
+        loops.loop_of(slots, sk.Request(1, 4, latest=3), "cost")
 
 
 @pytest.mark.parametrize(("shape", "criterion"), ALGORITHMS)

@@ -3,12 +3,13 @@
 Also the pieces that all of them share: compilation, exact sums and signals.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.request import FIELDS, Request
 from slotkern.foundation.extras import extra
 
 with extra():
@@ -84,6 +85,17 @@ class Job(NamedTuple):
         kept &= np.maximum(slots["start"], self.earliest) <= latest
         kept &= self.lengths(performance) <= max_runtime
         return kept
+
+
+def supported_fields(request: Request, supported: Collection[str]) -> dict[str, Any]:
+    """Return the supported fields; raise ValueError for another limit that is set."""
+    for name, field in FIELDS.items():
+        value = getattr(request, name)
+        if name not in supported and value != field.default:
+            raise ValueError(
+                f"the published algorithms have no {name}; the request has {value}"
+            )
+    return {name: getattr(request, name) for name in FIELDS if name in supported}
 
 
 class Found(NamedTuple):

@@ -11,6 +11,7 @@ algorithm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.request import Request
 
 from . import aep
-from .job import FINITE, Job
+from .job import FINITE, Job, supported_fields
 
 __all__ = ["CRITERIA", "Loop", "loop_of"]
 
@@ -31,6 +32,9 @@ CRITERIA = {
     "finish": aep.FINISH,
     "processor_time": aep.PROCESSOR_TIME,
 }
+
+#: The limits of a request on single slots that the loops apply.
+SLOT_LIMITS = tuple(signature(Job.suitable_slots).parameters)[2:]
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,16 @@ def loop_of(
     slots : structured array
         Valid slots, sorted by (start, node).
     request : Request
-        The job. Its filter `where` and its limits on sums are not applied.
+        The job, without a filter and without limits on sums.
     criterion : str or None
         A key of `CRITERIA`; None for CSA.
     seed : int
         Seed of the random windows of minProcTime.
+
+    Raises
+    ------
+    ValueError
+        If the request has a limit that the printed algorithms lack.
 
     Examples
     --------
@@ -86,23 +95,15 @@ def loop_of(
     >>> loop_of(slots, sk.Request(2, 4), None)(times=3)  # CSA
     [0.0, 2.0]
     """
-    job = Job(
-        request.nodes,
-        request.volume,
-        min(request.budget, FINITE),
-        request.earliest,
-        min(request.deadline, FINITE),
-        request.setup,
-        request.step,
+    if request.where is not None or request.limits:
+        raise ValueError("the printed loops apply no filter and no limits on sums")
+    fields = supported_fields(request, (*Job._fields, *SLOT_LIMITS))
+    job = Job(request.nodes, **{name: fields.pop(name) for name in Job._fields[1:]})
+    job = job._replace(
+        budget=min(job.budget, FINITE), deadline=min(job.deadline, FINITE)
     )
     with np.errstate(over="ignore", invalid="ignore"):
-        proper = job.suitable_slots(
-            slots,
-            request.min_performance,
-            request.max_price,
-            request.latest,
-            request.max_runtime,
-        )
+        proper = job.suitable_slots(slots, **fields)
         row, columns = aep.number_slots(slots, proper, job)
     node = slots["node"][row].astype(np.int64)
     kind = None if criterion is None else CRITERIA[criterion]

@@ -7,7 +7,6 @@ placements and spans, and the published algorithms. `find_window` calls
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.request import FIELDS, Request
+from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_builtin
 from slotkern._kernels.slots import (
     check_volume,
@@ -248,17 +247,6 @@ def _find_builtin(
     return find_builtin(slots, request, criterion, options.shape, options.max_work)
 
 
-def _published_fields(request: Request, supported: Collection[str]) -> dict[str, Any]:
-    """Return the supported fields; raise ValueError for another limit that is set."""
-    for name, field in FIELDS.items():
-        value = getattr(request, name)
-        if name not in supported and value != field.default:
-            raise ValueError(
-                f"the published algorithms have no {name}; the request has {value}"
-            )
-    return {name: getattr(request, name) for name in FIELDS if name in supported}
-
-
 def _find_published(
     slots: Slots,
     request: Request,
@@ -266,6 +254,7 @@ def _find_published(
     options: SearchOptions,
 ) -> Window | None:
     from slotkern import published
+    from slotkern.published.job import supported_fields
     from slotkern.search.criteria import compile_criterion, criterion_names
 
     if options.placement == "any":
@@ -287,7 +276,7 @@ def _find_published(
     found = published.find(
         table,
         nodes=request.nodes,
-        **_published_fields(request, signature(published.find).parameters),
+        **supported_fields(request, signature(published.find).parameters),
         proper=proper,
         criterion=criterion,
         shape=options.shape,
