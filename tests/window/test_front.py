@@ -347,6 +347,29 @@ def test_limited_front_is_evenly_spread():
     check_gaps(some, whole)
 
 
+@pytest.mark.parametrize(("shape", "most"), [("square", 150), ("ragged", 60)])
+def test_fronts_of_two_sums_take_few_knapsacks(shape, most, monkeypatch):
+    """One search per point; bounds by multipliers exclude three of four knapsacks."""
+    slots = many_points()
+    random = np.random.default_rng(8)
+    columns = {name: slots[name] for name in slots.dtype.names}
+    q, u = random.uniform(size=(2, len(slots)))
+    slots = sk.make_slots(**columns, q=q, u=u)
+    efforts = []
+
+    def counted(*args, **options):
+        window = sk.find_window(*args, **options)
+        efforts.append(window.effort["subsets"])
+        return window
+
+    monkeypatch.setattr("slotkern.fronts.search.find_window", counted)
+    front = sk.pareto(slots, sk.Request(5, 100), ("q", "u"), shape=shape)
+    assert front.complete
+    assert len(front) >= 20
+    assert len(efforts) <= len(front) + 2
+    assert sum(efforts) <= most * len(front)
+
+
 # --- display
 
 

@@ -1,22 +1,25 @@
 // The best window by a sum of values under constraints on other sums over its parts.
 //
 // Like value/search.hpp, but each step solves a multidimensional knapsack. If values are constant
-// in time, a better set contains the new slot (or any of the new slots, if there are many), and a
-// slot is skipped if it cannot win with the n - 1 best others of its group. If values change with
-// time, each start considers all sets. Square windows: each performance group is searched with its
-// own length. O(live slots * constraints) a step if bounds decide it. If the work limit is reached,
-// the answer is not proven; its bound is still valid.
+// in time, a better set contains the new slot (or any of the new slots, if there are many). If
+// values change with time, each start considers all sets. A slot is skipped if it exceeds a
+// constraint with any n - 1 others of its group, or cannot win with the best others: by their
+// values, or by Lagrangian weights, which charge the constraints (window/lagrangian_filter.hpp) at
+// the multipliers of the best set so far. Square windows: each performance group is searched with
+// its own length. O(slots * constraints) a group, and a step if bounds decide it. If the work limit
+// is reached, the answer is not proven; its bound is still valid.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "slotkern/value/live_slots.hpp"
 #include "slotkern/value/sources.hpp"
 #include "slotkern/value/starts.hpp"
-#include "slotkern/window/constrained_live_set.hpp"
+#include "slotkern/window/lagrangian_filter.hpp"
 
 namespace slotkern {
 
@@ -64,36 +67,89 @@ class ConstrainedValueSearch {
   bool sweep(const Shape& shape) {
     ++effort.groups;
     ConstrainedLiveSet<Shape> live(prepared_, query_, shape, scratch_);
-    if (!list(shape, live)) return false;
+    if (!collect(shape, live)) return false;
     if (!(total_bound_ > best)) return true;
     if (is_over_limit()) return mark_unproven();
+    filter_.discard();
+    knapsacks_ = 0, is_finished_ = false;
+    build_filter();
     if constexpr (Source::moving)
       return sweep_starts(shape, live);
     else
       return sweep_newest(shape, live);
   }
 
-  // Lists the rows that a window may use, by time, and bounds the values of each row, of any n
-  // rows, and of any n - 1 rows. Returns false at a fault.
-  bool list(const Shape& shape, const ConstrainedLiveSet<Shape>& live) {
+  // Collects the slots that a window may use, by time, if they may make a better one. Returns false
+  // at a fault, also if a user's function fails for a slot that the sweep would not need.
+  bool collect(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
     rows_.clear(), upper_.clear();
-    node_values_.assign(prepared_.nodes.size(), -kInfinity);
     prepared_.each_row([&](std::size_t row) {
       const Slot& s = prepared_.slots[row];
       if (fault.status != Status::ok || !live.is_live(s, row, query_.start_in(s))) return;
       poll();
       double z = 0;
-      if (!source_.upper_bound(s, row, shape.length(s), z)) {
-        fail(row);
-        return;
-      }
+      if (!source_.upper_bound(s, row, shape.length(s), z))
+        fail(row);  // ends the search
       rows_.push_back(row), upper_.push_back(z);
-      double& max_value = node_values_[static_cast<std::size_t>(s.place)];
-      max_value = std::max(max_value, z);
     });
-    std::erase(node_values_, -kInfinity);
+    if (fault.status != Status::ok) return false;
+    bound_values(rows_, upper_);
+    if (!(total_bound_ > best)) return true;
+    ConstrainedParts& all = scratch_.all;
+    ConstrainedPart part;
+    std::size_t count = 0;
+    all.limits = query_.limits->all.size();
+    all.resize(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (live.measure(rows_[i], part, upper_[i]))
+        all.put(count++, part);
+      else if (live.failed == rows_[i])
+        return fail(rows_[i], Status::limit_failed);
+    }
+    all.resize(count);
+    max_key_sum_ = live.max_key_sum(query_.max_cost());
+    for (std::size_t k = 0; k < all.limits; ++k)
+      drop_heavy(all.use[k], query_.limits->all[k].upper_amount());
+    drop_heavy(all.key, max_key_sum_);
+    bound_values(all.row, all.value);
+    return true;
+  }
+
+  // Removes the collected slots that exceed one constraint with any n - 1 others.
+  void drop_heavy(const std::vector<double>& use, double amount) {
+    ConstrainedParts& all = scratch_.all;
+    double size = std::fabs(amount);
+    if (!(size < kMaxValue)) return;
+    least_of_nodes_.assign(prepared_.nodes.size(), kInfinity);
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      double& least = least_of_nodes_[static_cast<std::size_t>(prepared_.slots[all.row[j]].place)];
+      least = std::min(least, use[j]);
+      size = std::max(size, std::fabs(use[j]));
+    }
+    const auto others = least_of_nodes_.begin() + static_cast<std::ptrdiff_t>(n_ - 1);
+    std::nth_element(least_of_nodes_.begin(), others, least_of_nodes_.end());
+    double sum = 0;
+    for (auto it = least_of_nodes_.begin(); it != others; ++it) sum += *it;
+    const double n = static_cast<double>(n_), margin = 0x1p-48 * (n + 16) * (n + 4) * size;
+    std::size_t kept = 0;
+    for (std::size_t j = 0; j < all.size(); ++j)
+      if (!(use[j] + sum > amount + margin)) {
+        if (kept != j) all.move(j, kept);
+        ++kept;
+      }
+    all.resize(kept);
+  }
+
+  // Bounds the values of any n of these slots, and of any n - 1; -inf if they are on fewer nodes.
+  void bound_values(const std::vector<std::size_t>& rows, const std::vector<double>& values) {
     total_bound_ = others_bound_ = -kInfinity;
-    if (fault.status != Status::ok || node_values_.size() < n_) return fault.status == Status::ok;
+    node_values_.assign(prepared_.nodes.size(), -kInfinity);
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      double& most = node_values_[static_cast<std::size_t>(prepared_.slots[rows[j]].place)];
+      most = std::max(most, values[j]);
+    }
+    std::erase(node_values_, -kInfinity);
+    if (node_values_.size() < n_) return;
     std::partial_sort(node_values_.begin(), node_values_.begin() + static_cast<std::ptrdiff_t>(n_),
                       node_values_.end(), std::greater<>());
     double size = 0;
@@ -106,15 +162,30 @@ class ConstrainedValueSearch {
     total_bound_ = others_bound_ + node_values_[n_ - 1];
     if (std::isnan(others_bound_) || std::isnan(total_bound_))
       others_bound_ = total_bound_ = kInfinity;
-    return true;
+  }
+
+  // Builds the filter from the multipliers of the last knapsack that was relaxed, if any was. Any
+  // multipliers give valid bounds; those of a good set give tight ones.
+  void build_filter() {
+    if (!has_multipliers_ || !std::isfinite(total_bound_)) return;
+    filter_.build_from_multipliers(prepared_, query_, multipliers_, max_key_sum_);
+    knapsacks_ = 0, is_filter_outdated_ = false;
+    is_finished_ = filter_.prunes_all(-best);
+  }
+
+  // Returns true if no window with the collected slot j is better than the best one.
+  bool is_pruned(std::size_t j) const {
+    return is_finished_ || scratch_.all.value[j] + others_bound_ <= best ||
+           (filter_.built() && filter_.prunes_weight(scratch_.weight[j], -best));
   }
 
   // Sweep for values that are constant in time: new slots join, then their sets are searched.
   bool sweep_newest(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
+    const ConstrainedParts& all = scratch_.all;
     t_ = -kInfinity, new_slots_ = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (upper_[i] + others_bound_ <= best) continue;
-      const std::size_t row = rows_[i];
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      if (is_pruned(j)) continue;
+      const std::size_t row = all.row[j];
       const Slot& s = prepared_.slots[row];
       const double t = query_.start_in(s);
       poll();
@@ -125,10 +196,7 @@ class ConstrainedValueSearch {
       t_ = t;
       double z = 0;
       if (!source_.value(s, row, t, shape.length(s), z)) return fail(row);
-      if (!live.add(row, z)) {
-        if (live.failed == row) return fail(row, Status::limit_failed);
-        continue;
-      }
+      live.add_collected(j, z);
       scale_.add(z);
       ++new_slots_;
       if (knapsacks_at_start_++ < detail::kOneByOne) choose_new(live);
@@ -146,16 +214,17 @@ class ConstrainedValueSearch {
 
   // Sweep for values that change with time: each candidate start searches all live sets.
   bool sweep_starts(const Shape& shape, ConstrainedLiveSet<Shape>& live) {
+    const ConstrainedParts& all = scratch_.all;
     list_starts(prepared_, query_, shape, options_.any_start, w_.times);
     std::size_t next = 0;
     for (const double t : w_.times) {
       if (t > query_.latest) break;
       poll();
-      for (; next < rows_.size() && query_.start_in(prepared_.slots[rows_[next]]) <= t; ++next) {
-        const std::size_t row = rows_[next];
-        if (upper_[next] + others_bound_ <= best || !live.is_live(prepared_.slots[row], row, t))
-          continue;
-        if (!live.add(row) && live.failed == row) return fail(row, Status::limit_failed);
+      for (; next < all.size(); ++next) {
+        const Slot& s = prepared_.slots[all.row[next]];
+        if (!(query_.start_in(s) <= t)) break;
+        if (!is_pruned(next) && live.is_live(s, all.row[next], t))
+          live.add_collected(next, all.value[next]);
       }
       live.expire(t);
       if (live.size() < n_) continue;
@@ -177,6 +246,8 @@ class ConstrainedValueSearch {
     if (effort.steps == kLong) enable_interrupts();
     if (!can_improve(forced)) return;
     ++effort.subsets;
+    if (++knapsacks_ >= kKnapsacksPerFilter && is_filter_outdated_) build_filter();
+    const std::int64_t work_before = scratch_.knapsack.work;
     const bool any =
         live.solve(scratch_.live.value, Source::integral, forced, query_.max_cost(), best,
                    options_.gap, options_.limits.work);
@@ -189,21 +260,43 @@ class ConstrainedValueSearch {
     start = t;
     w_.chosen.clear();
     for (const int j : live.chosen) w_.chosen.push_back(live.row(j));
+    if (scratch_.knapsack.work > work_before) {  // else no relaxation was solved
+      multipliers_ = scratch_.knapsack.multipliers();
+      has_multipliers_ = is_filter_outdated_ = true;
+    }
   }
 
-  // True if the n most valuable live slots, or the newest and n - 1 others, may beat the best
-  // window.
+  // True if the n best live slots, or the newest and n - 1 others, may beat the best window: by
+  // their weights once there are some, and by their values.
   bool can_improve(bool forced) {
+    const ConstrainedParts& live = scratch_.live;
+    const std::size_t others = live.size() - (forced ? 1 : 0), count = forced ? n_ - 1 : n_;
+    if (others < count) return false;
+    if (filter_.built()) {
+      node_values_.clear();
+      for (std::size_t j = 0; j < others; ++j)
+        node_values_.push_back(scratch_.weight_by_row[live.row[j]]);
+      const double newest = forced ? scratch_.weight_by_row[live.row.back()] : 0;
+      const double sum = newest + sum_of_first(node_values_, count, std::less<>());
+      if (filter_.prunes_sum(sum - filter_.offset(), -best)) return false;
+      if (!Source::moving) return true;  // the weights include the values
+    }
     if (best == -kInfinity) return true;
-    std::vector<double>& values = node_values_;
-    values.assign(scratch_.live.value.begin(), scratch_.live.value.end() - (forced ? 1 : 0));
-    const std::size_t count = forced ? n_ - 1 : n_;
-    if (values.size() < count) return false;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(count);
-    std::nth_element(values.begin(), middle, values.end(), std::greater<>());
-    double sum = forced ? scratch_.live.value.back() : 0, size = std::fabs(sum);
-    for (auto it = values.begin(); it != middle; ++it) sum += *it, size += std::fabs(*it);
+    node_values_.assign(live.value.begin(),
+                        live.value.begin() + static_cast<std::ptrdiff_t>(others));
+    double sum = sum_of_first(node_values_, count, std::greater<>());
+    double size = 0;
+    for (std::size_t j = 0; j < count; ++j) size += std::fabs(node_values_[j]);
+    if (forced) sum += live.value.back(), size += std::fabs(live.value.back());
     return sum + 0x1p-50 * (static_cast<double>(n_) + 4) * size > best;
+  }
+
+  // Moves the first `count` numbers of the order to the front and returns their sum.
+  template <class Order>
+  static double sum_of_first(std::vector<double>& numbers, std::size_t count, Order order) {
+    const auto end = numbers.begin() + static_cast<std::ptrdiff_t>(count);
+    std::nth_element(numbers.begin(), end, numbers.end(), order);
+    return std::accumulate(numbers.begin(), end, 0.0);
   }
 
   // True if the work limit, with its tolerance, is exceeded.
@@ -225,6 +318,7 @@ class ConstrainedValueSearch {
   }
 
   static constexpr std::int64_t kLong = 64;
+  static constexpr int kKnapsacksPerFilter = 16;  // fewer cost less than a filter
 
   const PreparedSlots& prepared_;
   const Query& query_;
@@ -234,8 +328,14 @@ class ConstrainedValueSearch {
   ConstrainedScratch& scratch_;
   const std::size_t n_;
   ValueScale scale_;
+  LagrangianFilter filter_{scratch_};  // of the current shape
+  Amounts multipliers_{};  // of the knapsack of the best window
+  bool has_multipliers_ = false, is_filter_outdated_ = false;
+  int knapsacks_ = 0;  // knapsacks since the filter was built
+  bool is_finished_ = false;  // no window of the shape is better than the best one
   std::vector<std::size_t> rows_;
-  std::vector<double> upper_, node_values_;
+  std::vector<double> upper_, node_values_, least_of_nodes_;
+  double max_key_sum_ = kInfinity;  // constraint on the cost of the shape
   double t_ = -kInfinity;
   int knapsacks_at_start_ = 0;  // knapsacks solved at t_
   std::size_t new_slots_ = 0;  // number of slots added at t_

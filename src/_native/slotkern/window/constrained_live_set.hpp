@@ -198,6 +198,13 @@ class ConstrainedLiveSet {
     return true;
   }
 
+  // Adds slot j of `all`, with the value z.
+  void add_collected(std::size_t j, double z) {
+    w_.live.push(w_.all, j);
+    w_.live.value.back() = z;
+    earliest_expiry_ = std::min(earliest_expiry_, w_.all.live_until[j]);
+  }
+
   // Returns true if column j, once live, is still live at t.
   bool is_still_live(const ConstrainedParts& columns, std::size_t j, double t) const {
     return !(t > columns.live_until[j]) ||

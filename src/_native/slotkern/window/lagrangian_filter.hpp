@@ -49,7 +49,26 @@ class LagrangianFilter {
     return true;
   }
 
+  // The same for slots that the caller has collected in `all` and for given multipliers: one for
+  // each limit, then one for a limit on the sum of keys, unless that is infinite. Sums of negated
+  // values take the place of sums of keys.
+  void build_from_multipliers(const PreparedSlots& prepared, const Query& query,
+                              const Amounts& lambda, double max_key_sum) {
+    MultidimItems items;
+    Amounts amounts{};
+    list_items(*query.limits, items, amounts);
+    if (max_key_sum < kMaxMagnitude) {
+      const auto k = static_cast<std::size_t>(items.limits++);
+      items.weight[k] = w_.all.key.data(), amounts[k] = max_key_sum;
+    }
+    w_.multipliers.lambda = lambda;
+    includes_keys_ = true;
+    compute_bounds(prepared, items, static_cast<std::size_t>(query.n), amounts);
+    built_ = true;
+  }
+
   bool built() const { return built_; }
+  void discard() { built_ = false; }
 
   // Returns true if no window with this slot (or no window at all) has a sum of keys up to `most`.
   bool prunes(std::size_t row, double most) const {
@@ -66,8 +85,8 @@ class LagrangianFilter {
   }
   double offset() const { return offset_; }
 
-  // Returns a lower bound on the sum of keys of sets whose weights sum to at least `sum` +
-  // offset().
+  // Returns a lower bound on the sum of keys (not of values) of sets whose weights sum to at least
+  // `sum` + offset().
   double min_key_sum(double sum) const {
     return includes_keys_ ? std::max(0.0, sum - rounding_) : 0;
   }
@@ -147,23 +166,35 @@ class LagrangianFilter {
   }
 
  private:
-  void solve_relaxation(const PreparedSlots& prepared, const SumConstraints& limits,
-                        std::size_t n) {
-    const std::size_t count = w_.all.size();
-    w_.weight_by_row.assign(prepared.slots.size(), kInfinity);
-    w_.weight.assign(count, kInfinity);
-    min_sum_ = kInfinity;
-    if (count < n) return;
-    MultidimItems items;
-    Amounts amounts{};
-    items.count = static_cast<int>(count);
+  // The collected slots as items, and the upper limits of their sums.
+  void list_items(const SumConstraints& limits, MultidimItems& items, Amounts& amounts) {
+    items.count = static_cast<int>(w_.all.size());
     items.limits = static_cast<int>(limits.all.size());
     items.value = w_.all.value.data();
     for (std::size_t k = 0; k < limits.all.size(); ++k) {
       items.weight[k] = w_.all.use[k].data();
       amounts[k] = limits.all[k].upper_amount();
     }
-    includes_keys_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
+  }
+
+  void solve_relaxation(const PreparedSlots& prepared, const SumConstraints& limits,
+                        std::size_t n) {
+    MultidimItems items;
+    Amounts amounts{};
+    list_items(limits, items, amounts);
+    if (w_.all.size() >= n)
+      includes_keys_ = w_.multipliers.solve(items, static_cast<int>(n), amounts);
+    compute_bounds(prepared, items, n, amounts);
+  }
+
+  // Computes the weights of the slots, and the bounds on their sums.
+  void compute_bounds(const PreparedSlots& prepared, const MultidimItems& items, std::size_t n,
+                      const Amounts& amounts) {
+    const std::size_t count = w_.all.size();
+    w_.weight_by_row.assign(prepared.slots.size(), kInfinity);
+    w_.weight.assign(count, kInfinity);
+    min_sum_ = kInfinity;
+    if (count < n) return;
     double size = compute_weights(
         items, includes_keys_ ? w_.multipliers.lambda : w_.multipliers.ray, amounts);
     if (!(size < kMaxMagnitude)) {  // weights overflow: use keys alone, a valid bound
@@ -197,7 +228,7 @@ class LagrangianFilter {
     }
     for (std::size_t j = 0; j < w_.all.size(); ++j) {
       double weight = includes_keys_ ? -items.value[j] : 0;
-      size = std::max(size, weight);
+      size = std::max(size, std::fabs(weight));
       for (std::size_t k = 0; k < limits; ++k) {
         const double part = lambda[k] * items.weight[k][j];
         weight += part;
