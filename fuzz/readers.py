@@ -32,6 +32,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.expressions.filters import evaluate
+from slotkern.files import FORMATS
 from slotkern.files.slots import read_slots, write_slots
 from slotkern.studies.load import load_study
 from slotkern.studies.papers import PAPERS, study_text
@@ -327,11 +328,7 @@ TARGETS = {
     "swf": trace_target(".swf"),
     "swf.gz": trace_target(".swf.gz"),
     "gwf": trace_target(".gwf"),
-    "csv": slot_target(".csv"),
-    "json": slot_target(".json"),
-    "jsonl": slot_target(".jsonl"),
-    "npz": slot_target(".npz"),
-    "parquet": slot_target(".parquet"),
+    **{suffix[1:]: slot_target(suffix) for suffix in FORMATS},
     "pool": Target(pool_seeds, check_pool, mutate_archive),
     "where": Target(lambda _: EXPRESSIONS, check_where, mutate_words),
     "study": Target(study_seeds, check_study, mutate_words),

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
+from slotkern.files import FORMATS
 from slotkern.files.slots import read_slots
 
-SUFFIXES = [".csv", ".parquet", ".json", ".jsonl", ".npz"]
+SUFFIXES = list(FORMATS)
 EXACT = [".parquet", ".npz"]
 HEADER = "node,start,end,performance,price\n"
 SMALL = sk.make_slots(

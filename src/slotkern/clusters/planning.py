@@ -125,7 +125,7 @@ class ClusterPlan:
     ) -> PlannedWindow | None:
         """Return the best window over the partitions; None if there is none.
 
-        `criterion` is first, start, finish, runtime or cost.
+        `criterion` is one of `slotkern.CRITERIA`.
         Ties go to the earlier start, then to the lower cost, then to the partition that
         the scheduler lists first.
         """

@@ -35,6 +35,7 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, progress, show
+from slotkern.files import SUFFIXES
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 
@@ -133,7 +134,7 @@ def batch(
     slots: Annotated[
         Path,
         typer.Argument(
-            help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a "
+            help=f"File of free slots: {SUFFIXES}; or a "
             "saved pool, which is not changed."
         ),
     ],

@@ -40,6 +40,7 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, show, write
+from slotkern.files import SUFFIXES
 from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
@@ -128,7 +129,7 @@ def cycles(
     slots: Annotated[
         Path,
         typer.Argument(
-            help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a "
+            help=f"File of free slots: {SUFFIXES}; or a "
             "saved pool, which is not changed."
         ),
     ],

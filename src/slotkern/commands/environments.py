@@ -10,6 +10,7 @@ from slotkern.commands.completion import complete_from
 from slotkern.commands.results import check_not_input
 from slotkern.commands.terminal import show
 from slotkern.environment import PRESETS
+from slotkern.files import SUFFIXES
 from slotkern.files.slots import format_of
 from slotkern.foundation.extras import extra
 
@@ -18,7 +19,7 @@ with extra():
 
 __all__ = ["register"]
 
-SLOTS_FILE = "File of the slots: .csv, .parquet, .json, .jsonl or .npz."
+SLOTS_FILE = f"File of the slots: {SUFFIXES}."
 
 
 def register(app: typer.Typer) -> None:

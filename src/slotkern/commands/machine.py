@@ -259,7 +259,7 @@ def schedule(
         str,
         typer.Option(
             autocompletion=complete_from(sk.CRITERIA),
-            help="Objective of each search: first, start, finish, runtime or cost.",
+            help=f"Objective of each search: {', '.join(sk.CRITERIA)}.",
         ),
     ] = "start",
     shape: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.results import Html, Output
+from slotkern.files import SUFFIXES
 from slotkern.foundation.extras import extra
 from slotkern.search.criteria import criterion_names
 from slotkern.search.delegated import METHODS
@@ -33,7 +34,7 @@ __all__ = [
 SlotsFile = Annotated[
     Path,
     typer.Argument(
-        help="File of free slots: .csv, .parquet, .json, .jsonl or .npz; or a saved "
+        help=f"File of free slots: {SUFFIXES}; or a saved "
         "pool as written by `slotkern free`, which has node names and dates."
     ),
 ]

@@ -3,7 +3,7 @@
 from . import arrow, csv, json, npz
 from .columns import Format
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS", "SUFFIXES", "Format"]
 
 FORMATS: dict[str, Format] = {
     ".csv": csv.FORMAT,
@@ -12,3 +12,6 @@ FORMATS: dict[str, Format] = {
     ".jsonl": json.JSON_LINES,
     ".npz": npz.FORMAT,
 }
+
+#: All suffixes in words, for help and messages.
+SUFFIXES = " or ".join(", ".join(FORMATS).rsplit(", ", 1))

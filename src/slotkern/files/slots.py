@@ -51,7 +51,7 @@ def read_slots(path: AnyPath, *, max_bytes: int = MAX_BYTES) -> NDArray[Any]:
     Parameters
     ----------
     path : path
-        A file ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or ``.npz`` with the
+        A file with a suffix of `slotkern.files.FORMATS`, such as ``.csv``, with the
         columns node, start, end, performance, price, in any order, and any others.
     max_bytes : int
         The most memory that the slots may use, by default 256 MiB; at least 16 times
@@ -111,8 +111,8 @@ def write_slots(path: AnyPath, slots: Any) -> None:
     Parameters
     ----------
     path : path
-        A name with the suffix ``.csv``, ``.parquet``, ``.json``, ``.jsonl`` or
-        ``.npz``; see `read_slots`. An existing file is replaced.
+        A name with a suffix of `slotkern.files.FORMATS`; see `read_slots`. An existing
+        file is replaced.
     slots : structured array or SlotPool
         The slots, with all further fields.
 
