@@ -37,7 +37,11 @@ if TYPE_CHECKING:
         community_from_trace,
         generate_community,
     )
-    from slotkern.environment import Environment, generate_environment
+    from slotkern.environment import (
+        Environment,
+        generate_environment,
+        generate_prices,
+    )
     from slotkern.expressions.limits import Limit
     from slotkern.files.slots import (
         from_arrow,
@@ -104,7 +108,7 @@ _LAZY = {
         "generate_community",
     ),
     "search.criteria": ("criterion", "minimize"),
-    "environment": ("Environment", "generate_environment"),
+    "environment": ("Environment", "generate_environment", "generate_prices"),
     "search.explanation": ("Explanation", "explain"),
     "files.slots": (
         "from_arrow",
@@ -271,6 +275,7 @@ __all__ = [
     "from_pandas",
     "generate_community",
     "generate_environment",
+    "generate_prices",
     "get_include",
     "job_budget",
     "make_slots",

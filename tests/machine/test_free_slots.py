@@ -203,6 +203,7 @@ def test_prices_by_node_and_time(busy, changes):
             c: np.array([row[i] for row in changes], float if i else int)
             for i, c in enumerate(("node", "start", "end", "price"))
         },
+        cut=True,
     ).slots
     prices = np.full((3, 20), np.nan)  # one price per half unit of time
     for slot in slots:
@@ -235,6 +236,7 @@ def test_one_price_list_for_all_nodes():
         zone="Europe/Berlin",
         unit="h",
         prices=night,
+        cut=True,
     )
     assert free.slots[["node", "start", "end", "price"]].tolist() == [
         *((n, 0, 22, 3) for n in (0, 1)),
@@ -283,7 +285,7 @@ def test_a_scalar_column_holds_for_all_rows():
         (0, 5, 9),
     ]
     prices = {"start": [1.0, 3.0], "end": [3.0, 4.0], "price": 7.0, "node": "n1"}
-    free = sk.free_slots(machine, busy, start=0, end=9, prices=prices)
+    free = sk.free_slots(machine, busy, start=0, end=9, prices=prices, cut=True)
     mine = free.slots[free.slots["node"] == 1]
     assert mine[["start", "end", "price"]].tolist() == [(0, 1, 3), (1, 4, 7), (4, 9, 3)]
 
@@ -440,8 +442,8 @@ def test_prices_that_cut_into_too_many_slots_are_refused() -> None:
     hours = np.arange(8760.0)
     prices = {"start": hours, "end": hours + 1, "price": hours % 24}
     with pytest.raises(ValueError, match=r"17,520,000 price segments .* 8,388,608"):
-        sk.free_slots(machine, start=0, end=8760, prices=prices)
-    free = sk.free_slots(machine, start=0, end=24, prices=prices)
+        sk.free_slots(machine, start=0, end=8760, prices=prices, cut=True)
+    free = sk.free_slots(machine, start=0, end=24, prices=prices, cut=True)
     assert len(free) == 2000 * 24
     # Many price segments split many spans of the same node.
     busy = {"node": np.zeros(0, np.int64), "start": [], "end": []}

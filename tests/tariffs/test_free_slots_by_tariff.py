@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 
+free_slots = partial(sk.free_slots, cut=False)
 DAY: dict[str, Any] = {"start": 0, "end": 10}
 NIGHT = sk.Tariff([2, 8], [1, 3, 1])
 
@@ -52,10 +54,10 @@ def test_whole_spans_have_the_prices_of_cut_ones(busy, changes, by_node):
         del prices["node"]
     taken = {c: [r[i] for r in busy] for i, c in enumerate(("node", "start", "end"))}
     whole, cut = (
-        sk.free_slots(machine, taken, prices=prices, cut=each, **DAY)
+        free_slots(machine, taken, prices=prices, cut=each, **DAY)
         for each in (False, True)
     )
-    plain = sk.free_slots(machine, taken, **DAY)
+    plain = free_slots(machine, taken, **DAY)
     spans = ["node", "start", "end"]
     assert (whole.slots[spans] == plain.slots[spans]).all()
     assert cut.tariffs is None
@@ -77,14 +79,14 @@ def test_whole_spans_have_the_prices_of_cut_ones(busy, changes, by_node):
 
 def test_nodes_of_equal_prices_share_a_tariff():
     machine = sk.Machine({"name": ["a", "b", "c", "d"], "price": [1, 1, 2, 5]})
-    prices = {"node": ["a", "b", "c"], "start": 1, "end": [2, 2, 2], "price": 3}
-    free = sk.free_slots(machine, prices=prices, cut=False, **DAY)
-    assert free.slots["tariff"].tolist() == ["price 1", "price 2", "price 3", ""]
+    prices = {"node": ["a", "b", "c"], "start": 1, "end": [2, 2, 2], "price": [3] * 3}
+    free = free_slots(machine, prices=prices, **DAY)
+    assert free.slots["tariff"].tolist() == ["price 1", "price 1", "price 2", ""]
     assert free.slots["price"].tolist() == [1, 1, 1, 5]
     everywhere = {"start": [1], "end": [2], "price": [3]}
-    free = sk.free_slots(machine, prices=everywhere, cut=False, **DAY)
+    free = free_slots(machine, prices=everywhere, **DAY)
     assert free.slots["tariff"].tolist() == ["price 1", "price 1", "price 2", "price 3"]
-    free = sk.free_slots(sk.Machine.homogeneous(2), prices=everywhere, cut=False, **DAY)
+    free = free_slots(sk.Machine.homogeneous(2), prices=everywhere, **DAY)
     assert free.tariffs == sk.Tariffs({"price": sk.Tariff([1, 2], [0, 3, 0])})
 
 
@@ -92,9 +94,9 @@ def test_hourly_prices_of_a_year_and_many_nodes_are_one_tariff():
     hours = np.arange(8760.0)
     prices = {"start": hours, "end": hours + 1, "price": hours % 24}
     machine = sk.Machine.homogeneous(2000)
-    free = sk.free_slots(machine, start=0, end=8760, prices=prices, cut=False)
+    free = free_slots(machine, start=0, end=8760, prices=prices)
     assert len(free) == 2000
-    assert len(free.tariffs["price"].breakpoints) == 8760
+    assert len(free.tariffs["price"].breakpoints) == 8759
 
 
 def test_tariffs_of_the_machine():
@@ -102,15 +104,11 @@ def test_tariffs_of_the_machine():
         {"name": ["a", "b", "c"], "price": [1, 2, 3], "tariff": ["night", "", "spot"]}
     )
     spot = {"start": [0, 5], "end": [5, 10], "price": [2, 4]}
-    free = sk.free_slots(
-        machine, tariffs={"night": NIGHT, "spot": spot}, cut=False, **DAY
-    )
+    free = free_slots(machine, tariffs={"night": NIGHT, "spot": spot}, **DAY)
     assert free.slots["tariff"].tolist() == ["night", "", "spot"]
     assert free.slots["price"].tolist() == [1, 2, 3]
     assert free.tariffs == sk.Tariffs({"night": NIGHT, "spot": sk.Tariff([5], [2, 4])})
-    cut = sk.free_slots(
-        machine, tariffs={"night": NIGHT, "spot": spot}, cut=True, **DAY
-    )
+    cut = free_slots(machine, tariffs={"night": NIGHT, "spot": spot}, cut=True, **DAY)
     assert cut.slots[["node", "start", "price"]].tolist() == [
         (0, 0, 1),
         (1, 0, 2),
@@ -123,7 +121,7 @@ def test_tariffs_of_the_machine():
 
 def test_one_tariff_for_all_nodes():
     machine = sk.Machine.homogeneous(2, price=2)
-    free = sk.free_slots(machine, tariffs={"night": NIGHT}, cut=False, **DAY)
+    free = free_slots(machine, tariffs={"night": NIGHT}, **DAY)
     assert free.slots["tariff"].tolist() == ["night", "night"]
     assert free.slots["price"].tolist() == [2, 2]
     assert free.to_pandas()["tariff"].tolist() == ["night", "night"]
@@ -131,11 +129,10 @@ def test_one_tariff_for_all_nodes():
 
 def test_tariffs_by_times_of_day():
     days = {"start": "2026-10-24", "end": "2026-10-26", "zone": "Europe/Berlin"}
-    free = sk.free_slots(
+    free = free_slots(
         sk.Machine.homogeneous(1),
         tariffs={"night": {"06:00": 3, "22:00": 1}},
         unit="h",
-        cut=False,
         **days,
     )
     assert free.tariffs["night"] == sk.Tariff([6, 22, 31, 47], [1, 3, 1, 3, 1])
@@ -158,21 +155,21 @@ def test_tariffs_by_times_of_day():
 )
 def test_wrong_tariffs_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        sk.free_slots(sk.Machine.homogeneous(2), cut=False, **options, **DAY)
+        free_slots(sk.Machine.homogeneous(2), **options, **DAY)
 
 
 def test_names_of_tariffs_are_checked():
     machine = sk.Machine({"name": ["a", "b"], "tariff": [None, "nihgt"]})
     with pytest.raises(ValueError, match=r"machine: tariff, row 1: .*mean 'night'\?"):
-        sk.free_slots(machine, tariffs={"night": NIGHT}, **DAY)
+        free_slots(machine, tariffs={"night": NIGHT}, **DAY)
     with pytest.raises(ValueError, match="machine, row 1: the node has the tariff"):
-        sk.free_slots(machine, **DAY)
+        free_slots(machine, **DAY)
     with pytest.raises(TypeError, match="tariffs must be a mapping of names to Tariff"):
-        sk.free_slots(machine, tariffs=NIGHT, **DAY)
+        free_slots(machine, tariffs=NIGHT, **DAY)
     with pytest.raises(TypeError, match="row 0: the tariff 3 is no text"):
         sk.Machine({"name": ["a"], "tariff": [3]})
     without = sk.Machine({"name": ["a", "b"], "tariff": ["", ""]})
-    assert sk.free_slots(without, **DAY).tariffs is None
+    assert free_slots(without, **DAY).tariffs is None
 
 
 def test_names_of_tariffs_in_files_are_text(tmp_path):

@@ -187,9 +187,12 @@ def test_tables_and_dicts_give_the_same_tariffs(given_tariffs):
 def test_tariffs_of_a_file(tmp_path, suffix):
     path = tmp_path / f"tariffs{suffix}"
     tariffs = sk.Tariffs({"7": sk.Tariff([6], [1, 2]), "b": sk.Tariff([], [0.25])})
-    frame = pd.DataFrame(tariffs.to_table())
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    tariffs.write(path)
     assert sk.Tariffs.read(path) == tariffs
+    frame = pd.DataFrame(tariffs.to_table())
+    assert sk.Tariffs.from_table(frame) == tariffs
+    with pytest.raises(ValueError, match=r"the suffix '.npz' is not one of"):
+        tariffs.write(tmp_path / "tariffs.npz")
 
 
 def test_tariffs_of_a_file_with_dates(tmp_path):

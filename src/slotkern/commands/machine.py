@@ -18,6 +18,7 @@ from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.jobs import read_jobs, requests_of
+from slotkern.tariffs.tables import read_tariffs
 
 from .about import info_lines
 from .completion import SHAPES, complete_from
@@ -166,6 +167,22 @@ def free(
             help="Time unit of prices: s, min, h or d; by default s.",
         ),
     ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of prices by time: .csv or .parquet with columns start, end, "
+            "price and, if not for all nodes, node. At other times a node has its "
+            "price in MACHINE."
+        ),
+    ] = None,
+    tariffs: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of factors of the price by time: .csv or .parquet with columns "
+            "start, factor and, if there are several tariffs, tariff, which the column "
+            "tariff of MACHINE names. A missing start is the beginning of time."
+        ),
+    ] = None,
     processors: Annotated[
         str | None,
         typer.Option(
@@ -182,11 +199,13 @@ def free(
     printed on standard error: missing prices, prices per second, busy spans
     without an end or outside the horizon.
     """
-    check_outputs(output, [machine, busy, sinfo, squeue, reservations])
+    reads = [machine, busy, prices, tariffs, sinfo, squeue, reservations]
+    check_outputs(output, reads)
     check_page(html)
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
         given |= {"--unit": unit, "--processors": processors}
+        given |= {"--prices": prices, "--tariffs": tariffs}
         _refuse_given(given, "with --sinfo")
         with log_to_stderr():
             texts = sinfo, squeue, reservations
@@ -200,7 +219,18 @@ def free(
             raise ValueError(f"{lacking[0]} is needed, or --sinfo")
         assert machine is not None
         with log_to_stderr():
-            found = _free_of_tables(machine, busy, (start, end), zone, unit, processors)
+            found = _free_of_tables(
+                *(machine, busy, prices, tariffs),
+                start=start,
+                end=end,
+                zone=zone,
+                unit=unit,
+                processors=processors,
+            )
+            if found.tariffs is not None and any(
+                path.suffix.lower() != ".npz" for path in output or ()
+            ):
+                log.info("only pools, .npz, keep tariffs; other files have base prices")
     if output is None and html is None:
         show(free_table(found), "not saved: save the free slots with --output pool.npz")
     slots = found.slots
@@ -219,18 +249,27 @@ def free(
 def _free_of_tables(
     machine: Path,
     busy: Path | None,
-    span: tuple[Any, Any],
-    zone: str | None,
+    prices: Path | None,
+    tariffs: Path | None,
+    *,
     unit: str | None,
     processors: str | None,
+    **horizon: Any,
 ) -> sk.FreeSlots:
     table = sk.Machine.read(machine, processors=processors)
-    spans = None if busy is None else read_columns(busy, ("node", "start", "end"))
-    if unit is None and table.price.any():
-        log.info("no --unit is given: prices are per second")
-    return sk.free_slots(
-        table, spans, start=span[0], end=span[1], zone=zone, unit=unit or "s"
+    spans, priced = (
+        None if path is None else read_columns(path, ("node", "start", "end"))
+        for path in (busy, prices)
     )
+    if unit is None and (table.price.any() or priced is not None):
+        log.info("no --unit is given: prices are per second")
+    factors: Any = None
+    if tariffs is not None:
+        factors = read_tariffs(tariffs)
+        if "tariff" not in factors:  # the file has one tariff, which gets its name
+            factors = {tariffs.stem: factors}
+    options: dict[str, Any] = {"prices": priced, "tariffs": factors}
+    return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
 
 
 def _refuse_given(options: dict[str, Any], when: str) -> None:

@@ -107,6 +107,7 @@ def format_column(values: Any) -> list[str]:
 def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     """Return a table with one row per part: node, times, cost, columns of its slot.
 
+    Under tariffs, the mean price of each part replaces the base price of its slot.
     Only the first and the last 100 parts of a window with more than 200 are shown.
 
     Parameters
@@ -141,6 +142,11 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
     further = [name for name in chosen.dtype.names or () if name not in own]
     if len(further) <= MAX_EXTRA_COLUMNS + len(("performance", "price")):
         columns |= {name: chosen[name] for name in further}
+        if "tariff" in columns and getattr(window.context, "tariffs", None) is not None:
+            # A tariff multiplies the base price, which alone would mislead.
+            lengths = parts["end"] - parts["start"]
+            columns["mean price"] = parts["cost"] / lengths
+            del columns["price"]
     table = Table(box=SIMPLE_HEAD, caption=caption or None)
     for name in columns:
         table.add_column(escaped_text(name), justify="right")

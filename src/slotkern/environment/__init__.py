@@ -1,7 +1,8 @@
-"""Random environments of the papers: nodes, local tasks and free slots."""
+"""Random environments of the papers, and random prices by time."""
 
 from slotkern.environment.generate import PRESETS, Environment, generate_environment
 from slotkern.environment.laws import Load, Price, Uniform
+from slotkern.environment.prices import generate_prices
 
 __all__ = [
     "PRESETS",
@@ -10,4 +11,5 @@ __all__ = [
     "Price",
     "Uniform",
     "generate_environment",
+    "generate_prices",
 ]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from slotkern.foundation.checks import quote, row_label
 from slotkern.tariffs.daily import is_daily
 from slotkern.tariffs.mapping import Tariffs
-from slotkern.tariffs.tables import changes_of_spans, tariff_of_table
+from slotkern.tariffs.tables import changes_of_spans, tariff_of_table, tariffs_of_table
 from slotkern.tariffs.tariff import Tariff
 
+from .frames import FileColumns
 from .gaps import PriceSegments, check_size
 from .nodes import Machine, numbers_of
 from .span_tables import Horizon, SpanTable, numbers_of_spans
@@ -87,12 +88,17 @@ def price_segments(prices: NodePrices, horizon: Horizon) -> PriceSegments:
 
 
 def _of_tariffs(machine: Machine, horizon: Horizon, given: Any) -> NodePrices:
-    if not isinstance(given, Mapping):
+    if isinstance(given, Tariff):
         raise TypeError(
             "tariffs must be a mapping of names to Tariff or tables, got "
             f"{quote(given)}"
         )
-    made = {name: _tariff(name, each, horizon) for name, each in given.items()}
+    if isinstance(given, Mapping) and not isinstance(given, FileColumns):
+        made = {name: _tariff(name, each, horizon) for name, each in given.items()}
+    else:
+        span = horizon.first, horizon.last
+        changes = tariffs_of_table(given, "tariffs", horizon.clock, None, span)
+        made = {name: Tariff(*each) for name, each in changes.items()}
     tariffs = Tariffs(made)
     named = machine.columns.get("tariff")
     if named is None and len(tariffs) != 1:
@@ -149,7 +155,7 @@ def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePric
         one, other = sorted(given[rows[k : k + 2]].tolist())
         raise ValueError(f"prices, row {other}: overlaps the span of row {one}")
     codes = np.full(len(machine), -1, np.int32)
-    tariffs: list[Tariff] = []
+    tariffs: dict[Tariff, int] = {}
     known: dict[tuple[bytes, float], int] = {}
 
     def tariff_of(mine: NDArray[np.intp], rest: float) -> int:
@@ -159,8 +165,7 @@ def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePric
             spans = start[mine], end[mine], price[mine]
             span = horizon.first, horizon.last
             changes = changes_of_spans(*spans, "prices", horizon.clock, rest, span)
-            known[key] = len(tariffs)
-            tariffs.append(Tariff(*changes))
+            known[key] = tariffs.setdefault(Tariff(*changes), len(tariffs))
         return known[key]
 
     if everywhere and len(rows):

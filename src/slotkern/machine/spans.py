@@ -116,12 +116,12 @@ def free_slots(
         a table as for `Tariff.of_prices` that covers the horizon, or factors by times
         of day such as ``{"06:00": 1, "22:00": 0.5}``. The machine's column ``tariff``
         names the tariff of each node (empty: none); without this column, all nodes have
-        the only tariff.
+        the only tariff. A data frame as for `Tariffs.from_table` has all of them.
     cut : bool
-        True: split free time into slots at each change of price, so that each slot has
-        one price, and no part goes on beyond a change. False: slots are whole spans
-        with a base price and the column ``tariff``; a part costs the integral over its
-        own time.
+        False: slots are whole spans with a base price and the column ``tariff``; a part
+        costs the integral of its price over its own time. True: split free time at each
+        change of price, so that a slot has one price and no tariff; then no part goes
+        on beyond a change, and long jobs find no window.
 
     Returns
     -------

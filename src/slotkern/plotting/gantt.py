@@ -35,6 +35,12 @@ from slotkern.plotting.layout import (
     label_windows,
     require_span_fields,
 )
+from slotkern.plotting.prices import (
+    PRICE_HEIGHT,
+    draw_prices,
+    price_ranges,
+    tariffs_of,
+)
 from slotkern.plotting.style import (
     BUSY,
     DISABLED,
@@ -59,6 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from slotkern.foundation.context import SlotContext
+    from slotkern.tariffs.mapping import Tariffs
     from slotkern.typing import Time
 
 __all__ = ["plot_gantt"]
@@ -99,6 +106,9 @@ def plot_gantt(
     become thinner, up to a maximum height of the picture; rows with parts of a window
     stay readable and keep the name of their node. Windows that overlap on a node share
     its row.
+
+    If slots have tariffs, axes below the rows show the price of each tariff over time,
+    as a range if the base prices of its nodes differ; not with `ax`.
 
     With a clock the axis shows dates in its zone, and with a machine rows have node
     names. The data of the axes stay numbers of the clock: ``clock.time("2026-10-25")``.
@@ -172,10 +182,11 @@ def plot_gantt(
         tasks = None if tasks is None else tasks[np.isin(tasks["node"], only)]
     size = None if ax is None else _axes_size(ax)
     plan = compute_layout(free, tasks, named, horizon, size, context, only, booked)
+    styles = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
+    styles *= -(-len(plan.named) // len(styles))
 
     if ax is None:
-        height = plan.height + plan.lanes * LANE + 0.95
-        ax = new_figure(WIDTH, height, dpi=150).add_subplot()
+        ax = _new_axes(plan, free, tariffs_of(slots), styles)
     if tasks is None:
         whole = np.zeros(plan.nodes.size, free.dtype)
         whole["node"], whole["start"], whole["end"] = plan.nodes, plan.first, plan.last
@@ -186,8 +197,6 @@ def plot_gantt(
     if disabled.size:
         off = FillStyle(DISABLED, DISABLED_HATCH)
         _draw_spans(ax, plan, disabled, plan.rows_of(disabled), off, 2)
-    styles = [FillStyle(c, h) for h in HATCHES for c in WINDOW_COLOURS]
-    styles *= -(-len(plan.named) // len(styles))
     _draw_windows(ax, plan, styles)
     if 0 < plan.parts.size <= LABELLED_PARTS:
         _label_end_times(ax, plan, find_room_ends(plan, free))
@@ -196,6 +205,8 @@ def plot_gantt(
     ax.set_xlim(plan.first, plan.last)
     ax.set_ylim(plan.edges[-1], -plan.lanes * LANE)
     _format_axes(ax, plan)
+    if size is None:
+        ax.label_outer()  # the prices below share the axis of time
     named_ones = len({c.window for c in plan.captions}) + len(
         {int(plan.parts["window"][label.part]) for label in plan.labels}
     )
@@ -206,6 +217,29 @@ def plot_gantt(
         if size is None:  # a new figure grows by the height of the title
             figure.set_figheight(figure.get_figheight() + lifted)
     return save_figure(figure, target)
+
+
+def _new_axes(
+    plan: Layout,
+    free: npt.NDArray[Any],
+    tariffs: Tariffs | None,
+    styles: list[FillStyle],
+) -> Axes:
+    """Return the axes of a new figure; draw the prices of tariffs below them."""
+    height = plan.height + plan.lanes * LANE + 0.95
+    ranges = (
+        [] if tariffs is None else price_ranges(free, tariffs, plan.first, plan.last)
+    )
+    if not ranges:
+        return new_figure(WIDTH, height, dpi=150).add_subplot()
+    figure = new_figure(WIDTH, height + PRICE_HEIGHT + 0.15, dpi=150)
+    ax: Axes
+    ax, below = figure.subplots(2, sharex=True, height_ratios=[height, PRICE_HEIGHT])
+    draw_prices(below, ranges)
+    for window, style in zip(plan.named.values(), styles, strict=False):
+        below.axvspan(window.start, window.finish, color=style.colour, alpha=0.2, lw=0)
+    plan.times.apply_to(below)
+    return ax
 
 
 def _draw_windows(ax: Axes, plan: Layout, styles: list[FillStyle]) -> None:
@@ -392,8 +426,8 @@ def _format_axes(ax: Axes, plan: Layout) -> None:
     for row, label in zip(placed, ax.get_yticklabels(), strict=True):
         label.set_color(INK if used[row] or not used.any() else FAINT)
         label.set_fontsize(FONT - 0.5)
-    plan.times.apply_to(ax)
     ax.set_ylabel("node", fontsize=FONT, color=INK)
+    plan.times.apply_to(ax)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)
     for side in ("top", "right", "left"):

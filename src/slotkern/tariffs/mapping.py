@@ -89,9 +89,9 @@ class Tariffs(HasTable, Mapping[str, Tariff]):
         OSError
             If the file cannot be read.
         """
-        from .tables import read_table
+        from .tables import read_tariffs
 
-        return cls.from_table(read_table(path), clock=clock, outside=outside)
+        return cls.from_table(read_tariffs(path), clock=clock, outside=outside)
 
     @classmethod
     @hint_keywords
@@ -136,6 +136,20 @@ class Tariffs(HasTable, Mapping[str, Tariff]):
             for field in ("start", "factor"):
                 table[field] = np.concatenate([np.asarray(c[field]) for c in each])
         return table
+
+    def write(self, path: AnyPath) -> None:
+        """Write `to_table` to a file, ``.csv`` or ``.parquet``, for `read`.
+
+        Raises
+        ------
+        ValueError
+            For another suffix.
+        OSError
+            If the file cannot be written; an existing file is unchanged.
+        """
+        from .tables import write_tariffs
+
+        write_tariffs(path, self.to_table())
 
     def to_dict(self) -> dict[str, dict[str, list[float]]]:
         """Return the tariffs as a dict for JSON; `from_dict` is the inverse."""

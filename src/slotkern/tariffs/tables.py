@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.files.atomic import AnyPath
+from slotkern.files.atomic import AnyPath, as_path, open_atomic
+from slotkern.files.slots import format_of
 from slotkern.foundation.checks import column_label, meant, number, quote, row_label
 from slotkern.machine.calendar import Moments
 from slotkern.machine.clock import Clock
 from slotkern.machine.files import read_columns
-from slotkern.machine.frames import columns_of, source_name
+from slotkern.machine.frames import FileColumns, columns_of, source_name
 from slotkern.machine.nodes import numbers_of
 
-__all__ = ["changes_of_spans", "read_table", "tariff_of_table", "tariffs_of_table"]
+__all__ = [
+    "changes_of_spans",
+    "read_tariffs",
+    "tariff_of_table",
+    "tariffs_of_table",
+    "write_tariffs",
+]
 
 _INFINITY = float("inf")
 _EVER = (-_INFINITY, _INFINITY)
@@ -25,9 +32,21 @@ _VALUES = ("factor", "price")
 Changes = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def read_table(path: AnyPath) -> dict[str, Any]:
+def read_tariffs(path: AnyPath) -> FileColumns:
     """Return the columns of a file of tariffs; names of tariffs remain text."""
     return read_columns(path, texts=("tariff",))
+
+
+def write_tariffs(path: AnyPath, table: NDArray[np.void]) -> None:
+    """Write a table of tariffs, without an existing file being changed by errors."""
+    path = as_path(path)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise ValueError(
+            f"{path}: the suffix {path.suffix!r} is not one of .csv, .parquet"
+        )
+    data = format_of(path).encode(table)
+    with open_atomic(path) as file:
+        file.write(data)
 
 
 def tariff_of_table(
@@ -49,9 +68,13 @@ def tariff_of_table(
 
 
 def tariffs_of_table(
-    table: Any, what: str, clock: Any, outside: float | None
+    table: Any,
+    what: str,
+    clock: Any,
+    outside: float | None,
+    span: tuple[float, float] = _EVER,
 ) -> dict[str, Changes]:
-    """Return breakpoints and factors by name; see `Tariffs.from_table`."""
+    """Return breakpoints and factors by name; see `tariff_of_table`."""
     what = source_name(table, what)
     columns = columns_of(table, what)
     if "tariff" not in columns:
@@ -64,7 +87,7 @@ def tariffs_of_table(
         mine = np.flatnonzero(names == name)
         ends = None if end is None else end[mine]
         found[name] = _one_tariff(
-            mine, start[mine], ends, value[mine], what, clock, outside, _EVER
+            mine, start[mine], ends, value[mine], what, clock, outside, span
         )
     return found
 
@@ -169,7 +192,10 @@ def changes_of_spans(
     outside: float | None,
     span: tuple[float, float],
 ) -> Changes:
-    """Return changes of disjoint spans in order; the time between them is `outside`."""
+    """Return the changes within `span` of disjoint spans in the order of time.
+
+    The time between them has the factor `outside`.
+    """
     before, after = np.append(span[0], end), np.append(start, span[1])
     gap = before < after
     if outside is None:
@@ -193,7 +219,9 @@ def changes_of_spans(
     kept = np.isfinite(at) & (np.append(at[1:], _INFINITY) > at)
     kept[-1] = np.isfinite(at[-1])
     first = rest[0] if np.isfinite(start[0]) else value[0]
-    return at[kept], np.append(first, factors[kept])
+    at, factors = at[kept], np.append(first, factors[kept])
+    begin, stop = np.searchsorted(at, span[0], "right"), np.searchsorted(at, span[1])
+    return at[begin:stop], factors[begin : stop + 1]
 
 
 def _when(before: float, after: float, clock: Clock | None) -> str:

@@ -217,7 +217,8 @@ class Tariff(HasTable):
     def mean(self, start: ArrayLike, length: ArrayLike) -> Any: ...
     def mean(self, start: ArrayLike, length: ArrayLike) -> Any:
         """Return the mean factor over [start, start + length), length > 0."""
-        return self.integral(start, length) / np.asarray(length, np.float64)[()]
+        found = self.integral(start, length) / np.asarray(length, np.float64)
+        return found if found.ndim else float(found)
 
     @overload
     def at(self, time: float) -> float: ...

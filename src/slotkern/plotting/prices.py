@@ -1,0 +1,113 @@
+"""Prices over time below a Gantt picture: a line for each tariff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.plotting.style import FAINT, FONT, INK, escape_label
+from slotkern.tariffs.mapping import Tariffs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["PRICE_HEIGHT", "PriceRange", "draw_prices", "price_ranges", "tariffs_of"]
+
+#: Height of the axes of prices, in inches.
+PRICE_HEIGHT = 0.8
+#: More tariffs are drawn as one range from the lowest to the highest price.
+MAX_LINES = 4
+_LINE_STYLES = ("solid", "dashed", "dotted", "dashdot")
+
+
+class PriceRange(NamedTuple):
+    """The lowest and the highest price of some nodes between consecutive times.
+
+    Attributes
+    ----------
+    name : str
+    edges : ndarray of float64, shape (k + 1,)
+    low, high : ndarray of float64, shape (k,)
+    """
+
+    name: str
+    edges: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def tariffs_of(slots: Any) -> Tariffs | None:
+    """Return the tariffs of slots, if their column ``tariff`` names one."""
+    tariffs = getattr(getattr(slots, "context", slots), "tariffs", None)
+    rows = getattr(slots, "slots", slots)
+    named = "tariff" in (getattr(rows, "dtype", rows).names or ())
+    return tariffs if named and tariffs else None
+
+
+def price_ranges(
+    slots: NDArray[Any], tariffs: Tariffs, first: float, last: float
+) -> list[PriceRange]:
+    """Return the prices within [first, last] of the nodes of each tariff in `slots`.
+
+    Nodes of one tariff have a range if their base prices differ. More than four
+    tariffs have one range together.
+    """
+    found = []
+    for name in np.unique(slots["tariff"]).tolist():
+        if not name:
+            continue
+        base = slots["price"][slots["tariff"] == name]
+        edges, factors = tariffs[name].segments(first, last)
+        found.append(
+            PriceRange(name, edges, base.min() * factors, base.max() * factors)
+        )
+    if len(found) <= MAX_LINES:
+        return found
+    edges = np.unique(np.concatenate([each.edges for each in found]))
+    rows = [np.searchsorted(each.edges, edges[:-1], "right") - 1 for each in found]
+    low = np.min([each.low[row] for each, row in zip(found, rows, strict=True)], axis=0)
+    high = np.max(
+        [each.high[row] for each, row in zip(found, rows, strict=True)], axis=0
+    )
+    return [PriceRange(f"{len(found):,} tariffs", edges, low, high)]
+
+
+def draw_prices(ax: Axes, ranges: list[PriceRange]) -> None:
+    """Draw prices as steps, and ranges of prices as areas."""
+    for each, style in zip(ranges, _LINE_STYLES, strict=False):
+        if (each.low < each.high).any():
+            ax.stairs(
+                each.high,
+                each.edges,
+                baseline=each.low,
+                fill=True,
+                color=FAINT,
+                alpha=0.35,
+                linewidth=0,
+            )
+        label = escape_label(each.name)
+        line: dict[str, Any] = {"color": INK, "linewidth": 1.2, "linestyle": style}
+        ax.stairs(each.high, each.edges, baseline=None, label=label, **line)
+    top = max((float(each.high.max()) for each in ranges), default=0.0)
+    ax.set_ylim(0, 1.15 * top or 1)
+    ax.set_ylabel("price", fontsize=FONT, color=INK)
+    ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
+    ax.tick_params(axis="x", length=3, color=FAINT)
+    ax.yaxis.get_major_locator().set_params(nbins=3)  # type: ignore[call-arg]
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.spines["bottom"].set_color(FAINT)
+    ax.grid(axis="y", color=FAINT, alpha=0.3, linewidth=0.5)
+    if len(ranges) > 1 or ranges[0].name != "price":
+        ax.legend(
+            loc="lower right",
+            bbox_to_anchor=(1.0, 0.93),
+            ncols=len(ranges),
+            frameon=False,
+            fontsize=FONT - 0.5,
+            labelcolor=INK,
+            handlelength=1.8,
+            borderaxespad=0,
+        )
