@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from slotkern.replays.windows import WindowPolicy
     from slotkern.search.alternatives import Alternatives, find_alternatives
     from slotkern.search.budget import job_budget
-    from slotkern.search.criteria import criterion, minimize
+    from slotkern.search.criteria import criterion, minimize, profile
     from slotkern.search.delegated import step_values
     from slotkern.search.explanation import Explanation, explain
     from slotkern.tariffs import Tariff, Tariffs
@@ -107,7 +107,7 @@ _LAZY = {
         "community_from_trace",
         "generate_community",
     ),
-    "search.criteria": ("criterion", "minimize"),
+    "search.criteria": ("criterion", "minimize", "profile"),
     "environment": ("Environment", "generate_environment", "generate_prices"),
     "search.explanation": ("Explanation", "explain"),
     "files.slots": (
@@ -151,6 +151,7 @@ _ADAPTERS = {
     "explain": "slotkern.search.explanation:explain",
     "find_alternatives": "slotkern.search.alternatives:find_alternatives",
     "find_delegated": "slotkern.search.delegated:find_delegated",
+    "find_by_profile": "slotkern.search.profiles:find_by_profile",
     "SearchOptions": "slotkern.search.delegated:SearchOptions",
     "find_window": "slotkern._kernels.search:find_window",
     "frame_of": "slotkern.files.tables:frame_of",
@@ -284,6 +285,7 @@ __all__ = [
     "plot_gantt",
     "plot_neighbours",
     "plot_steps",
+    "profile",
     "read_batch",
     "read_slots",
     "read_trace",

@@ -170,6 +170,7 @@ struct Prepared {
   };
   std::vector<Row> rows;
   PreparedSlots slots;
+  NodeTariffs tariffs;
   TariffIndex index;
   std::unique_ptr<TariffSearch> search;
 
@@ -194,8 +195,14 @@ struct Prepared {
     std::vector<Tariff> all(c.tariffs.size());
     for (std::size_t k = 0; k < all.size(); ++k)
       valid = valid && all[k].set(c.tariffs[k].breakpoints, c.tariffs[k].factors) == Status::ok;
-    valid = valid && index.build(slots, all, tariff_of, cells) == Status::ok;
-    search = std::make_unique<TariffSearch>(slots, index);
+    const Ticks ticks{c.tick > 0 ? 1 / c.tick : 0};
+    valid = valid && tariffs.set(all, tariff_of, ticks) == Status::ok;
+    if (!valid) return;
+    index.build(slots, tariffs, cells);
+    search = std::make_unique<TariffSearch>(index);
+  }
+  Status find(const Query& query, int criterion, ShapeKind shape, Found& found) {
+    return search->find(slots, query, criterion, shape, found);
   }
   bool valid = false;
 };
@@ -217,9 +224,7 @@ inline const char* compare(const Case& c, const Query& query, Prepared& prepared
   const bool exact = c.dyadic;
   for (criterion = 0; criterion < 5; ++criterion) {
     Found found;
-    Ticks ticks;
-    ticks.length = c.tick;
-    const Status status = prepared.search->find(asked, criterion, shape, ticks, found);
+    const Status status = prepared.find(asked, criterion, shape, found);
     if (status == Status::volume_too_small) return nullptr;
     ++counts.searches;
     const PlainWindow& best = oracle.best(criterion);

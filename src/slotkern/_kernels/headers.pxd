@@ -38,7 +38,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
 
     cdef cppclass Query:
         int64_t n
-        double volume, earliest, deadline, latest  # the others: kQueryFields
+        double volume, earliest, deadline, latest, max_price  # the others: kQueryFields
         const uint8_t* mask
         size_t masked
         const SumConstraints* limits
@@ -89,6 +89,7 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
     cdef cppclass CPreparedSlots "slotkern::PreparedSlots":
         IndexOptions options
         vector[Node] nodes
+        cbool has_tariffs()
         Status check(const Query&)
 
     cdef struct Part:

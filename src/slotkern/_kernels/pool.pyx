@@ -19,7 +19,8 @@ from slotkern._kernels.headers cimport (
     Part, Query, ShapeKind, Answer, CPreparedSlots, CWindowTable, find_window,
 )
 from slotkern._kernels.request cimport Request, is_booking_invariant, parse_shape
-from slotkern._kernels.slots cimport PreparedSlots, resolve_times, LARGE, MANY
+from slotkern._kernels.slots cimport (
+    LARGE, MANY, PreparedSlots, prepare_all, prepare_with_context, resolve_times)
 from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 
 from slotkern._kernels.base import REASONS
@@ -43,7 +44,7 @@ include "pool_changing.pxi"
 
 
 cdef class SlotPool(ChangingSlots):
-    """SlotPool(slots, *, clock=None, machine=None)
+    """SlotPool(slots, *, clock=None, machine=None, tariffs=None)
 --
 
     Free slots that are prepared once for many searches, and can be booked and released.
@@ -62,6 +63,9 @@ cdef class SlotPool(ChangingSlots):
         Converts dates to times: requests may contain dates, and windows have times and dates.
     machine : Machine, optional
         The names of the nodes.
+    tariffs : mapping of str to Tariff, optional
+        The tariffs that the column ``tariff`` of the slots names: prices that change while a
+        part runs.
 
     Attributes
     ----------

@@ -65,8 +65,8 @@ cdef class ChangingSlots(PreparedSlots):
         cdef PreparedSlots current = self.current
         slots, rows = self._free()
         if current is None or current.origin is not rows:
-            current = PreparedSlots(slots)
-            current.origin, current.context = rows, self.context
+            current = prepare_with_context(slots, self.context)
+            current.origin = rows
             self.current = current
         return current
 
@@ -85,8 +85,8 @@ cdef class ChangingSlots(PreparedSlots):
         self.mutex.unlock()
         check_status(status)
         slots, rows = slots_from_spans(table, span_table(state.free_nodes, state.free))
-        part = PreparedSlots(slots)
-        part.origin, part.context = rows, self.context
+        part = prepare_with_context(slots, self.context)
+        part.origin = rows
         return part
 
     def _state(self):

@@ -7,9 +7,8 @@ def restore_pool(origin, state, now, context=None, owned=(), generations=None, c
     """Return a pool with this state, clock, machine, owned windows and generations of files."""
     if closures is None:
         closures = NO_CLOSURES
-    cdef SlotPool pool = pool_from_state(origin, state, now, closures)
+    cdef SlotPool pool = pool_from_state(origin, state, now, closures, context)
     pool._closures = closures
-    pool.context = context
     pool._generations.update(generations or {})
     for window, owner in owned:
         window.context = context
@@ -17,12 +16,14 @@ def restore_pool(origin, state, now, context=None, owned=(), generations=None, c
     return pool
 
 
-cdef SlotPool pool_from_state(origin, state, now, closures):
+cdef SlotPool pool_from_state(origin, state, now, closures, context):
+    cdef SlotPool pool = SlotPool(origin[:0])
+    pool.context = context
     if (not len(closures) and now == -np.inf and in_order(origin, "start", "node") is origin
             and all_free(origin, state)):
-        return SlotPool(origin)  # before the first change
-    pool = SlotPool(origin[:0])
-    restore(pool, origin, state, now, closures)
+        prepare_all(pool, origin)  # before the first change
+    else:
+        restore(pool, origin, state, now, closures)
     return pool
 
 
@@ -52,7 +53,8 @@ cdef int restore(SlotPool pool, object origin, object arrays, double now,
     """Initialize a new pool, not yet visible to other threads, with this state."""
     cdef PoolState state
     cdef vector[double] prices = prices_of(origin)
-    cdef PreparedSlots fresh = PreparedSlots(in_order(origin, "start", "node"))
+    cdef PreparedSlots fresh = prepare_with_context(
+        in_order(origin, "start", "node"), pool.context)
     origin = np.array(origin)
     origin.flags.writeable = False
     state.now, state.first_new_span = now, len(arrays["free"])
@@ -156,7 +158,7 @@ cdef bint add(SlotPool pool, object slots) except -1:
     in_time = origin.take(order)
     PyErr_CheckSignals()
     try:
-        fresh = PreparedSlots(in_time)
+        fresh = prepare_with_context(in_time, pool.context)
     except SlotError as error:
         row, other = int(order[error.row]), int(order[error.other])
         old = len(table)

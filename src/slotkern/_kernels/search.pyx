@@ -12,7 +12,8 @@ from slotkern._kernels.headers cimport (
     CPreparedSlots,
 )
 from slotkern._kernels.request cimport Request, is_booking_invariant, search_error, parse_shape
-from slotkern._kernels.slots cimport PreparedSlots, resolve_times, as_prepared, context_of
+from slotkern._kernels.slots cimport (
+    PreparedSlots, as_prepared, context_of, prepare_with_context, resolve_times)
 from slotkern._kernels.windows cimport (
     Window, WindowTable, window_from_answer, CWindowTable, table_from_windows,
 )
@@ -46,8 +47,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
         ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
         ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
         ``"coordinated"``, the name of a numeric field or a float64 array with one value a
-        row (both maximized), ``minimize(...)`` of those, or a function made by
-        `criterion`.
+        row (both maximized), ``minimize(...)`` of those or of a `profile`, or a function
+        made by `criterion`.
     shape : {"square", "ragged"}
         square: all parts are as long as the slowest, T = volume / minimum performance.
         ragged: each part takes its own volume / performance.
@@ -94,6 +95,15 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     Notes
     -----
     A part whose length or cost overflows a float64 fits in no slot.
+
+    *Tariffs.* If prices change while a part runs (the column ``tariff`` of the slots, and
+    `Tariffs`), a part costs its price times the integral of the factor over its own time.
+    ``"cost"`` is the least cost over all starts, not only those of slots; of costs that agree to
+    28 bits the earliest start stands. The other criteria find the earliest start, finish or the
+    shortest runtime within the budget: one tick of the clock earlier the window is over it.
+    ``minimize(profile(...))`` minimizes a second function of time. Limits on sums, `max_price`,
+    other sums of values and other methods are refused.
+
     Expected time O(m / 64 + candidates * n) for m prepared slots; scratch memory about 150
     bytes for each node and 400 for each part. AEP: Toporkov et al., "Slot Selection and
     Co-allocation Algorithms for Economic Scheduling in Distributed Computing", section 2; square:
@@ -491,7 +501,7 @@ cdef class Alternatives(WindowTable):
         if isinstance(criterion, str) and criterion in ATTRIBUTES:
             return self.table[ATTRIBUTES[criterion]]
         if self.pool is None:
-            self.pool = PreparedSlots(self.searched[0])
+            self.pool = prepare_with_context(self.searched[0], self.context)
             self.pool.origin = self.searched[1]
         parts = self.parts
         rows = parts["row"]

@@ -39,4 +39,7 @@ cdef class PreparedSlots:
 
 cpdef Request resolve_times(object slots, Request request, object position=*)
 cdef object context_of(object slots)
+cdef int prepare_all(PreparedSlots self, object slots) except -1
+cdef PreparedSlots prepare_with_context(object slots, object context)
+cdef int refuse_under_tariffs(PreparedSlots self, object what) except -1
 cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n)

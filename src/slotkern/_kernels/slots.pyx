@@ -23,7 +23,7 @@ from slotkern._kernels.request cimport Request, copy_request, convert_times, sea
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import meant, visible
 from slotkern.foundation.context import context_of as context_of_object
-from slotkern.foundation.errors import slot_error
+from slotkern.foundation.errors import SlotError, slot_error
 from slotkern.display import HasPlot
 
 cnp.import_array()
@@ -105,6 +105,9 @@ cdef object fault_error(const Fault& fault, object slots):
                       fault.other)
 
 
+include "slots_tariffs.pxi"
+
+
 def check_slots(slots):
     """Raise SlotError for the first bad row of a structured array."""
     slots = as_slot_array(slots)
@@ -117,10 +120,11 @@ def check_slots(slots):
             fault = check(view)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
+    tariffs_of_nodes(slots)
 
 
 cdef class PreparedSlots:
-    """PreparedSlots(slots, *, clock=None, machine=None)
+    """PreparedSlots(slots, *, clock=None, machine=None, tariffs=None)
 --
 
     Validated slots with prepared columns, zone maps and nodes, on which searches run.
@@ -129,17 +133,14 @@ cdef class PreparedSlots:
     the cheapest window compute are cached. `SlotPool` adds booking and release.
     """
 
-    def __init__(self, slots, *, clock=None, machine=None):
+    def __init__(self, slots, *, clock=None, machine=None, tariffs=None):
         if self.table is not None:
             raise TypeError(f"a {type(self).__name__} cannot be initialized again; create another")
         self.column_cache = {}
         self.context = context_of(slots)
-        if clock is not None or machine is not None:
-            self.context = adapter("checked_context")(self.context, clock, machine)
-        slots = as_slot_array(slots)
-        prepare(self, slots, True, ShapeKind.square, 0)
-        self.table = np.array(slots)
-        self.table.flags.writeable = False
+        if clock is not None or machine is not None or tariffs is not None:
+            self.context = adapter("checked_context")(self.context, clock, machine, tariffs)
+        prepare_all(self, as_slot_array(slots))
 
     @property
     def slots(self):
@@ -155,6 +156,11 @@ cdef class PreparedSlots:
     def machine(self):
         """The `Machine` with the names of the nodes, or None."""
         return None if self.context is None else self.context.machine
+
+    @property
+    def tariffs(self):
+        """The `Tariffs` by the names in the column ``tariff``, or None."""
+        return None if self.context is None else self.context.tariffs
 
     def __len__(self):
         return len(self.array())
@@ -230,6 +236,11 @@ cdef class PreparedSlots:
         A request with neither is returned itself. The result is cached in the request, unless
         the table is the caller's array, which may change.
         """
+        if self.prepared.has_tariffs():
+            if request.limits:
+                refuse_under_tariffs(self, "limits on sums do")
+            if request.query.max_price < INFINITY:
+                refuse_under_tariffs(self, "max_price does")
         if request.where is None and not request.limits:
             return request
         cdef cnp.ndarray table = self.table
@@ -369,9 +380,7 @@ cdef class PreparedSlots:
 
 def unpickle_slots(slots, context):
     """Return unpickled PreparedSlots."""
-    cdef PreparedSlots self = PreparedSlots(slots)
-    self.context = context
-    return self
+    return prepare_with_context(slots, context)
 
 
 cdef IndexOptions current_options  # of the slots that are prepared from now on
@@ -403,7 +412,23 @@ cdef int prepare(PreparedSlots self, object slots, bint both, ShapeKind shape, s
             fault = prepare_slots(self.prepared, view, both, shape, n)
     if fault.status != Status.ok:
         raise fault_error(fault, slots)
+    return attach_tariffs(self, slots)
+
+
+cdef int prepare_all(PreparedSlots self, object slots) except -1:
+    """Prepare a copy of a slot array for all searches."""
+    prepare(self, slots, True, ShapeKind.square, 0)
+    self.table = np.array(slots)
+    self.table.flags.writeable = False
     return 0
+
+
+cdef PreparedSlots prepare_with_context(object slots, object context):
+    """Return prepared slots of an array with this context."""
+    cdef PreparedSlots self = PreparedSlots.__new__(PreparedSlots)
+    self.column_cache, self.context = {}, context
+    prepare_all(self, slots)
+    return self
 
 
 cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n):

@@ -16,7 +16,7 @@ from libcpp.vector cimport vector
 from slotkern._kernels.base cimport (
     Fault, Status, InterruptScope, attempt, status_error,
 )
-from slotkern._kernels.slots cimport PreparedSlots
+from slotkern._kernels.slots cimport PreparedSlots, refuse_under_tariffs
 from slotkern._kernels.headers cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
 from slotkern._kernels.request cimport Request, parse_shape
 from slotkern._kernels.windows cimport Window, window_from_answer
@@ -194,6 +194,7 @@ def find(PreparedSlots pool not None, Request request not None, str source, obje
     """
     cdef Valuation valuation
     cdef ValueOptions options
+    refuse_under_tariffs(pool, "criteria of sums of values do")
     request = pool.compile_request(request)
     cdef Query query = request.query
     valuation.sign = sign

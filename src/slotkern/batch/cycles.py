@@ -221,9 +221,8 @@ def run_cycles(
             free["price"] = _prices(updated, len(free), c)
         if prices is not None:
             free["price"] = prices(c, free)
-        left = PreparedSlots(free, clock=pool.clock, machine=pool.machine)
         schedule = schedule_batch(
-            left,
+            _in_context(pool, free),
             _current_batch(batch, ready.tolist(), rows, rows_given, now + ahead),
             policy(c) if callable(policy) else policy,
             **(options(c) if options is not None else {}),
@@ -260,6 +259,13 @@ def run_cycles(
         failures=np.array(failures, np.int64),
         finish=ends,
         pool=pool,
+    )
+
+
+def _in_context(pool: SlotPool, free: NDArray[np.void]) -> PreparedSlots:
+    """Return slots with the clock, machine and tariffs of a pool."""
+    return PreparedSlots(
+        free, clock=pool.clock, machine=pool.machine, tariffs=pool.tariffs
     )
 
 

@@ -25,9 +25,15 @@ from slotkern._kernels.search import (
     first_alternatives,
     too_many_error,
 )
-from slotkern._kernels.slots import PreparedSlots, as_slot_array, resolve_times
+from slotkern._kernels.slots import (
+    PreparedSlots,
+    as_slot_array,
+    has_tariffs,
+    resolve_times,
+)
 from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import integer
+from slotkern.foundation.context import context_of
 from slotkern.foundation.errors import UndecidedError
 from slotkern.search.criteria import Minimize, minimize
 
@@ -112,6 +118,8 @@ def find_alternatives(
     if limit is not None:
         limit = integer("limit", limit, least=0)
     one_sweep = isinstance(criterion, str) and criterion == "first"
+    # Under tariffs a step without a window may have one later, so each is searched.
+    one_sweep = one_sweep and not has_tariffs(slots)
     if one_sweep and method == "exact" and not request.limits:
         if options:  # checks their names and values
             find_window(slots, request, "first", shape=shape, **options)
@@ -150,7 +158,8 @@ def _best_and_cut(
         if named is table and isinstance(slots, SlotPool):
             pool = copy.copy(slots)
         else:
-            pool = SlotPool(named)
+            context = context_of(slots)
+            pool = SlotPool(named, **({} if context is None else context._asdict()))
         while window is not None:
             windows.append(window)
             if len(windows) == limit:

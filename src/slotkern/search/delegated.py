@@ -20,10 +20,13 @@ from slotkern._kernels.slots import (
     check_volume,
     filter_rows,
     prepare_snapshot,
+    refuse_tariffs,
     resolve_times,
 )
 from slotkern._kernels.windows import Window, window_from_rows
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of
+from slotkern.search.criteria import Minimize, Profile
 
 if TYPE_CHECKING:
     from slotkern.typing import (
@@ -48,6 +51,8 @@ def find_delegated(
 ) -> Window | None:
     """Run `find_window` for anything but one sweep of a built-in criterion."""
     method, span = options.method, options.span
+    if method != "exact":
+        refuse_tariffs(slots, f"method {method!r} does")
     if request.limits and (method != "exact" or span != "window"):
         feature = f"method {method!r}" if method != "exact" else f"span {span!r}"
         raise ValueError(
@@ -57,6 +62,9 @@ def find_delegated(
         return _find_published(slots, request, criterion, options)
     if isinstance(criterion, str) and criterion in CRITERIA:
         return _find_builtin(slots, request, cast("BuiltIn", criterion), options)
+    if isinstance(criterion, Minimize) and isinstance(criterion.criterion, Profile):
+        find = adapter("find_by_profile")
+        return cast("Window | None", find(slots, request, criterion.criterion, options))
     window: Window | None = _search_by_value(slots, request, criterion, options)
     return window
 

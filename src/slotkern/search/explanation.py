@@ -31,6 +31,7 @@ from slotkern.expressions.limits import Limit, uses_of
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.errors import UndecidedError
 from slotkern.foundation.hostlists import abridge
+from slotkern.search.price_facts import PriceFacts, price_facts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,6 +142,9 @@ class Explanation(HasTable):
     complete : bool
         Whether all searches were decided. If not, the reported changes are sufficient,
         but smaller changes, or changes that are not reported, may suffice too.
+    prices : PriceFacts or None
+        Under tariffs: when the cheapest and the earliest window start, and the tariff
+        that makes them cheap or expensive.
     """
 
     fits: bool
@@ -166,14 +170,16 @@ class Explanation(HasTable):
     asked: Request | None = field(default=None, repr=False)
     undecided: bool = False
     complete: bool = True
+    prices: PriceFacts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain numbers, ready for JSON, without the request."""
-        return {
+        found = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("request", "clock", "asked")
+            if name not in ("request", "clock", "asked", "prices")
         }
+        return found | (self.prices._asdict() if self.prices is not None else {})
 
     def changes(self) -> dict[str, float]:
         """Return the smallest change of each limit, or of the nodes, that makes it fit.
@@ -227,6 +233,8 @@ class Explanation(HasTable):
         ]
         if self.cheapest is not None:
             lines.append(self._describe_cheapest(self.cheapest))
+        if self.prices is not None:
+            lines += self.prices.lines(self.clock, asked.budget)
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [
@@ -429,14 +437,14 @@ class _Searches:
     """
 
     def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
-        self._pool, self._request, self._shape = pool, request, shape
+        self.pool, self._request, self._shape = pool, request, shape
         self.undecided = 0
 
     def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
         """Find a window; None also if undecided: reported changes are proven."""
         request = self._request.replace(**changes)
         try:
-            return find_window(self._pool, request, criterion, shape=self._shape)
+            return find_window(self.pool, request, criterion, shape=self._shape)
         except UndecidedError:
             self.undecided += 1
             return None
@@ -515,14 +523,14 @@ class _Searches:
         window = find(())
         if window is None:
             return None
-        near, far = limit.amount, _sum_of(limit, window, self._pool, self._request)
+        near, far = limit.amount, _sum_of(limit, window, self.pool, self._request)
         middle = near + (far - near) / 2
         while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
             window = find((replace(limit, amount=middle),))
             if window is None:
                 near = middle
             else:
-                far = _sum_of(limit, window, self._pool, self._request)
+                far = _sum_of(limit, window, self.pool, self._request)
             middle = near + (far - near) / 2
         return far
 
@@ -599,5 +607,6 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
         clock=clock,
         asked=asked,
         undecided=undecided,
+        prices=price_facts(searches.pool, request.earliest, searches.find),
     )
     return found if searches.undecided == 0 else replace(found, complete=False)

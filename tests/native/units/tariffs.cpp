@@ -63,23 +63,24 @@ void check_latest_start() {
   Found found;
   Query query;
   query.volume = 4;
-  CHECK(prepared.search->find(query, 4, ShapeKind::ragged, {}, found) == Status::ok);
+  CHECK(prepared.find(query, 4, ShapeKind::ragged, found) == Status::ok);
   CHECK(found.start == 6 && found.cost == 6);
 }
 
 // The earliest start within a budget lies between turns; with ticks it is the first tick that fits.
 void check_budget() {
-  Prepared prepared(one_slot(0, 100, 2, {{2}, {3, 1}}));
   Found found;
   Query query;
-  query.volume = 2, query.budget = 4;
   for (const double tick : {0.0, 0.25, 0.375}) {
-    const Ticks ticks{tick, nullptr, nullptr};
-    CHECK(prepared.search->find(query, 1, ShapeKind::ragged, ticks, found) == Status::ok);
+    Case c = one_slot(0, 100, 2, {{2}, {3, 1}});
+    c.tick = tick;
+    Prepared prepared(c);
+    query.volume = 2, query.budget = 4;
+    CHECK(prepared.find(query, 1, ShapeKind::ragged, found) == Status::ok);
     CHECK(std::fabs(found.start - (tick == 0.375 ? 1.125 : 1)) < 1e-14);
+    query.budget = 1.9;
+    CHECK(prepared.find(query, 1, ShapeKind::ragged, found) == Status::none);
   }
-  query.budget = 1.9;
-  CHECK(prepared.search->find(query, 1, ShapeKind::ragged, {}, found) == Status::none);
 }
 
 // Equal prices at all nights of a year: the first of equal costs is the answer.
@@ -101,7 +102,7 @@ void check_equal_nights() {
   for (const double hours : {1.0, 7.9, 8.0, 12.3, 30.0}) {
     query.volume = 3600 * hours;
     Found found;
-    CHECK(prepared.search->find(query, 4, ShapeKind::ragged, {}, found) == Status::ok);
+    CHECK(prepared.find(query, 4, ShapeKind::ragged, found) == Status::ok);
     CHECK(found.start < 1.7e9 + 86400);
     CHECK(prepared.search->parts()[2].node == 2);
   }
@@ -123,7 +124,7 @@ void check_constant(Random& random) {
       for (int criterion = 0; criterion < kBuiltins; ++criterion) {
         const Answer plain = find_window(prepared.slots, c.query, criterion, shape);
         Found ours;
-        const Status status = prepared.search->find(c.query, criterion, shape, {}, ours);
+        const Status status = prepared.find(c.query, criterion, shape, ours);
         CHECK(status == plain.status);
         if (status != Status::ok || plain.status != Status::ok) continue;
         ++found;

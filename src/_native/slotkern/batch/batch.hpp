@@ -267,7 +267,8 @@ class Batch {
     const auto find = [&](const Query& query) {
       return pool.find(query, job.criterion, rules_->shape, work, found, before.value);
     };
-    if (job.query.limits) return find(job.query);
+    // Under tariffs a later earliest start would be a turn of slots that start before it.
+    if (job.query.limits || pool.has_tariffs()) return find(job.query);
     Query behind = job.query;
     behind.earliest = std::max(behind.earliest, before.start);
     if (finds_earliest(job.criterion)) return find(behind);

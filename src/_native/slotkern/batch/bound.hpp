@@ -10,9 +10,11 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "slotkern/batch/batch.hpp"
+#include "slotkern/tariff/integral_range.hpp"
 
 namespace slotkern {
 
@@ -53,20 +55,52 @@ class BatchBound {
     if (rules_.shape == ShapeKind::square && !least)  // the part may run as long as on the slowest
       performance = std::max(query.min_performance, prepared_.nodes.back().performance);
     const double length = query.length(performance);
-    return measure.kind == Measure::cost ? length * slot.price : length;
+    if (measure.kind != Measure::cost) return length;
+    return prepared_.tariffs ? cost_under_tariffs(query, slot, length, least)
+                             : length * slot.price;
+  }
+
+  // Lower (or upper) bound on the cost of a part of `length` that starts anywhere in the slot.
+  double cost_under_tariffs(const Query& query, const Slot& slot, double length,
+                            bool least) const {
+    const double first = query.start_in(slot);
+    const double last = std::min(query.latest, query.limit(slot) - query.length(slot.performance));
+    const Tariff& tariff = prepared_.tariffs->tariffs().at(static_cast<std::size_t>(slot.place));
+    const IntegralRange range = integral_range(tariff, first, std::max(first, last), length);
+    return slot.price * (least ? range.least : range.most);
+  }
+
+  struct PartValues {
+    double expense, target;
+  };
+  // Returns the values of a part of a job. Under tariffs they are computed once, because each
+  // takes a pass over the breakpoints of the slot.
+  PartValues values_of(std::size_t job, const Query& query, const Slot& slot, std::size_t row) {
+    const auto compute = [&] {
+      return PartValues{part_value(rules_.expense, query, slot, row, true),
+                        sign_ * part_value(rules_.target, query, slot, row, !rules_.maximize)};
+    };
+    if (!prepared_.tariffs) return compute();
+    if (known_.empty())
+      known_.assign(jobs_.size() * prepared_.slots.size(),
+                    {std::numeric_limits<double>::quiet_NaN(), 0});
+    PartValues& values = known_[job * prepared_.slots.size() + row];
+    if (std::isnan(values.expense)) values = compute();
+    return values;
   }
 
   // Returns the Lagrangian bound for this lambda, and the expense of the minima in `expense`.
   double dual_value(double lambda, double limit, double& expense) {
     double sum = 0;
     expense = 0;
-    for (const BatchJob& job : jobs_)
-      sum += min_sum_of_job(prepared_.normalized_for_search(job.query), lambda, expense);
+    for (std::size_t job = 0; job < jobs_.size(); ++job)
+      sum += min_sum_of_job(job, prepared_.normalized_for_search(jobs_[job].query), lambda,
+                            expense);
     return sum - (rules_.limited ? lambda * limit : 0);
   }
 
   // Returns the least sum of one job alone, and adds its expense to `expense`.
-  double min_sum_of_job(const Query& query, double lambda, double& expense) {
+  double min_sum_of_job(std::size_t job, const Query& query, double lambda, double& expense) {
     const std::size_t n = static_cast<std::size_t>(query.n);
     double best = kInfinity, spent = 0;
     live_.clear();
@@ -75,8 +109,7 @@ class BatchBound {
       const Slot& slot = prepared_.slots[row];
       const double t = query.start_in(slot), length = query.length(slot.performance);
       if (!(t + length <= query.limit(slot)) || !query.admits(slot, row)) continue;
-      const double cost = part_value(rules_.expense, query, slot, row, true);
-      const double target = sign_ * part_value(rules_.target, query, slot, row, !rules_.maximize);
+      const auto [cost, target] = values_of(job, query, slot, row);
       const LiveSlot live{target + lambda * cost, cost, query.limit(slot) - length};
       live_.insert(
           std::upper_bound(live_.begin(), live_.end(), live,
@@ -108,6 +141,7 @@ class BatchBound {
   const BatchRules& rules_;
   const double sign_;
   std::vector<LiveSlot> live_;  // by ascending key
+  std::vector<PartValues> known_;  // [job][row] under tariffs; NaN: not computed
 };
 
 // Computes the bound of a batch, for rules.limit.

@@ -19,6 +19,7 @@
 
 #include "slotkern/pool/adaptive_cost_search.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/pool_tariffs.hpp"
 #include "slotkern/pool/start_bounds.hpp"
 #include "slotkern/pool/usable_slots.hpp"
 #include "slotkern/window/find.hpp"
@@ -38,6 +39,7 @@ class SlotPool {
     changes_since_trim_ = started_at_trim_ = 0, is_trimmed_ = true;
     prepared_ = &prepared;
     costs_.reset();
+    tariffs_.open(prepared.tariffs, prepared.nodes.size());
     spans_.reset(prepared.nodes);
     rows_.open(prepared, prices, least);
     if (!state) {
@@ -88,6 +90,7 @@ class SlotPool {
   auto on_freed() {
     return [this](std::size_t k, const Span& freed, const Span& grown) {
       lower_start_bounds(k, grown);
+      if (tariffs_.any()) tariffs_.mark(k);
       if (costs_.is_built()) costs_.on_released(k, spans_.free()[k], freed, grown);
     };
   }
@@ -102,6 +105,8 @@ class SlotPool {
     spans_.book(start, parts, is_final, rows_);
     ++version_;
     changes_since_trim_ += n;
+    if (tariffs_.any())
+      for (std::size_t i = 0; i < n; ++i) tariffs_.mark(spans_.place_of_existing(parts[i].node));
     if (costs_.is_built())
       for (const Part* part = parts; part != parts + n; ++part) {
         const std::size_t k = spans_.place_of_existing(part->node);
@@ -147,6 +152,7 @@ class SlotPool {
       changes_since_trim_ += joined.size() + 1;
       spans_.close(static_cast<std::size_t>(place), std::move(joined), rows_,
                    [&](std::size_t k, double start, double end) {
+                     if (tariffs_.any()) tariffs_.mark(k);
                      if (costs_.is_built()) costs_.on_booked(k, spans_.free()[k], start, end);
                    },
                    on_freed());
@@ -205,6 +211,7 @@ class SlotPool {
     if (found < 0 || removed()[static_cast<std::size_t>(found)]) return false;
     ++version_;
     spans_.remove_node(static_cast<std::size_t>(found), rows_);
+    if (tariffs_.any()) tariffs_.mark(static_cast<std::size_t>(found));
     if (costs_.is_built()) costs_.on_node_removed(static_cast<std::size_t>(found));
     return true;
   }
@@ -222,6 +229,9 @@ class SlotPool {
       valid = normalize(given, criterion, from);
     }
     if (valid != Status::ok) return valid;
+    if (tariffs_.any()) [[unlikely]]
+      return tariffs_.find(*prepared_, rows_.prices(), spans_, from, criterion, shape, work.parts,
+                           found);
     // The order of rows affects the results of the papers' first step, and the work limit of
     // searches under sum limits.
     if (criterion_name(criterion) == First::name || given.limits) {
@@ -256,6 +266,7 @@ class SlotPool {
       return status;
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
+    if (tariffs_.any()) return Status::request_not_valid;
     return search_validated(*prepared_, from, criterion, shape, work, found);
   }
 
@@ -269,6 +280,12 @@ class SlotPool {
   // The free spans of a node, ascending, by its index; the index is -1 for an unknown node.
   const std::vector<Span>& free_at(std::size_t place) const { return spans_.free()[place]; }
   std::int32_t place_of(std::int32_t node) const { return spans_.place_of(node); }
+
+  bool has_tariffs() const { return tariffs_.any(); }
+  // Makes the prices of the prepared slots fit for other readers: call after their rows are final.
+  void renew_prices() {
+    if (tariffs_.any()) prepared_->tariffs = prepared_->tariffs->for_other_slots();
+  }
 
   double now() const { return spans_.now(); }
   std::size_t version() const { return version_; }  // incremented by every change
@@ -384,6 +401,7 @@ class SlotPool {
   // Slowest group of the last answer of find_min_runtime().
   std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;
+  PoolTariffs tariffs_;
   AvailabilityTimeline spans_;
   UsableSlotIndex rows_;
   std::array<StartBoundCache, 4> start_bounds_;  // [cache_index()]

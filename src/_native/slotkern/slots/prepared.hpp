@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "slotkern/base/lazy.hpp"
@@ -41,6 +42,8 @@ struct Group {
 };
 
 enum class ShapeKind : int { square = 0, ragged = 1 };
+
+class ChangingPrices;
 
 // Process-unique id of a build. Each shared library has its own counter, whose address is part of
 // the id.
@@ -70,6 +73,9 @@ class PreparedSlots {
   LargeVector<float> min_node_ids;
   BuildId identity;  // of the nodes and their prices; null before build()
   bool one_price = false;  // every node has one price in all its slots
+  // Prices that change while a part runs (window/changing_prices.hpp); null: none do.
+  std::shared_ptr<const ChangingPrices> tariffs;
+  bool has_tariffs() const { return tariffs != nullptr; }
   double latest_start = 0, latest_end = 0;  // largest absolute values; of ends, the finite ones
 
   // A pool that has changed (pool/pool.hpp) stores its slots in blocks of 64 rows with gaps. A gap
@@ -160,6 +166,7 @@ class PreparedSlots {
     if (fault.status != Status::ok) return fault;
     const bool ragged = all || shape == ShapeKind::ragged;
     rank_nodes(scratch);
+    tariffs.reset();
     // Covers all slots that may ever be free: slots that are booked have no row at that time.
     one_price = scratch.new_prices == nodes.size();
     rate_order_.drop();
@@ -184,7 +191,7 @@ class PreparedSlots {
     slots = other.slots, nodes = other.nodes, groups = other.groups;
     least_prices = other.least_prices;
     cheapest_rates = other.cheapest_rates;
-    identity = other.identity;
+    identity = other.identity, tariffs = other.tariffs;
     latest_start = other.latest_start, latest_end = other.latest_end;
     order.clear();
     by_rate.configure(options, other.by_rate.dictionary());

@@ -100,6 +100,11 @@ struct Query {
            start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
   }
 
+  // True if the mask has the row of the origin array.
+  bool passes(std::size_t origin) const {
+    return !mask || (!(origins && origin >= masked) && mask[origin]);
+  }
+
   // True if the answer may be cached for other requests: all limits are unset but those that the
   // start-bound cache compares (pool/start_bounds.hpp). Requests with overhead are cached
   // separately.
@@ -118,8 +123,6 @@ struct Query {
       if (field == each) return true;
     return false;
   }
-
-  bool passes(std::size_t row) const { return !(origins && row >= masked) && mask[row]; }
 };
 
 // A field of request_fields.def, for loops over all fields.

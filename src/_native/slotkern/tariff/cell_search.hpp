@@ -43,14 +43,13 @@ class CellSearch {
   }
 
  public:
-  CellSearch(const PreparedSlots& prepared, const TariffIndex& index)
-      : index_(index), costs_(prepared, index), rates_(index) {}
+  explicit CellSearch(const TariffIndex& index) : index_(index), costs_(index), rates_(index) {}
 
   // See PartCosts::open(). In a square search a window of parts that are all shorter than the span
   // belongs to another span, and is not found.
-  void open(const Query& query, const Ticks& ticks, double max_length, double span) {
+  void open(const Query& query, double max_length, double span) {
     query_ = &query;
-    ticks_ = ticks;
+    ticks_ = index_.ticks();
     span_ = span;
     max_cost_ = query.max_cost();
     costs_.open(query, max_length, span);
@@ -124,20 +123,21 @@ class CellSearch {
     return false;
   }
 
-  // Reduces the window to the first step, in (start, node) order of the slots, at which it fits.
-  // Call after find_earliest().
-  void keep_first_step(TariffWindow& best) {
+  // Reduces the window to the first step, in (start, node) order of the slots, at which it fits;
+  // slots that started before `now` start at `now`. Call after find_earliest().
+  void keep_first_step(TariffWindow& best, double now) {
     const double t = best.start;
     costs_.begin_start(t);
     joins_.clear();
     for (std::size_t k = 0; k < costs_.candidates().size(); ++k)
       if (costs_.is_live(costs_.candidates()[k], t))
         joins_.push_back({costs_.cost_at(costs_.candidates()[k], t), k});
-    const auto order = [this, t](const Priced& a, const Priced& b) {
+    const auto order = [this, t, now](const Priced& a, const Priced& b) {
       const TariffCandidate &x = costs_.candidates()[a.candidate],
                             &y = costs_.candidates()[b.candidate];
       if ((x.begin == t) != (y.begin == t)) return y.begin == t;
-      return x.slot_start != y.slot_start ? x.slot_start < y.slot_start : x.node < y.node;
+      const double from = std::max(x.slot_start, now), other = std::max(y.slot_start, now);
+      return from != other ? from < other : x.node < y.node;
     };
     std::sort(joins_.begin(), joins_.end(), order);
     chosen_.clear();
@@ -348,7 +348,7 @@ class CellSearch {
       const double length = costs_.length(c.class_index);
       window.runtime = std::max(window.runtime, length);
       window.processor_time += length;
-      window.parts.push_back({c.row, c.node, length, part.cost, static_cast<std::uint32_t>(c.row)});
+      window.parts.push_back({c.row, c.node, length, part.cost});
     }
     std::sort(window.parts.begin(), window.parts.end(),
               [](const Part& a, const Part& b) { return a.node < b.node; });

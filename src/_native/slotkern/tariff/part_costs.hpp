@@ -35,8 +35,7 @@ class PartCosts {
   // The largest relative error of the plain sum of n costs, for n up to 2^22.
   static constexpr double kSumError = 0x1p-30;
 
-  PartCosts(const PreparedSlots& prepared, const TariffIndex& index)
-      : prepared_(prepared), index_(index), states_(index.classes().size()) {}
+  explicit PartCosts(const TariffIndex& index) : index_(index), states_(index.classes().size()) {}
 
   // Admits parts no longer than max_length. If span > 0, all parts run for `span`.
   void open(const Query& query, double max_length, double span) {
@@ -141,15 +140,14 @@ class PartCosts {
         if (!(begin < to) || !(first + state.length <= limit) || first > upto ||
             first > query_->latest)
           continue;
-        const Slot& slot = prepared_.slots[at->row];
-        if (!query_->admits(slot, at->row)) continue;
+        if (!(at->price <= query_->max_price) || !query_->passes(at->row)) continue;
         if (state.gathered != gathered_) {
           state.gathered = gathered_;
           classes_.push_back(k);
         }
         const double last = latest_start(limit, state.length);
         candidates_.push_back({at->start, begin, limit, last, at->price, least_cost, at->row,
-                               slot.node, k});
+                               index_.node_at(rank), k});
       }
     }
     std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
@@ -333,7 +331,6 @@ class PartCosts {
     return lowest_.size() == n_ ? lowest_.back() : kInfinity;
   }
 
-  const PreparedSlots& prepared_;
   const TariffIndex& index_;
   const Query* query_ = nullptr;
   std::size_t n_ = 0;

@@ -31,30 +31,30 @@ namespace slotkern {
 
 class TariffSearch {
  public:
-  // Both must outlive the search, and `index` must agree with the slots of `prepared`.
-  TariffSearch(const PreparedSlots& prepared, const TariffIndex& index)
-      : prepared_(prepared), index_(index), search_(prepared, index) {}
+  // The index must outlive the search.
+  explicit TariffSearch(const TariffIndex& index) : index_(index), search_(index) {}
 
   // Returns ok with the window in `found` and parts(), none, volume_too_small, or
-  // request_not_valid: for limits on sums too.
-  Status find(const Query& given, int criterion, ShapeKind shape, const Ticks& ticks,
-              Found& found) noexcept {
-    return guarded([&] { return find_unguarded(given, criterion, shape, ticks, found); });
+  // request_not_valid: for limits on sums too. The index must agree with the slots of `prepared`,
+  // whose time before `now` is not free.
+  Status find(const PreparedSlots& prepared, const Query& given, int criterion, ShapeKind shape,
+              Found& found, double now = -kInfinity) noexcept {
+    return guarded([&] { return find_unguarded(prepared, given, criterion, shape, found, now); });
   }
 
   const std::vector<Part>& parts() const { return best_.parts; }
 
  private:
-  Status find_unguarded(const Query& given, int criterion, ShapeKind shape, const Ticks& ticks,
-                        Found& found) {
+  Status find_unguarded(const PreparedSlots& prepared, const Query& given, int criterion,
+                        ShapeKind shape, Found& found, double now) {
     if (criterion < 0 || criterion >= kBuiltins || given.limits) return Status::request_not_valid;
-    query_ = prepared_.normalized_for_search(given);
-    const Status status = prepared_.check(query_, true);
+    query_ = prepared.normalized_for_search(given);
+    query_.earliest = std::max(query_.earliest, now);
+    const Status status = prepared.check(query_, true);
     if (status != Status::ok) return status;
-    if (query_.n > static_cast<std::int64_t>(prepared_.nodes.size())) return Status::none;
-    if (prepared_.is_long_running(query_, shape) || index_.is_large()) enable_interrupts();
-    ticks_ = ticks;
-    list_lengths();
+    if (query_.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
+    if (prepared.is_long_running(query_, shape) || index_.is_large()) enable_interrupts();
+    list_lengths(prepared.groups);
     best_.found = false;
     if (!lengths_.empty()) {
       if (finds_cheapest(criterion))
@@ -62,12 +62,11 @@ class TariffSearch {
       else if (finds_shortest(criterion))
         find_shortest(shape);
       else if (finds_earliest(criterion))
-        find_earliest(shape, criterion);
+        find_earliest(shape, criterion, now);
       else
         find_earliest_finish(shape);
     }
     if (!best_.found) return Status::none;
-    for (Part& part : best_.parts) part.row = prepared_.origin(part.row);
     found.start = best_.start, found.runtime = best_.runtime;
     found.cost = best_.total, found.processor_time = best_.processor_time;
     found.value = with_criterion(criterion, [&](auto c) {
@@ -77,9 +76,9 @@ class TariffSearch {
   }
 
   // Distinct lengths of admitted parts, ascending.
-  void list_lengths() {
+  void list_lengths(const std::vector<Group>& groups) {
     lengths_.clear();
-    for (const Group& group : prepared_.groups) {
+    for (const Group& group : groups) {
       const double length = query_.length(group.performance);
       if (group.performance >= query_.min_performance && std::isfinite(length) &&
           (lengths_.empty() || length > lengths_.back()))
@@ -87,7 +86,7 @@ class TariffSearch {
     }
   }
   void open(double max_length, ShapeKind shape) {
-    search_.open(query_, ticks_, max_length, shape == ShapeKind::square ? max_length : 0);
+    search_.open(query_, max_length, shape == ShapeKind::square ? max_length : 0);
   }
   // Calls visit(length) for each span (square), or once for all lengths.
   template <class Visit>
@@ -103,7 +102,7 @@ class TariffSearch {
     });
   }
 
-  void find_earliest(ShapeKind shape, int criterion) {
+  void find_earliest(ShapeKind shape, int criterion, double now) {
     const bool first = criterion == criterion_index(First::name);
     double span = 0;
     bool rejected = false;
@@ -122,7 +121,7 @@ class TariffSearch {
     if (!first || !best_.found) return;
     open(span, shape);
     if (search_.find_earliest(best_.start, best_.start, best_, rejected))
-      search_.keep_first_step(best_);
+      search_.keep_first_step(best_, now);
   }
 
   // Replaces the best window by one with an earlier finish; of equal ones the earlier start.
@@ -190,11 +189,9 @@ class TariffSearch {
     return trial_.found;
   }
 
-  const PreparedSlots& prepared_;
   const TariffIndex& index_;
   CellSearch search_;
   Query query_;
-  Ticks ticks_;
   std::vector<double> lengths_;
   TariffWindow best_, trial_;
 };

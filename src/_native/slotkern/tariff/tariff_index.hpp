@@ -12,12 +12,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "slotkern/slots/prepared.hpp"
+#include "slotkern/tariff/node_tariffs.hpp"
 #include "slotkern/tariff/price_table.hpp"
 
 namespace slotkern {
@@ -30,37 +32,79 @@ class TariffIndex {
   };
   struct NodeSlot {
     double start, end, price;
-    std::size_t row;  // in PreparedSlots::slots
+    std::size_t row;  // of the origin array
+    bool operator==(const NodeSlot&) const = default;
   };
 
-  // Builds the index. tariff_of[place] is the tariff of each node of `prepared`, -1 for none.
-  // The number of cells affects speed only; 0: chosen by the numbers of slots and breakpoints.
-  Status build(const PreparedSlots& prepared, std::vector<Tariff> tariffs,
-               std::span<const std::int32_t> tariff_of, std::size_t cells = 0) noexcept {
-    return guarded([&] {
-      return build_unguarded(prepared, std::move(tariffs), tariff_of, cells);
+  // Builds the index of all prepared slots; `tariffs` must outlive it. The number of cells affects
+  // speed only; 0: chosen by the numbers of slots and breakpoints.
+  void build(const PreparedSlots& prepared, const NodeTariffs& tariffs, std::size_t cells = 0) {
+    std::vector<std::vector<NodeSlot>> slots(prepared.nodes.size());
+    prepared.each_row([&](std::size_t row) {
+      const Slot& s = prepared.slots[row];
+      slots[static_cast<std::size_t>(s.place)].push_back(
+          {s.start, s.end, s.price, prepared.origin(row)});
     });
+    build(prepared, tariffs, std::move(slots), cells);
   }
 
-  // Replaces the slots of a node, in time order; they lie within the time span of the build.
-  void update_node(std::size_t place, std::span<const NodeSlot> slots) {
+  // Builds the index of the nodes of `prepared` with these slots, by place, in time order.
+  void build(const PreparedSlots& prepared, const NodeTariffs& tariffs,
+             std::vector<std::vector<NodeSlot>> slots, std::size_t cells = 0) {
+    tariffs_ = &tariffs;
+    slots_ = std::move(slots);
     ++version_;
-    slots_[place].assign(slots.begin(), slots.end());
-    for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-      room_[cell * nodes() + rank_[place]] = kNoRoom;
-    for (std::size_t group = 0; group < cells_.groups(); ++group)
-      group_room_[group * nodes() + rank_[place]] = kNoRoom;
-    fill_room(place);
+    make_cells(cells);
+    tables_ = std::make_unique<PriceTables[]>(tariffs.all().size());
+    make_classes(prepared);
+    rank_nodes(prepared);
+    room_.assign(cells_.size() * nodes(), kNoRoom);
+    group_room_.assign(cells_.groups() * nodes(), kNoRoom);
+    for (std::size_t place = 0; place < nodes(); ++place) {
+      poll();
+      fill_room(place, 0, cells_.size() - 1);
+    }
   }
 
-  // Changes with every update.
+  // Replaces the slots of a node, in time order. Returns false, without a change, if one of them
+  // starts before all slots of the build.
+  bool update_node(std::size_t place, std::span<const NodeSlot> slots) {
+    if (!slots.empty() && slots.front().start < cells_.begin(0)) return false;
+    std::vector<NodeSlot>& old = slots_[place];
+    const auto [from, since] = std::mismatch(old.begin(), old.end(), slots.begin(), slots.end());
+    if (from == old.end() && since == slots.end()) return true;
+    const auto backward = std::mismatch(
+        old.rbegin(), std::make_reverse_iterator(from), slots.rbegin(),
+        std::make_reverse_iterator(since));
+    double first = kInfinity, last = -kInfinity;
+    const auto cover = [&](const NodeSlot& s) {
+      first = std::min(first, s.start), last = std::max(last, s.end);
+    };
+    std::for_each(from, backward.first.base(), cover);
+    std::for_each(since, backward.second.base(), cover);
+    slots_count_ = slots_count_ - old.size() + slots.size();
+    old.assign(slots.begin(), slots.end());
+    const bool grows = fill_room(place, cells_.cell_at(first), cells_.cell_at(last));
+    // Sums of rates with more room than there is are lower bounds still; now and then they are
+    // computed again.
+    if (grows || ++shrinks_ % kShrinksPerVersion == 0) ++version_;
+    return true;
+  }
+
+  // Changes when rooms grow.
   std::uint64_t version() const { return version_; }
+  const Ticks& ticks() const { return tariffs_->ticks(); }
   std::size_t nodes() const { return slots_.size(); }
   const TimeCells& cells() const { return cells_; }
   const std::vector<Class>& classes() const { return classes_; }
-  const Tariff& tariff_of(const Class& of) const { return tariffs_[of.tariff]; }
+  const Tariff& tariff_of(const Class& of) const { return tariffs_->all()[of.tariff]; }
   const PriceTable& table(const Class& of, double length) const {
-    return tables_[of.tariff].get(tariffs_[of.tariff], cells_, length);
+    return tables_[of.tariff].get(tariff_of(of), cells_, length);
+  }
+
+  // True if a new index would have smaller cells, because there are many more slots.
+  bool has_outgrown_cells() const {
+    return cells_.size() < kMaxCells && slots_count_ > 4 * slots_at_build_ + 128;
   }
 
   // True if a search may take more than a few milliseconds.
@@ -69,6 +113,7 @@ class TariffIndex {
   // By rank, ascending rate.
   double rate(std::size_t rank) const { return rates_[rank]; }
   std::size_t class_at(std::size_t rank) const { return class_at_[rank]; }
+  std::int32_t node_at(std::size_t rank) const { return node_at_[rank]; }
   std::span<const NodeSlot> slots_at(std::size_t rank) const { return slots_[place_at_[rank]]; }
   // Sum of the k lowest rates.
   double min_rate_sum(std::size_t k) const { return rate_sums_[k]; }
@@ -80,32 +125,7 @@ class TariffIndex {
   static constexpr float kNoRoom = -1;
   static constexpr std::size_t kMaxCells = 512;
 
-  Status build_unguarded(const PreparedSlots& prepared, std::vector<Tariff> tariffs,
-                         std::span<const std::int32_t> tariff_of, std::size_t cells) {
-    if (tariff_of.size() != prepared.nodes.size()) return Status::request_not_valid;
-    const auto none = static_cast<std::int32_t>(tariffs.size());
-    for (const std::int32_t tariff : tariff_of)
-      if (tariff < -1 || tariff >= none) return Status::request_not_valid;
-    tariffs_ = std::move(tariffs);
-    tariffs_.emplace_back();  // the tariff of nodes that have none
-    ++version_;
-    slots_.assign(prepared.nodes.size(), {});
-    prepared.each_row([&](std::size_t row) {
-      const Slot& s = prepared.slots[row];
-      slots_[static_cast<std::size_t>(s.place)].push_back({s.start, s.end, s.price, row});
-    });
-    make_cells(cells);
-    tables_ = std::make_unique<PriceTables[]>(tariffs_.size());
-    make_classes(prepared, tariff_of);
-    rank_nodes(prepared);
-    room_.assign(cells_.size() * nodes(), kNoRoom);
-    group_room_.assign(cells_.groups() * nodes(), kNoRoom);
-    for (std::size_t place = 0; place < nodes(); ++place) {
-      poll();
-      fill_room(place);
-    }
-    return Status::ok;
-  }
+  static constexpr std::uint64_t kShrinksPerVersion = 256;
 
   void make_cells(std::size_t count) {
     double first = kInfinity, last = -kInfinity;
@@ -116,31 +136,29 @@ class TariffIndex {
         first = std::min(first, s.start);
         last = std::max(last, std::isfinite(s.end) ? s.end : s.start);
       }
-    for (const Tariff& tariff : tariffs_) {
+    for (const Tariff& tariff : tariffs_->all()) {
       breakpoints = std::max(breakpoints, tariff.breakpoints().size());
       if (breakpoints > 0 && !tariff.breakpoints().empty())
         last = std::max(last, tariff.breakpoints().back());
     }
+    slots_count_ = slots_at_build_ = slots;
     if (slots == 0) first = last = 0;
     if (count == 0)
       count = std::clamp<std::size_t>(std::max(slots / 32, breakpoints / 24), 1, kMaxCells);
     cells_ = TimeCells(first, last, count);
   }
 
-  void make_classes(const PreparedSlots& prepared, std::span<const std::int32_t> tariff_of) {
+  void make_classes(const PreparedSlots& prepared) {
     std::vector<std::pair<std::pair<std::size_t, double>, std::size_t>> keys;
-    for (std::size_t place = 0; place < nodes(); ++place) {
-      const std::size_t tariff = tariff_of[place] < 0 ? tariffs_.size() - 1
-                                                      : static_cast<std::size_t>(tariff_of[place]);
-      keys.push_back({{tariff, prepared.nodes[place].performance}, place});
-    }
+    for (std::size_t place = 0; place < nodes(); ++place)
+      keys.push_back({{tariffs_->index_at(place), prepared.nodes[place].performance}, place});
     std::sort(keys.begin(), keys.end());
     classes_.clear(), class_of_.resize(nodes());
     const double from = cells_.begin(0), to = cells_.begin(cells_.size());
     for (std::size_t k = 0; k < keys.size(); ++k) {
       if (k == 0 || keys[k].first != keys[k - 1].first) {
         const auto [tariff, performance] = keys[k].first;
-        const double mean = tariffs_[tariff].mean_factor(from, to);
+        const double mean = tariffs_->all()[tariff].mean_factor(from, to);
         classes_.push_back({tariff, performance, mean > 0 && std::isfinite(mean) ? mean : 1});
       }
       class_of_[keys[k].second] = static_cast<std::uint32_t>(classes_.size() - 1);
@@ -155,7 +173,7 @@ class TariffIndex {
       ranked.push_back({std::isnan(rate) ? 0 : rate, static_cast<std::uint32_t>(place)});
     }
     std::sort(ranked.begin(), ranked.end());
-    rates_.clear(), place_at_.clear(), class_at_.clear();
+    rates_.clear(), place_at_.clear(), class_at_.clear(), node_at_.clear();
     rate_sums_.assign(1, 0.0);
     rank_.resize(nodes());
     for (const auto& [rate, place] : ranked) {
@@ -163,35 +181,62 @@ class TariffIndex {
       rates_.push_back(rate);
       rate_sums_.push_back(rate_sums_.back() + rate);
       place_at_.push_back(place);
+      node_at_.push_back(prepared.nodes[place].id);
       class_at_.push_back(class_of_[place]);
     }
   }
 
-  void fill_room(std::size_t place) {
-    for (const NodeSlot& s : slots_[place]) {
-      const double end = s.end + 4 * 0x1p-52 * std::fabs(s.end);
-      for (std::size_t cell = cells_.cell_at(s.start); cell < cells_.size(); ++cell) {
-        const double begin = cells_.begin(cell);
-        if (cell > 0 && !(begin < s.end)) break;
-        float& room = room_[cell * nodes() + rank_[place]];
-        room = std::max(room, round_up(end - std::max(s.start, begin)));
-        const std::size_t group = cell / TimeCells::kPerGroup;
-        float& most = group_room_[group * nodes() + rank_[place]];
-        most = std::max(most, room);
+  // Computes the rooms of a node in these cells; returns true if one grows.
+  bool fill_room(std::size_t place, std::size_t first_cell, std::size_t last_cell) {
+    const std::size_t rank = rank_[place];
+    const auto begin = cells_.begin(first_cell);
+    const std::vector<NodeSlot>& slots = slots_[place];
+    auto next = std::partition_point(slots.begin(), slots.end(),
+                                     [begin](const NodeSlot& s) { return s.end <= begin; });
+    if (first_cell == 0) next = slots.begin();
+    bool grows = false;
+    std::vector<float>& rooms = rooms_;
+    rooms.assign(last_cell - first_cell + 1, kNoRoom);
+    for (; next != slots.end(); ++next) {
+      const double end = next->end + 4 * 0x1p-52 * std::fabs(next->end);
+      std::size_t cell = std::max(cells_.cell_at(next->start), first_cell);
+      if (cell > last_cell) break;
+      for (; cell <= last_cell; ++cell) {
+        const double from = cells_.begin(cell);
+        if (cell > 0 && !(from < next->end)) break;
+        float& room = rooms[cell - first_cell];
+        room = std::max(room, round_up(end - std::max(next->start, from)));
       }
     }
+    for (std::size_t cell = first_cell; cell <= last_cell; ++cell) {
+      float& room = room_[cell * nodes() + rank];
+      grows |= rooms[cell - first_cell] > room;
+      room = rooms[cell - first_cell];
+    }
+    constexpr std::size_t size = TimeCells::kPerGroup;
+    for (std::size_t group = first_cell / size; group <= last_cell / size; ++group) {
+      float most = kNoRoom;
+      for (std::size_t cell = group * size; cell < std::min(group * size + size, cells_.size());
+           ++cell)
+        most = std::max(most, room_[cell * nodes() + rank]);
+      group_room_[group * nodes() + rank] = most;
+    }
+    return grows;
   }
 
-  std::uint64_t version_ = 0;
-  std::vector<Tariff> tariffs_;
+  std::uint64_t version_ = 0, shrinks_ = 0;
+  std::size_t slots_count_ = 0, slots_at_build_ = 0;
+  const NodeTariffs* tariffs_ = nullptr;
   TimeCells cells_;
   std::unique_ptr<PriceTables[]> tables_;  // [tariff]
   std::vector<Class> classes_;
   std::vector<std::vector<NodeSlot>> slots_;  // [place], in time order
   std::vector<std::uint32_t> class_of_, rank_;  // [place]
   std::vector<std::uint32_t> place_at_, class_at_;  // [rank]
+  std::vector<std::int32_t> node_at_;  // [rank]
   std::vector<double> rates_, rate_sums_;
   std::vector<float> room_, group_room_;  // [cell][rank]; [group][rank]
+  std::vector<float> rooms_;  // scratch of fill_room()
 };
 
 }  // namespace slotkern

@@ -14,7 +14,7 @@ struct TariffWindow {
   bool found = false;
   std::uint64_t key = 0;
   double start = 0, total = 0, runtime = 0, processor_time = 0;
-  std::vector<Part> parts;  // with rows of PreparedSlots
+  std::vector<Part> parts;  // with rows of the origin array
 
   bool has_smaller_nodes(const TariffWindow& other) const {
     return std::lexicographical_compare(

@@ -12,6 +12,7 @@
 
 #include <cmath>
 
+#include "slotkern/window/changing_prices.hpp"
 #include "slotkern/window/constrained.hpp"
 
 #ifndef SLOTKERN_SEARCH_LINKAGE
@@ -107,6 +108,8 @@ inline Status search_validated(const PreparedSlots& prepared, const Query& query
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
+  if (prepared.tariffs) [[unlikely]]
+    return prepared.tariffs->find(prepared, query, criterion, shape, work.parts, found);
   if (prepared.is_long_running(query, shape)) enable_interrupts();
   if (query.limits) [[unlikely]]
     return detail::search_constrained(prepared, query, criterion, shape, least, work, found);

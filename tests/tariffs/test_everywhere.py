@@ -1,0 +1,124 @@
+"""Alternatives, fronts, explanations, batches and cycles under tariffs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.tariff_cases import cases
+
+import slotkern as sk
+
+SHAPES = st.sampled_from(["square", "ragged"])
+NIGHT = {"night": sk.Tariff([6, 22], [1, 3, 1]), "spot": sk.Tariff([10], [2, 0.5])}
+
+
+def night_slots(nodes=2, end=40.0):
+    return sk.make_slots(
+        node=range(nodes),
+        start=0,
+        end=end,
+        performance=1,
+        price=1,
+        tariff="night",
+    )
+
+
+@given(cases(most_nodes=3, most_slots=2), SHAPES, st.sampled_from(["first", "cost"]))
+def test_alternatives_are_found_and_cut_in_turn(case, shape, criterion):
+    case.slots["end"] = np.where(np.isinf(case.slots["end"]), 60, case.slots["end"])
+    pool = case.pool()
+    request = sk.Request(**case.request)
+    found = sk.find_alternatives(pool, request, criterion, shape=shape, limit=4)
+    for window in found:
+        best = pool.find(request, criterion, shape=shape)
+        assert (window.start, window.cost, window.nodes) == (
+            best.start,
+            best.cost,
+            best.nodes,
+        )
+        pool.book(best)
+    if len(found) < 4:
+        assert pool.find(request, criterion, shape=shape) is None
+    if criterion == "first":
+        assert (np.diff(found.start) >= 0).all()
+
+
+@given(cases(most_nodes=3, most_slots=2))
+def test_fronts_are_not_dominated(case):
+    pool = case.pool()
+    request = sk.Request(**case.request)
+    front = sk.pareto(pool, request, ("finish", "cost"), shape="ragged")
+    values = [(window.finish, window.cost) for window in front]
+    assert values == sorted(values)
+    assert all(a[1] > b[1] for a, b in pairwise(values))
+    cheapest = pool.find(request, "cost", shape="ragged")
+    if cheapest is None:
+        assert not values
+        return
+    assert values[0][0] == pool.find(request, "finish", shape="ragged").finish
+    assert values[-1][1] == pytest.approx(cheapest.cost, rel=1e-8)
+
+
+def test_explanations_name_the_tariff():
+    pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
+    why = sk.explain(pool, sk.Request(2, 4, budget=9, earliest=6, deadline=20))
+    assert not why.fits
+    assert (why.cheapest, why.prices.soonest_start, why.prices.soonest_cost) == (
+        24,
+        6,
+        24,
+    )
+    assert why.prices.highest_tariff == "night"
+    assert (why.prices.highest_factor, why.prices.highest_from) == (3, 6)
+    assert why.prices.affordable_start == pytest.approx(21.75)
+    assert why.changes()["deadline"] == pytest.approx(25.75)
+    text = str(why)
+    assert "starts at 6 and costs 24: tariff 'night' is at 3 from 6 on" in text
+    assert "earliest start, without deadline and latest start, is 21.75" in text
+    fits = sk.explain(pool, sk.Request(2, 4, earliest=3))
+    assert (fits.prices.turn, fits.prices.turn_tariff) == ("falls", "night")
+    assert "it starts at 22, when tariff 'night' falls to 1" in str(fits)
+    assert fits.to_dict()["cheapest_start"] == 22
+    rises = sk.explain(pool, sk.Request(2, 4, latest=5))
+    assert rises.prices.turn in ("begins", "rises")
+    assert (
+        sk.explain(
+            sk.make_slots(node=0, start=0, end=9, performance=1, price=1),
+            sk.Request(1, 3),
+        ).prices
+        is None
+    )
+
+
+def test_batches_charge_the_tariff():
+    pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
+    jobs = [sk.Request(2, 4), sk.Request(1, 6), sk.Request(2, 2)]
+    for policy in (None, sk.BatchSlicer(2)):
+        plan = sk.schedule_batch(
+            pool, jobs, *([] if policy is None else [policy]), minimize="cost"
+        )
+        for window in plan:
+            parts = window.slots
+            costs = NIGHT["night"].integral(
+                parts["start"], parts["end"] - parts["start"]
+            )
+            assert window.cost == pytest.approx(costs.sum(), rel=1e-12)
+        pool.copy().book(plan)
+    with pytest.raises(
+        ValueError, match="executions do not support slots with tariffs"
+    ):
+        plan.execute()
+
+
+def test_cycles_charge_the_tariff():
+    pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
+    jobs = [sk.Request(2, 4), sk.Request(1, 6)]
+    cycles = sk.run_cycles(pool, jobs, [0, 1], length=5, horizon=30)
+    booked = [w for plan in cycles.schedules for w in plan if w is not None]
+    assert len(booked) == 2
+    for window in booked:
+        parts = window.slots
+        costs = NIGHT["night"].integral(parts["start"], parts["end"] - parts["start"])
+        assert window.cost == pytest.approx(costs.sum(), rel=1e-12)
