@@ -169,3 +169,18 @@ def test_failed_save_keeps_generation(
     booked(pool, "alice").save(path)
     new.save(path)  # it was never loaded from the file
     assert sk.SlotPool.load(path).owners == []
+
+
+def test_equal_pools_have_equal_files(tmp_path: Path) -> None:
+    files = []
+    for byte in (0x00, 0xAB):  # in the padding between fields, as in fresh memory
+        raw = np.full(9 * sk.SLOT.itemsize, byte, np.uint8)
+        slots = raw.view(sk.SLOT)
+        slots["node"], slots["start"], slots["end"] = np.arange(9), 0, 100
+        slots["performance"], slots["price"] = 1, 1
+        folder = tmp_path / str(byte)
+        folder.mkdir()
+        booked(sk.SlotPool(slots), "alice").save(folder / "pool.npz")
+        sk.write_slots(folder / "slots.npz", slots)
+        files.append([path.read_bytes() for path in sorted(folder.iterdir())])
+    assert files[0] == files[1]

@@ -76,7 +76,24 @@ def write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     with warnings.catch_warnings():
         # Many fields need format 2.0, other names than Latin-1 3.0; numpy reads both.
         warnings.filterwarnings("ignore", "Stored array in format", UserWarning)
-        np.savez(file, allow_pickle=False, **arrays)
+        known = {name: without_padding(values) for name, values in arrays.items()}
+        np.savez(file, allow_pickle=False, **known)
+
+
+def without_padding(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array whose padding between fields is zero: a copy if there is any.
+
+    The padding of compiled tables is uninitialized memory, which must not get into
+    files, and would give equal arrays different digests.
+    """
+    dtype = values.dtype
+    names = dtype.names or ()
+    if not names or sum(dtype[name].itemsize for name in names) == dtype.itemsize:
+        return values
+    cleared = np.zeros(values.shape, dtype)
+    for name in names:
+        cleared[name] = values[name]
+    return cleared
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

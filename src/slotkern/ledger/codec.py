@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.request import FIELDS, Request
 from slotkern._kernels.windows import ALL_STARTS, SLOT_STARTS, Window, _restore_window
 from slotkern.expressions.limits import Limit
-from slotkern.files.archive import read_archive, write_archive
+from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
 
 __all__ = [
@@ -242,7 +242,7 @@ def request_fields(request: Request) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return a value for JSON; an array becomes the digest of its bytes."""
     if isinstance(value, np.ndarray):
-        known = hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16)
+        known = hashlib.blake2b(without_padding(value).tobytes(), digest_size=16)
         return f"array {value.dtype} {value.shape} {known.hexdigest()}"
     if isinstance(value, Limit):
         return [plain(value.of), value.side, value.amount]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.pool import NO_CLOSURES, SlotPool, restore_pool
 from slotkern._kernels.slots import SPAN, overlap
 from slotkern.files import FORMATS
-from slotkern.files.archive import read_archive, write_archive
+from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.atomic import AnyPath, as_path, lock_file, open_atomic
 from slotkern.files.columns import InputError, MemoryLimit
 from slotkern.foundation.errors import PoolFileChangedError
@@ -186,7 +186,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> st
     known = hashlib.blake2b(repr(before and tuple(before)).encode(), digest_size=16)
     for name, values in arrays.items():
         known.update(f"{name} {values.dtype!r} {values.shape}".encode())
-        known.update(np.ascontiguousarray(values).tobytes())
+        known.update(without_padding(values).tobytes())
     return known.hexdigest()
 
 
