@@ -150,6 +150,59 @@ def test_random_calls_equal_a_pool(lib: ct.CDLL, criterion: str, shape: str) -> 
     lib.slotkern_close(mine)
 
 
+def test_tariffs_of_nodes(lib: ct.CDLL) -> None:
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=40, performance=1, price=[1, 2, 1], tariff="day"
+    )
+    slots["tariff"][2] = ""
+    tariffs = {"day": sk.Tariff([6, 22], [1, 3, 1])}
+    _, mine, _ = opened(lib, slots)
+    pool = sk.SlotPool(slots, tariffs=tariffs)
+    window, parts = Window(), np.zeros(2, PART)
+
+    def find(job: Any) -> int:
+        of = (ct.byref(job), b"cost", 1, ct.byref(window), address(parts))
+        code: int = lib.slotkern_find(mine, *of)
+        return code
+
+    def set_tariff(nodes: list[int], breakpoints: list[float], factors: Any) -> int:
+        ids, times = np.array(nodes, "i4"), np.array(breakpoints, "f8")
+        values = np.array(factors, "f8")
+        code: int = lib.slotkern_set_tariff(
+            mine,
+            address(ids),
+            ct.c_size_t(len(ids)),
+            address(times),
+            ct.c_size_t(len(times)),
+            address(values),
+        )
+        return code
+
+    job = lib.slotkern_request_of(2, 4.0)
+    assert find(job) == 0
+    assert lib.slotkern_book(mine, window.start, address(parts), 2, None) == 0
+    pool.book(
+        sk.SlotPool(slots[list(sk.SLOT.names or ())]).find(
+            sk.Request(2, 4), "cost", shape="ragged"
+        )
+    )
+    assert set_tariff([0, 1], [6, 22], [1, 3, 1]) == 0
+    for start in (4.0, 22.0):
+        job.earliest = start
+        assert find(job) == 0
+        found = pool.find(sk.Request(2, 4, earliest=start), "cost", shape="ragged")
+        assert (window.start, window.cost) == (found.start, found.cost)
+        assert parts["cost"].tolist() == found.slots["cost"].tolist()
+    wrong = b"the request is not valid"
+    job.max_price = 3.0
+    assert lib.slotkern_words(find(job)) == wrong
+    assert lib.slotkern_words(set_tariff([7], [6], [1, 3])) == wrong
+    assert lib.slotkern_words(set_tariff([0], [6, 5], [1, 3, 1])).startswith(
+        b"slots are"
+    )
+    lib.slotkern_close(mine)
+
+
 def test_errors_have_a_code_and_change_nothing(lib: ct.CDLL) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
     bad = slots.copy()

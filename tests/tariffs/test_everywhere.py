@@ -122,3 +122,19 @@ def test_cycles_charge_the_tariff():
         parts = window.slots
         costs = NIGHT["night"].integral(parts["start"], parts["end"] - parts["start"])
         assert window.cost == pytest.approx(costs.sum(), rel=1e-12)
+
+
+def test_numba_searches_under_tariffs():
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
+    window, request = sn.window(2), sn.request(2, 4.0, earliest=3.0)
+    for _ in range(3):
+        found = pool.find(sk.Request(2, 4, earliest=3), "cost", shape="ragged")
+        assert sn.find(pool.handle(), request, window, sn.COST, sn.RAGGED) == 0
+        assert (window.totals[0], window.totals[3]) == (found.start, found.cost)
+        assert window.costs.tolist() == found.slots["cost"].tolist()
+        assert sn.book(pool.handle(), window) == 0
+    cheap = sn.request(2, 4.0, max_price=3.0)
+    assert sn.find(pool.handle(), cheap, window, sn.COST, sn.RAGGED) > 1

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,6 +16,8 @@ struct slotkern_pool {
   std::vector<slotkern_slot> rows;
   PreparedSlots prepared;
   SlotPool pool;
+  std::vector<Tariff> tariffs;
+  std::map<std::int32_t, std::int32_t> tariff_of;  // by node; index in `tariffs`
   std::mutex mutex;
 };
 
@@ -27,18 +30,27 @@ static_assert(SLOTKERN_RAGGED == static_cast<int>(ShapeKind::ragged));
 
 constexpr int kRefused = static_cast<int>(Status::request_not_valid);
 
-Fault open(slotkern_pool& owner) {
+using TariffOf = std::map<std::int32_t, std::int32_t>;  // by node; index in a list of tariffs
+
+// Prepares the slots, with the tariffs of their nodes; `prices` are theirs.
+Fault prepare(const std::vector<slotkern_slot>& rows, const std::vector<Tariff>& tariffs,
+              const TariffOf& tariff_of, PreparedSlots& prepared, std::vector<double>& prices) {
   SlotView view;
-  view.base = reinterpret_cast<const char*>(owner.rows.data());
-  view.stride = sizeof(slotkern_slot), view.size = owner.rows.size();
+  view.base = reinterpret_cast<const char*>(rows.data());
+  view.stride = sizeof(slotkern_slot), view.size = rows.size();
   view.node = offsetof(slotkern_slot, node), view.start = offsetof(slotkern_slot, start);
   view.end = offsetof(slotkern_slot, end), view.price = offsetof(slotkern_slot, price);
   view.performance = offsetof(slotkern_slot, performance);
-  const Fault fault = prepare_slots(owner.prepared, view, true, ShapeKind::square, 0);
+  const Fault fault = prepare_slots(prepared, view, true, ShapeKind::square, 0);
   if (fault.status != Status::ok) return fault;
-  std::vector<double> prices(owner.rows.size());
-  std::ranges::transform(owner.rows, prices.begin(), &slotkern_slot::price);
-  return {open_pool(owner.pool, owner.prepared, prices, nullptr)};
+  prices.resize(rows.size());
+  std::ranges::transform(rows, prices.begin(), &slotkern_slot::price);
+  std::vector<std::int32_t> by_place;
+  for (const Node& node : prepared.nodes) {
+    const auto found = tariff_of.find(node.id);
+    by_place.push_back(found == tariff_of.end() ? -1 : found->second);
+  }
+  return {set_tariffs(prepared, tariffs, by_place, 0)};
 }
 
 // Runs f under the mutex of the pool and converts exceptions to status codes.
@@ -92,11 +104,42 @@ int slotkern_open(const slotkern_slot* slots, size_t count, slotkern_pool** pool
   return static_cast<int>(guarded([&] {
     auto owner = std::make_unique<slotkern_pool>();
     owner->rows.assign(slots, slots + count);
-    const Fault fault = open(*owner);
+    std::vector<double> prices;
+    Fault fault = prepare(owner->rows, {}, {}, owner->prepared, prices);
+    if (fault.status == Status::ok)
+      fault.status = open_pool(owner->pool, owner->prepared, prices, nullptr);
     if (fault.status == Status::ok) *pool = owner.release();
     else if (row) *row = fault.row;
     return fault.status;
   }));
+}
+
+int slotkern_set_tariff(slotkern_pool* pool, const int32_t* nodes, size_t node_count,
+                        const double* breakpoints, size_t breakpoint_count,
+                        const double* factors) {
+  if (!pool || !nodes || !factors || (!breakpoints && breakpoint_count)) return kRefused;
+  return run_locked(pool, [&] {
+    Tariff tariff;
+    Status status = tariff.set({breakpoints, breakpoint_count}, {factors, breakpoint_count + 1});
+    if (status != Status::ok) return status;
+    std::vector<Tariff> tariffs = pool->tariffs;
+    TariffOf tariff_of = pool->tariff_of;
+    tariffs.push_back(std::move(tariff));
+    for (std::size_t i = 0; i < node_count; ++i) {
+      if (pool->pool.place_of(nodes[i]) < 0) return Status::request_not_valid;
+      tariff_of[nodes[i]] = static_cast<std::int32_t>(tariffs.size() - 1);
+    }
+    PreparedSlots fresh;
+    std::vector<double> prices;
+    status = prepare(pool->rows, tariffs, tariff_of, fresh, prices).status;
+    PoolState state;
+    if (status == Status::ok) status = state_of(pool->pool, state);
+    state.first_new_span = state.free.size();
+    if (status == Status::ok) status = extend_pool(pool->pool, fresh, prices, state);
+    if (status != Status::ok) return status;
+    pool->tariffs.swap(tariffs), pool->tariff_of.swap(tariff_of);
+    return Status::ok;
+  });
 }
 
 void slotkern_close(slotkern_pool* pool) { delete pool; }

@@ -72,6 +72,14 @@ slotkern_request slotkern_request_of(int64_t nodes, double volume);
    unless row is NULL, *row is the index of the first invalid slot. O(count log count). */
 int slotkern_open(const slotkern_slot* slots, size_t count, slotkern_pool** pool, size_t* row);
 
+/* Gives nodes a tariff: a factor of their prices that changes at known times, also while a part runs.
+   factors[0] holds before breakpoints[0], factors[k] from breakpoints[k - 1] on; there are
+   breakpoint_count + 1 factors, at least 0, and breakpoints ascend. A part then costs its price times
+   the integral of the factor over its time, and requests with a max_price are refused. A later call
+   for a node replaces its tariff; bookings stay as they are. O(slots log slots). */
+int slotkern_set_tariff(slotkern_pool* pool, const int32_t* nodes, size_t node_count,
+                        const double* breakpoints, size_t breakpoint_count, const double* factors);
+
 /* Destroys a pool; does nothing for NULL. */
 void slotkern_close(slotkern_pool* pool);
 
