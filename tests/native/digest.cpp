@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "slotkern/choice/choose.hpp"
-#include "slotkern/choice/trade_off.hpp"
+#include "slotkern/choice/multiple_choice.hpp"
 #include "slotkern/value/find.hpp"
 #include "slotkern/window/find.hpp"
 

@@ -50,7 +50,7 @@ cdef extern from "slotkern/choice/choose_constrained.hpp" namespace "slotkern" n
 cdef extern from "slotkern/choice/multidim_bound.hpp" namespace "slotkern":
     const int kMaxSumLimits
 
-cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/choice/multiple_choice.hpp" namespace "slotkern" nogil:
     cdef cppclass Classes:
         const double* value
         const double* weight
@@ -62,12 +62,14 @@ cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
         double value, weight, bound, least
         cbool feasible, proven
 
+    Fault cpp_choose_one_each "slotkern::choose_one_each"(
+        const Classes&, double, cbool, double, int64_t, CppOneEach*&)
+
+cdef extern from "slotkern/choice/trade_off.hpp" namespace "slotkern" nogil:
     cdef cppclass CppTradeOff "slotkern::TradeOff":
         vector[double] value, weight
         cbool complete
 
-    Fault cpp_choose_one_each "slotkern::choose_one_each"(
-        const Classes&, double, cbool, double, int64_t, CppOneEach*&)
     Fault cpp_trade_off "slotkern::trade_off"(const Classes&, cbool, int64_t, CppTradeOff&)
 
 # Default work limit of choose_one_each, then `proven` is False: well under a second.

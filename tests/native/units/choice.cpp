@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "slotkern/choice/choose.hpp"
+#include "slotkern/choice/multiple_choice.hpp"
 #include "slotkern/choice/trade_off.hpp"
 #include "support.hpp"
 
@@ -83,13 +84,13 @@ void lagrangian_bounds_are_valid() {
 Core make_core(const std::vector<double>& cost, const std::vector<double>& value, int pick,
                double capacity, double error) {
   Core core;
-  core.pick = pick, core.capacity = capacity, core.slack = 2 * error * pick;
-  core.lambda = 0.7;
+  core.pick = pick, core.capacity[0] = capacity, core.slack[0] = 2 * error * pick;
+  core.lambda[0] = 0.7;
   std::vector<int> order(cost.size());
   std::iota(order.begin(), order.end(), 0);
   const auto weigh = [&](int i) {
     const auto k = static_cast<std::size_t>(i);
-    return value[k] - core.lambda * cost[k];
+    return value[k] - core.lambda[0] * cost[k];
   };
   std::sort(order.begin(), order.end(), [&](int a, int b) { return weigh(a) > weigh(b); });
   const auto p = static_cast<std::size_t>(pick);
@@ -98,7 +99,7 @@ Core make_core(const std::vector<double>& cost, const std::vector<double>& value
     const auto k = static_cast<std::size_t>(i);
     core.add(weigh(i) - core.middle, cost[k] + error * (2 * real() - 1), value[k], i);
   }
-  core.offset = core.lambda * capacity + pick * core.middle;
+  core.set_offset();
   return core;
 }
 
@@ -138,7 +139,7 @@ void core_searches_match_exhaustive_search() {
       seen = worth;
       return true;
     };
-    CoreBranchAndBound depth;
+    CoreBranchAndBound<OneLimit> depth;
     double found = -kInfinity;
     CHECK(depth.run(core, tolerance, found, 1'000'000, accept));
     CHECK(found == best && (found == seen || found == -kInfinity));
@@ -252,7 +253,7 @@ void core_tables_subtract_minimum_and_divisor() {
     CHECK(set.size() == 2 && value[set[0]] + value[set[1]] == best);
   }
   CHECK(table.prepare(core, 60, 10) < 0);
-  core.cost[2] = 22.5;
+  core.use[0][2] = 22.5;
   CHECK(table.prepare(core, 60, 1e6) < 0);
 }
 

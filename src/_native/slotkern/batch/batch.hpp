@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "slotkern/choice/trade_off.hpp"
+#include "slotkern/choice/multiple_choice.hpp"
 #include "slotkern/pool/schedule.hpp"
 
 namespace slotkern {

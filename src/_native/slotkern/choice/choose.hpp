@@ -25,6 +25,20 @@ struct Choice {
   std::vector<int> rows;  // ascending row numbers
 };
 
+// Completes a choice of `rows`: sorts them, and computes the cost exactly, rounded once, and the
+// value in ascending (cost, row) order.
+inline void complete_choice(const Items& items, Choice& choice) {
+  std::vector<int>& rows = choice.rows;
+  std::sort(rows.begin(), rows.end(), [&](int a, int b) {
+    return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
+  });
+  choice.any = true;
+  choice.cost = exact_sum(rows.size(), [&](std::size_t i) { return items.cost[rows[i]]; });
+  choice.value = 0;
+  for (const int i : rows) choice.value += items.value[i];
+  std::sort(rows.begin(), rows.end());
+}
+
 struct Chooser {
   Knapsack knapsack;
   std::vector<std::int64_t> costs;
@@ -32,25 +46,13 @@ struct Chooser {
   std::vector<Choice> choices;
   Items all_items{nullptr, nullptr, 0};
   ItemSet cheapest;
-  // Rows of the items that fit into some set, and their columns; empty if all items fit.
-  std::vector<int> affordable;
-  std::vector<double> affordable_cost, affordable_value;
+  ItemSubset affordable;  // the items that fit into some set
 
   // Maps the chosen items to the caller's rows and computes the sums of the choice.
   void finish(Choice& choice) const {
-    if (!affordable.empty())
-      for (int& i : choice.rows) i = affordable[static_cast<std::size_t>(i)];
-    std::sort(choice.rows.begin(), choice.rows.end(), [this](int a, int b) {
-      return all_items.cost[a] < all_items.cost[b] ||
-             (all_items.cost[a] == all_items.cost[b] && a < b);
-    });
-    choice.any = true;
-    choice.cost = exact_sum(choice.rows.size(), [&](std::size_t i) {
-      return all_items.cost[choice.rows[i]];
-    });
-    choice.value = 0;
-    for (const int i : choice.rows) choice.value += all_items.value[i];
-    std::sort(choice.rows.begin(), choice.rows.end());
+    if (!affordable.ids.empty())
+      for (int& i : choice.rows) i = affordable.ids[static_cast<std::size_t>(i)];
+    complete_choice(all_items, choice);
   }
 
   // Returns the items that fit with the n - 1 cheapest others. Afterwards `cheapest` holds the n
@@ -59,22 +61,16 @@ struct Chooser {
     LagrangianBound::select_heaviest(all_items, n, 0, 1, cheapest);
     const double nth = all_items.cost[cheapest.chosen.back()], others = cheapest.cost - nth;
     const double max_cost = std::min(budget, budget - others + 0x1p-50 * (n + 8) * budget);
-    affordable.clear();
+    affordable.ids.clear();
     if (!(nth <= max_cost)) return {nullptr, nullptr, 0};
-    if (std::all_of(all_items.cost, all_items.cost + all_items.count,
-                    [max_cost](double cost) { return cost <= max_cost; }))
-      return all_items;
-    affordable_cost.clear(), affordable_value.clear();
-    for (int i = 0; i < all_items.count; ++i) {
-      if (!(all_items.cost[i] <= max_cost)) continue;
-      affordable.push_back(i);
-      affordable_cost.push_back(all_items.cost[i]);
-      affordable_value.push_back(all_items.value[i]);
-    }
-    for (int& i : cheapest.chosen)
-      i = static_cast<int>(std::lower_bound(affordable.begin(), affordable.end(), i) -
-                           affordable.begin());
-    return {affordable_cost.data(), affordable_value.data(), static_cast<int>(affordable.size())};
+    const bool all_fit = std::all_of(all_items.cost, all_items.cost + all_items.count,
+                                     [max_cost](double cost) { return cost <= max_cost; });
+    const Items items = affordable.keep(all_items, max_cost, !all_fit);
+    const std::vector<int>& ids = affordable.ids;
+    if (!ids.empty())
+      for (int& i : cheapest.chosen)
+        i = static_cast<int>(std::lower_bound(ids.begin(), ids.end(), i) - ids.begin());
+    return items;
   }
 
   static Fault check(const Items& items, int n) {

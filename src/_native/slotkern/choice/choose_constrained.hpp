@@ -86,7 +86,7 @@ struct ConstrainedChooser {
     }
     knapsack.gap = gap;
     knapsack.scale = ValueScale::from_values(items.value, items.count);
-    knapsack.max_work = work;
+    knapsack.limits.work = work;
     knapsack.work = 0;
     if (items.count > Chooser::kManyItems) enable_interrupts();
     const bool any = knapsack.solve(all, n, amounts, {}, 0, -kInfinity, [&](const auto& rows) {
@@ -101,13 +101,7 @@ struct ConstrainedChooser {
     }
     choice.proven = knapsack.complete;
     choice.rows = knapsack.chosen;
-    std::sort(choice.rows.begin(), choice.rows.end(), [&](int a, int b) {
-      return items.cost[a] < items.cost[b] || (items.cost[a] == items.cost[b] && a < b);
-    });
-    choice.any = true;
-    choice.cost = cost_of(items, choice.rows);
-    for (const int i : choice.rows) choice.value += items.value[i];
-    std::sort(choice.rows.begin(), choice.rows.end());
+    complete_choice(items, choice);
     choice.bound = std::max(choice.value, knapsack.bound);
     return {};
   }

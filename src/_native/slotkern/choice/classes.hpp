@@ -22,6 +22,15 @@ struct Classes {
   const double* weight;
   const std::int64_t* first;
   std::size_t count;
+
+  Fault check() const {
+    const auto rows = static_cast<std::size_t>(first[count]);
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (!std::isfinite(value[i])) return {Status::value_not_finite, i, 0};
+      if (!std::isfinite(weight[i])) return {Status::cost_not_valid, i, 0};
+    }
+    return {};
+  }
 };
 
 // The rows of all classes that an optimal answer may contain, in the form that the search uses.
@@ -50,11 +59,7 @@ struct ClassItems {
 
   // Validates values and weights, and computes the smallest feasible limit.
   Fault check() {
-    const auto count = static_cast<std::size_t>(classes->first[classes->count]);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!std::isfinite(classes->value[i])) return {Status::value_not_finite, i, 0};
-      if (!std::isfinite(classes->weight[i])) return {Status::cost_not_valid, i, 0};
-    }
+    if (const Fault fault = classes->check(); fault.status != Status::ok) return fault;
     lightest.resize(classes->count);
     for (std::size_t k = 0; k < classes->count; ++k) {
       const double* const begin = classes->weight + classes->first[k];

@@ -1,54 +1,148 @@
-// Two exact searches over the core of a cardinality-constrained knapsack: the items that the
-// Lagrangian bound could not fix, by falling weight w = z - lambda * c.
+// The core of a knapsack with one limit or several: the items that the bound could not fix, by
+// falling weight w = value - (multipliers' charge for the uses), and its depth-first branch and
+// bound.
 //
-// CoreBranchAndBound is a depth-first search in this order. With j the next item and r items still
-// to choose, its bound is (weights so far) + w_j + ... + w_{j+r-1}. It is fast if few sets come
-// near the bound.
+// With j the next item and r items still to choose, no set is worth more than (weights so far) +
+// w_j + ... + w_{j+r-1}. This bound falls as j grows, so it ends the loop over j. The search is
+// fast if few sets come near the bound. A class keeps the sums and tests the limits: OneLimit here,
+// SeveralLimits in choice/multidim_search.hpp. Each has
+//   Sums                         the sums of uses of the items so far;
+//   begin(core, limit)           prepares a search, and returns the Sums of no item;
+//   tighten(core, cutoff)        takes note of a new cutoff;
+//   add(core, j, r, sums, next)  adds item j; false if r - 1 later items cannot fit with it;
+//   next(j)                      the next item to branch on, if j is skipped.
 //
-// CoreDynamicProgram keeps states (items in excess, cost, value). It starts from the n heaviest
-// items and decides about one more item a round, from the middle outwards (the core order of
-// Pisinger's minknap). Among states with equal item counts, the cheaper and more valuable one
-// dominates. Each exchanged item loses |w - w_middle|; a state is pruned if its losses, and those
-// that its balance still requires, reach the gap between bound and incumbent.
-//
-// Both add costs in other orders than the budget test. A set that costs at most `slack` more than
-// the capacity is therefore checked by the exact test. If this test rejects a set that had
-// dominated another one by less than the slack, the optimum may be lost: the dynamic program then
-// reports has_rounding_conflict and is repeated with a dominance rule that keeps this distance.
+// Sums here are rounded in other orders than those of the exact test. A set that exceeds a limit by
+// at most `slack` is therefore passed to the exact test; only sets beyond that are excluded.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
-#include "slotkern/choice/lagrangian_bound.hpp"
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 
 // The core. Weights are relative to the middle between the last item in and the first item out, so
 // that their sums stay small. The bound of a set is offset + the sum of its weights.
 struct Core {
-  std::vector<double> weight, cost, value;  // sorted by falling weight
+  std::vector<double> weight, value;  // sorted by falling weight
+  std::array<std::vector<double>, kMaxSumLimits> use;  // one column for each limit
   std::vector<int> id;
   int pick = 0;  // number of items to choose
-  double lambda = 0, middle = 0;
+  int limits = 1;
+  double middle = 0, offset = 0;
   double base_value = 0;  // total value of the items fixed outside the core
-  double capacity = 0;  // budget left for the core
-  double slack = 0;  // largest rounding error of a sum of costs
-  double offset = 0;
+  // per limit: amount left for the core; largest rounding error of a sum of uses; multiplier
+  Amounts capacity{}, slack{}, lambda{};
+  // for several limits
+  std::array<bool, kMaxSumLimits> is_integer{};  // all uses of the limit are integers
+  bool has_integer_values = false, use_table = false;
+  bool any_set_suffices = false;  // the first feasible set ends the search
 
   std::size_t size() const { return id.size(); }
-  void clear() { weight.clear(), cost.clear(), value.clear(), id.clear(); }
-  void add(double w, double c, double z, int i) {
-    weight.push_back(w), cost.push_back(c), value.push_back(z), id.push_back(i);
+  void clear() {
+    weight.clear(), value.clear(), id.clear();
+    for (std::vector<double>& column : use) column.clear();
   }
+  void resize(std::size_t size) {
+    weight.resize(size), value.resize(size), id.resize(size);
+    for (std::vector<double>& column : use) column.resize(std::min(size, column.size()));
+  }
+  // Adds an item with one limit.
+  void add(double w, double c, double z, int i) {
+    weight.push_back(w), use[0].push_back(c), value.push_back(z), id.push_back(i);
+  }
+  void copy_item(std::size_t from, std::size_t to) {
+    weight[to] = weight[from], value[to] = value[from], id[to] = id[from];
+    for (std::size_t k = 0; k < columns(); ++k) use[k][to] = use[k][from];
+  }
+
+  // Adds item i, with its weight under the multipliers.
+  template <class UseOf>
+  void add_weighed(int i, double z, UseOf use_of) {
+    double w = z;
+    for (int k = 0; k < limits; ++k) {
+      const std::size_t c = static_cast<std::size_t>(k);
+      use[c].push_back(use_of(k));
+      w -= lambda[c] * use[c].back();
+    }
+    weight.push_back(w - middle), value.push_back(z), id.push_back(i);
+  }
+
+  // Computes the offset of the bound; call it when pick, base_value and capacity are set.
+  void set_offset() {
+    double charge = 0;
+    for (std::size_t k = 0; k < columns(); ++k) charge += lambda[k] * capacity[k];
+    offset = base_value + charge + pick * middle;
+  }
+
+  bool are_equal(std::size_t a, std::size_t b) const {
+    if (weight[a] != weight[b] || value[a] != value[b]) return false;
+    for (std::size_t k = 0; k < columns(); ++k)
+      if (use[k][a] != use[k][b]) return false;
+    return true;
+  }
+
+  // Sorts by falling weight, with equal items adjacent.
+  void sort() {
+    order_.resize(size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      if (weight[a] != weight[b]) return weight[a] > weight[b];
+      if (value[a] != value[b]) return value[a] > value[b];
+      for (std::size_t k = 0; k < columns(); ++k)
+        if (use[k][a] != use[k][b]) return use[k][a] < use[k][b];
+      return id[a] < id[b];
+    });
+    const auto arrange = [this](auto& column) {
+      const auto before = column;
+      for (std::size_t j = 0; j < order_.size(); ++j) column[j] = before[order_[j]];
+    };
+    arrange(weight), arrange(value), arrange(id);
+    for (std::size_t k = 0; k < columns(); ++k) arrange(use[k]);
+  }
+
+ private:
+  std::size_t columns() const { return static_cast<std::size_t>(limits); }
+
+  std::vector<std::uint32_t> order_;
+};
+
+// One limit: a set cannot fit if r - 1 times the smallest use that follows exceeds it.
+class OneLimit {
+ public:
+  using Sums = double;
+  static constexpr bool kSeveral = false;
+
+  Sums begin(const Core& core, std::int64_t) {
+    const std::vector<double>& use = core.use[0];
+    min_use_from_.resize(use.size() + 1);
+    min_use_from_[use.size()] = kInfinity;
+    for (std::size_t j = use.size(); j-- > 0;)
+      min_use_from_[j] = std::min(min_use_from_[j + 1], use[j]);
+    return 0;
+  }
+  void tighten(const Core&, double) {}
+  bool add(const Core& core, std::size_t j, std::size_t r, Sums sum, Sums& next) const {
+    next = sum + core.use[0][j];
+    const double rest = r > 1 ? static_cast<double>(r - 1) * min_use_from_[j + 1] : 0;
+    return !(next + rest > core.capacity[0] + core.slack[0]);
+  }
+  std::size_t next(std::size_t j) const { return j + 1; }
+
+ private:
+  std::vector<double> min_use_from_;  // smallest use of the items from j on
 };
 
 // Depth-first branch and bound. Like CoreDynamicProgram it passes each better set to `accept(core
-// positions)`, which returns true if the exact budget test admits the set.
+// positions)`, which returns true if the exact test admits the set.
+template <class Limits>
 class CoreBranchAndBound {
  public:
   std::int64_t nodes = 0;
@@ -58,21 +152,21 @@ class CoreBranchAndBound {
   template <class Accept>
   bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
            Accept accept) {
-    const std::size_t size = core.id.size();
     nodes = 0;
-    min_cost_from_.resize(size + 1);
-    prefix_.resize(size + 1);
-    min_cost_from_[size] = kInfinity;
-    for (std::size_t j = size; j-- > 0;)
-      min_cost_from_[j] = std::min(min_cost_from_[j + 1], core.cost[j]);
+    prefix_.resize(core.size() + 1);
     prefix_[0] = 0;
-    for (std::size_t j = 0; j < size; ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
+    for (std::size_t j = 0; j < core.size(); ++j) prefix_[j + 1] = prefix_[j] + core.weight[j];
     stack_.clear();
-    CoreDescent<Accept> walk{*this, core, tolerance, best, tolerance.cutoff(best), limit, accept};
-    return walk.descend(0, core.pick, 0, core.base_value, core.offset);
+    const typename Limits::Sums sums = limits_.begin(core, limit);
+    CoreDescent<Accept> walk{*this, core, tolerance, best, 0, limit, accept};
+    walk.set_cutoff();
+    return walk.descend(0, core.pick, sums, core.base_value, core.offset);
   }
 
  private:
+  friend Limits;
+  using Sums = typename Limits::Sums;
+
   template <class Accept>
   struct CoreDescent {
     CoreBranchAndBound& search;
@@ -83,26 +177,44 @@ class CoreBranchAndBound {
     std::int64_t limit;
     Accept& accept;
 
-    bool descend(std::size_t j, int rest, double cost, double value, double weight) {
+    void set_cutoff() {
+      cutoff = tolerance.cutoff(best);
+      search.limits_.tighten(core, cutoff);
+    }
+
+    // Reports the items of the stack as a set.
+    void offer(double value) {
+      if (!(value > best) || !accept(search.stack_)) return;
+      best = value;
+      set_cutoff();
+    }
+
+    bool count_node() { return search.nodes++ < limit; }
+
+    // Chooses `rest` items from j on. Returns false beyond `limit` nodes.
+    bool descend(std::size_t j, int rest, Sums sums, double value, double weight) {
       if (rest == 0) {
-        if (value > best && accept(search.stack_)) {
-          best = value;
-          cutoff = tolerance.cutoff(best);
-        }
+        offer(value);
         return true;
       }
+      Limits& limits = search.limits_;
       const std::size_t r = static_cast<std::size_t>(rest);
-      for (; j + r <= core.id.size(); ++j) {
+      bool finished = true;
+      if constexpr (Limits::kSeveral) {
+        if (rest == 2 && limits.complete_pair(*this, j, sums, value, weight, finished))
+          return finished;
+        if (limits.is_dominated(core, search.stack_.size(), j, r, sums, value)) return true;
+      }
+      for (; j + r <= core.size(); j = limits.next(j)) {
         if (!(weight + (search.prefix_[j + r] - search.prefix_[j]) > cutoff)) return true;
-        if (search.nodes++ >= limit) return false;
+        if constexpr (Limits::kSeveral)
+          if (!limits.may_fit(core, j, r, sums)) return true;
+        if (!count_node()) return false;
         poll();
-        const double after = cost + core.cost[j];
-        if (after + (rest - 1) * (rest > 1 ? search.min_cost_from_[j + 1] : 0) >
-            core.capacity + core.slack)
-          continue;
+        Sums next;
+        if (!limits.add(core, j, r, sums, next)) continue;
         search.stack_.push_back(static_cast<int>(j));
-        const bool finished =
-            descend(j + 1, rest - 1, after, value + core.value[j], weight + core.weight[j]);
+        finished = descend(j + 1, rest - 1, next, value + core.value[j], weight + core.weight[j]);
         search.stack_.pop_back();
         if (!finished) return false;
       }
@@ -110,194 +222,9 @@ class CoreBranchAndBound {
     }
   };
 
-  std::vector<double> min_cost_from_, prefix_;
-  std::vector<int> stack_;
-};
-
-class CoreDynamicProgram {
- public:
-  std::int64_t states = 0;
-  bool has_rounding_conflict = false;
-
-  // Returns true if the search finished within `limit` states (all rounds together) and about
-  // `memory` bytes. With Strict, a state dominates only states that cost more by over `slack`.
-  template <bool Strict, class Accept>
-  bool run(const Core& core, const Tolerance& tolerance, double& best, std::int64_t limit,
-           double memory, Accept accept) {
-    states = 0;
-    has_rounding_conflict = false;
-    trace_.assign(1, ExchangeStep{0, -1});
-    Rounds<Strict, Accept> rounds{*this, core, tolerance, best, accept};
-    if (rounds.evaluate_heaviest()) return true;
-    while (rounds.has_items_left()) {
-      if (!rounds.decide_next_item(limit)) return false;
-      std::swap(now_, next_);
-      if (now_.states.empty()) return true;
-      states += static_cast<std::int64_t>(now_.states.size() + now_.ends.size() / 4 +
-                                          kStatesPerRound);
-      const double bytes = 100.0 * static_cast<double>(now_.states.size()) +
-                           16.0 * static_cast<double>(trace_.size());
-      if (bytes >= memory || trace_.size() >= kMaxSteps) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kMaxSteps = std::size_t{1} << 30;
-  static constexpr std::size_t kStatesPerRound = 3;  // fixed cost of a round, in states
-
-  struct BalanceState {
-    double cost, value;
-    std::int32_t step;
-  };
-  struct ExchangeStep {  // the item that was exchanged, and the step of the predecessor state
-    std::int32_t before, item;
-  };
-
-  // The states of all balances (items added minus items removed), each list by rising cost.
-  struct StateLists {
-    std::vector<BalanceState> states;
-    std::vector<std::size_t> ends;
-    int low = 0;
-
-    int high() const { return low + static_cast<int>(ends.size()) - 1; }
-    void restart(int lowest) { states.clear(), ends.clear(), low = lowest; }
-    void close() { ends.push_back(states.size()); }
-    std::pair<std::size_t, std::size_t> list(int balance) const {
-      if (balance < low || balance > high()) return {0, 0};
-      const std::size_t k = static_cast<std::size_t>(balance - low);
-      return {k == 0 ? 0 : ends[k - 1], ends[k]};
-    }
-  };
-
-  static std::size_t at(int j) { return static_cast<std::size_t>(j); }
-
-  // One run of the dynamic program; each round decides about one item, for all balances.
-  template <bool Strict, class Accept>
-  struct Rounds {
-    CoreDynamicProgram& search;
-    const Core& core;
-    const Tolerance& tolerance;
-    double& best;
-    Accept& accept;
-    int n = core.pick, size = static_cast<int>(core.size());
-    int in = n - 1, out = n;  // next item to remove, next item to add
-    double heaviest = 0;  // bound of the n heaviest items
-    double margin = 0;  // largest loss that a state may have
-
-    struct Move {
-      int item;
-      bool removes;
-      double cost, value;  // cost and value that the move adds
-    };
-
-    double loss_in() const { return in >= 0 ? core.weight[at(in)] : kInfinity; }
-    double loss_out() const { return out < size ? -core.weight[at(out)] : kInfinity; }
-    bool has_items_left() const { return in >= 0 || out < size; }
-
-    // Evaluates the n heaviest items as a set. Returns true if nothing is left to decide.
-    bool evaluate_heaviest() {
-      BalanceState start{0, core.base_value, 0};
-      heaviest = core.offset;
-      for (int j = 0; j < n; ++j) {
-        start.cost += core.cost[at(j)];
-        start.value += core.value[at(j)];
-        heaviest += core.weight[at(j)];
-      }
-      margin = heaviest - tolerance.cutoff(best);
-      offer(start, -1);
-      if (n == 0 || n == size || !(margin > 0)) return true;
-      search.now_.restart(0);
-      search.now_.states.push_back(start);
-      search.now_.close();
-      return false;
-    }
-
-    // Reports a state with n items as a set; `item` is the last exchange, which trace_ lacks.
-    void offer(const BalanceState& state, int item) {
-      if (!(state.value > best) || !(state.cost <= core.capacity + core.slack)) return;
-      search.trace_back(state.step, item, n);
-      if (accept(search.chosen_)) {
-        best = state.value;
-        margin = heaviest - tolerance.cutoff(best);
-      } else {
-        search.has_rounding_conflict = true;
-      }
-    }
-
-    // Decides about the item whose exchange loses least. Returns false beyond `limit` states.
-    bool decide_next_item(std::int64_t limit) {
-      const bool removes = loss_in() <= loss_out();
-      const int item = removes ? in-- : out++, sign = removes ? -1 : 1;
-      const Move move{item, removes, sign * core.cost[at(item)], sign * core.value[at(item)]};
-      const double next_in = loss_in(), next_out = loss_out();
-      StateLists &now = search.now_, &next = search.next_;
-      next.restart(now.low - removes);
-      for (int balance = next.low; balance <= now.high() + !removes; ++balance) {
-        poll();
-        const double need = balance == 0  ? next_in + next_out
-                            : balance > 0 ? balance * next_in
-                                          : -balance * next_out;
-        // heaviest - weight of the state + need < margin, written in terms of the state's sums
-        merge(move, balance, heaviest - core.offset + core.base_value +
-                                 (n + balance) * core.middle + need);
-        next.close();
-        if (search.states + static_cast<std::int64_t>(next.states.size()) > limit) {
-          search.states = limit;
-          return false;
-        }
-      }
-      return true;
-    }
-
-    // Merges the states of a balance without the move and with it by rising cost; prunes dominated
-    // states and states whose bound does not exceed most - margin.
-    void merge(const Move& move, int balance, double heaviest_bound) {
-      const StateLists& now = search.now_;
-      StateLists& next = search.next_;
-      auto [x, x_end] = now.list(balance);
-      auto [y, y_end] = now.list(balance + (move.removes ? 1 : -1));
-      std::size_t lag = next.states.size();
-      double best_value = -kInfinity;  // largest value at no higher cost
-      while (x < x_end || y < y_end) {
-        const bool moved =
-            x >= x_end || (y < y_end && now.states[y].cost + move.cost < now.states[x].cost);
-        BalanceState state = now.states[moved ? y++ : x++];
-        if (moved) state.cost += move.cost, state.value += move.value;
-        if (Strict)
-          for (; lag < next.states.size() && next.states[lag].cost + core.slack < state.cost; ++lag)
-            best_value = std::max(best_value, next.states[lag].value);
-        if (state.value <= best_value) continue;
-        if (moved && balance == 0) offer(state, move.item);
-        if (!(state.value - core.lambda * state.cost > heaviest_bound - margin)) continue;
-        if (!Strict) best_value = state.value;
-        if (moved) {
-          search.trace_.push_back({state.step, move.item});
-          state.step = static_cast<std::int32_t>(search.trace_.size() - 1);
-        }
-        next.states.push_back(state);
-      }
-    }
-  };
-
-  // Reconstructs in chosen_ the set behind a step, after one more exchange of `item` (-1: none).
-  void trace_back(std::int32_t step, int item, int n) {
-    chosen_.resize(at(n));
-    std::iota(chosen_.begin(), chosen_.end(), 0);
-    const auto exchange = [&](int j) {
-      if (j >= n)
-        chosen_.push_back(j);
-      else
-        chosen_[at(j)] = -1;
-    };
-    if (item >= 0) exchange(item);
-    for (; step > 0; step = trace_[at(step)].before) exchange(trace_[at(step)].item);
-    std::erase(chosen_, -1);
-  }
-
-  StateLists now_, next_;
-  std::vector<ExchangeStep> trace_;
-  std::vector<int> chosen_;
+  Limits limits_;
+  std::vector<double> prefix_;  // sums of the weights before item j
+  std::vector<int> stack_;  // positions of the items so far
 };
 
 }  // namespace slotkern

@@ -15,29 +15,9 @@
 
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
-
-struct Items {
-  const double* cost;
-  const double* value;
-  int count;
-};
-
-// Decides which bounds require further search. An answer is optimal within `relative`; sums of
-// values that are all integers differ by at least `step` = 1; a bound is wrong by at most `noise`.
-struct Tolerance {
-  double relative = 1e-12, step = 0, noise = 0;
-
-  // Pruning cutoff: a set can improve on `best` only if its bound is larger than this. The next
-  // double below best + step means "equal or more"; subtracting a fraction of the step would vanish
-  // in a large sum.
-  double cutoff(double best) const {
-    if (best == -kInfinity) return best;  // -inf + eps * inf is NaN, and NaN prunes everything
-    const double more = step > 0 ? std::nextafter(best + step, -kInfinity) : best;
-    return std::max(best + relative * std::fabs(best), more) - noise;
-  }
-};
 
 // The n items of largest weight = scale * value - lambda * cost, and their sums.
 struct ItemSet {

@@ -1,37 +1,69 @@
-// Local search for the knapsack: a current set of items, and swaps that improve it.
+// Local search for knapsacks: a current set of items, and swaps that improve it. SwapSearch holds
+// what one limit (LocalSearch here) and several (choice/multidim_local_search.hpp) share.
 //
-// Best swap of one item for another: O(pick * count). Best swap of two for two: O(pick * count *
-// log), with the list of pairs thinned out beyond kMaxPairs. Random swaps come from a fixed seed.
-// This is a heuristic and proves nothing: sets fit by plain sums of costs, and the caller's exact
-// budget test may reject them.
+// LocalSearch keeps sets within the limit. Best swap of one item for another: O(pick * count). Best
+// swap of two for two: O(pick * count * log), with the list of pairs thinned out beyond kMaxPairs.
+// Random swaps come from a fixed seed. This is a heuristic and proves nothing: sets fit by plain
+// sums of costs, and the caller's exact test may reject them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "slotkern/choice/lagrangian_bound.hpp"
+#include "slotkern/base/interrupt.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
 
-class LocalSearch {
+// The current set, the items that swaps may exchange for it, and random numbers.
+class SwapSearch {
+ public:
+  const std::vector<int>& set() const { return in_; }
+
+ protected:
+  static constexpr int kPerturbations = 4;
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  void restart_random() { random_ = 0x9E3779B97F4A7C15u; }
+  std::size_t random_below(std::size_t below) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    return (random_ >> 33) % below;
+  }
+
+  // Makes `set` the current set, of `count` items.
+  void assign(const std::vector<int>& set, int count) {
+    in_ = set;
+    inside_.assign(at(count), 0);
+    for (const int i : in_) inside_[at(i)] = 1;
+  }
+
+  std::vector<int> in_, out_;
+  std::vector<char> inside_;  // marks of the set of the last assign()
+
+ private:
+  std::uint64_t random_ = 0;
+};
+
+class LocalSearch : public SwapSearch {
  public:
   // Sets the items and the budget: costs may sum to `capacity`, up to the rounding `slack`.
   void reset(const Items& items, double capacity, double slack) {
     items_ = items;
     capacity_ = capacity;
     slack_ = slack;
-    random_ = 0x9E3779B97F4A7C15u;
+    restart_random();
   }
 
-  // Makes `set` the current set.
+  // Makes `set` the current set; swaps may use all others.
   void start_from(const std::vector<int>& set) {
-    in_ = set;
-    inside_.assign(static_cast<std::size_t>(items_.count), 0);
-    for (const int i : in_) inside_[at(i)] = 1;
-    const std::size_t count = static_cast<std::size_t>(items_.count) - in_.size();
+    assign(set, items_.count);
+    const std::size_t count = at(items_.count) - in_.size();
     out_.resize(count), out_cost_.resize(count), out_value_.resize(count);
+    out_value_.resize((count + kLanes - 1) / kLanes * kLanes, -kInfinity);
     std::size_t b = 0;
     for (int i = 0; i < items_.count; ++i) {
       if (inside_[at(i)]) continue;
@@ -40,7 +72,6 @@ class LocalSearch {
     }
     sum_costs();
   }
-  const std::vector<int>& set() const { return in_; }
 
   // Units of work of one swap_one().
   std::int64_t one_swap_work() const {
@@ -57,11 +88,16 @@ class LocalSearch {
       poll();
       const double max_cost = capacity_ - in_cost_ + items_.cost[in_[a]] + slack_;
       const double value = items_.value[in_[a]];
-      for (std::size_t b = 0; b < count; ++b)
-        if (values[b] - value > gain && costs[b] <= max_cost) {
-          gain = values[b] - value;
-          from = a, to = b;
-        }
+      for (std::size_t group = 0; group < count; group += kLanes) {
+        int better = 0;  // few groups have a better item; this test needs no branch for each
+        for (std::size_t b = group; b < group + kLanes; ++b) better |= values[b] - value > gain;
+        if (!better) continue;
+        for (std::size_t b = group; b < group + kLanes; ++b)
+          if (values[b] - value > gain && costs[b] <= max_cost) {
+            gain = values[b] - value;
+            from = a, to = b;
+          }
+      }
     }
     if (to == count) return false;
     swap_items(from, to);
@@ -118,8 +154,8 @@ class LocalSearch {
   }
 
  private:
-  static constexpr int kPerturbations = 4;
   static constexpr std::size_t kMaxPairs = 20000, kMaxPartners = 4;
+  static constexpr std::size_t kLanes = 8;  // items that swap_one() tests together
 
   struct Swap {
     double cost, value;
@@ -128,13 +164,6 @@ class LocalSearch {
 
   // swap_two() tries one in pair_stride() pairs of an item inside and an item outside.
   std::size_t pair_stride() const { return in_.size() * out_.size() / kMaxPairs + 1; }
-
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-  std::size_t random_below(std::size_t below) {
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    return (random_ >> 33) % below;
-  }
 
   void sum_costs() {
     in_cost_ = 0;
@@ -150,12 +179,9 @@ class LocalSearch {
 
   Items items_{nullptr, nullptr, 0};
   double capacity_ = 0, slack_ = 0;
-  std::vector<int> in_, out_;
-  std::vector<double> out_cost_, out_value_;  // columns of out_, for sequential access
+  std::vector<double> out_cost_, out_value_;  // columns of out_; values padded to kLanes
   double in_cost_ = 0;
-  std::vector<char> inside_;
   std::vector<Swap> swaps_;
-  std::uint64_t random_ = 0;
 };
 
 }  // namespace slotkern

@@ -20,12 +20,9 @@
 
 #include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/choice/problem.hpp"
 
 namespace slotkern {
-
-inline constexpr int kMaxSumLimits = 8;
-
-using Amounts = std::array<double, kMaxSumLimits>;  // one number for each constraint
 
 // Items with one column of weights for each constraint.
 struct MultidimItems {
@@ -39,25 +36,6 @@ struct MultidimItems {
     for (int k = 0; k < limits; ++k)
       sum -= lambda[static_cast<std::size_t>(k)] * weight[static_cast<std::size_t>(k)][i];
     return sum;
-  }
-};
-
-// Decides which bounds require further search. An answer is optimal within `relative`; values that
-// are all multiples of `step` differ by at least `step`; a bound is wrong by at most `noise`.
-struct MultidimTolerance {
-  double relative = 1e-12, step = 0, noise = 0;
-
-  // Pruning cutoff: a set can improve on `best` sufficiently only if its bound is larger than this.
-  // The result stays below the next multiple above `best` by less than doubles of its size
-  // distinguish.
-  double cutoff(double best) const {
-    if (best == -kInfinity) return best;
-    double least = best + relative * std::fabs(best);
-    if (step > 0) {
-      const double count = std::floor(best / step + std::fabs(best / step) * 0x1p-46);
-      least = std::max(least, step * (count + (std::fabs(count) < 0x1p30 ? 1 - 1e-6 : 0.5)));
-    }
-    return least - noise;
   }
 };
 

@@ -1,112 +1,72 @@
 // The cardinality-constrained multidimensional knapsack: choose exactly n of m items of largest
-// total value, with each of several sums within its amount.
+// total value, with each of several sums within its amount. It is choice/staged_knapsack.hpp with
+// one multiplier for each limit.
 //
-// Stages; each runs only if the one before has not proven the optimum:
-// 1. items in no feasible set are removed; a weight so small that its item satisfies the constraint
-//    with any others is clipped, so that no huge number spoils a sum;
-// 2. the multipliers of the linear relaxation give the bound, or a proof of infeasibility;
-// 3. local search for a feasible set: swaps reduce the violation first, then raise the value;
-// 4. reduction: items whose exchange costs more than (bound - incumbent) are fixed; the rest is the
-//    core, which a short branch and bound searches;
-// 5. the same search with growing work limits, with sums in integer multiples
-//    (choice/multiples.hpp), without items that n others dominate, and with a transposition table.
+// Items in no feasible set are removed first; a weight so small that its item satisfies the limit
+// with any others is clipped, so that no huge number spoils a sum. The multipliers of the linear
+// relaxation give the bound, or a proof of infeasibility. The turns of the search are branch and
+// bound with growing work limits, each followed by local search; after the first turn with sums in
+// integer multiples (choice/multiples.hpp), without items that n others dominate, and with a
+// transposition table.
 //
 // The caller's exact test decides if a set is feasible; sums kept here only exclude sets beyond
-// their rounding error. Work is counted, not timed, in units of 5 to 10 ns. A call that exceeds
-// `max_work` has complete = false; its bound is still valid.
+// their rounding error. One unit of work takes 5 to 10 ns.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "slotkern/choice/multidim_bound.hpp"
+#include "slotkern/choice/multidim_local_search.hpp"
 #include "slotkern/choice/multidim_search.hpp"
 #include "slotkern/choice/multiples.hpp"
-#include "slotkern/choice/problem.hpp"
+#include "slotkern/choice/staged_knapsack.hpp"
 
 namespace slotkern {
 
-class MultidimKnapsack {
+class MultidimKnapsack : public StagedKnapsack<MultidimKnapsack, MultidimItems> {
  public:
-  double gap = 0;  // relative; values of 0 to 1e-12 count as 1e-12 unless sums are integers
-  ValueScale scale;
-  std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
-
-  // Results of the last call.
-  double best = -kInfinity, bound = kInfinity;
-  bool complete = true;
-  std::vector<int> chosen;
-  std::int64_t work = 0;  // units of work, cumulative over all calls
-
   // Finds a set of `pick` items worth more than `incumbent`. `fits(ids)` is the exact test. Returns
   // false if there is none, or if none was found and `complete` is false. The caller handles forced
   // items: `taken` are their uses, `base` is their value.
   template <class Fits>
   bool solve(const MultidimItems& items, int pick, const Amounts& amounts, const Amounts& taken,
              double base, double incumbent, Fits fits) {
-    given_ = items, pick_ = pick, given_amount_ = amount_ = amounts,
-    forced_use_ = taken, base_ = base;
+    begin(items, pick, base, incumbent);
+    fits_ = std::ref(fits);
+    given_ = items, given_amount_ = amount_ = amounts, forced_use_ = taken;
     for (int k = 0; k < items.limits; ++k)
       if (taken[at(k)] != 0)
         amount_[at(k)] +=
             0x1p-50 * (std::fabs(amounts[at(k)]) + std::fabs(taken[at(k)])) - taken[at(k)];
     is_scaled_ = false;
-    best = incumbent, bound = -kInfinity, complete = true;
-    chosen.clear();
-    random_ = 0x9E3779B97F4A7C15u;
-    tolerance_ = tolerance_of(pick);
-    if (pick > items.count) return false;
-    if (pick == 0 || pick == items.count) {
-      set_.clear();
-      for (int i = 0; i < pick; ++i) set_.push_back(i);
-      return solve_single(fits);
+    original_ids_.clear();
+    if (pick > 0 && pick < items.count && !reduce_items()) {
+      bound = -kInfinity;
+      return false;
     }
-    if (!reduce_items()) return false;
-    if (items_.count == pick) {
-      set_.clear();
-      for (int i = 0; i < pick; ++i) set_.push_back(original_ids_[at(i)]);
-      return solve_single(fits);
-    }
-    return run_stages(fits);
+    return solve_reduced();
   }
 
-  // Multipliers of the last relaxation, one for each constraint; any multipliers give a bound.
+  // Multipliers of the last relaxation, one for each limit; any multipliers give a bound.
   const Amounts& multipliers() const { return multipliers_.lambda; }
 
-  // Largest rounding error of the difference of two sums of `pick` values, the larger of size
-  // `sum`.
-  double rounding(int pick, double sum) const {
-    if (has_integer_sums(pick)) return 0;
-    return 0x1p-52 * (pick + 2) *
-           (scale.has_mixed_signs() ? (pick + 2) * scale.max_abs() : std::fabs(sum));
-  }
-
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  friend StagedKnapsack<MultidimKnapsack, MultidimItems>;
 
-  // An incumbent that is not an integer consists of other items.
-  MultidimTolerance tolerance_of(int pick) const {
-    const bool exact = has_integer_sums(pick) && (best == -kInfinity || best == std::floor(best));
-    return {exact ? gap : std::max(gap, 1e-12), exact ? 1.0 : 0.0, 0};
-  }
-  bool has_integer_sums(int pick) const {
-    return scale.all_integer && (pick + 2) * scale.max_abs() < kMaxExactSum;
-  }
+  const std::vector<int>& original_ids() const { return original_ids_; }
 
-  template <class Fits>
-  bool solve_single(Fits& fits) {
-    double value = base_;
-    for (const int i : set_) value += given_.value[i];
-    if (!fits(set_)) return false;
-    bound = value + rounding(pick_, value);
-    if (!(value > best)) return false;
-    best = value;
-    chosen = set_;
-    return true;
+  // The caller's exact test of a set of items_.
+  bool fits_exactly(const std::vector<int>& ids) {
+    if (original_ids_.empty()) return fits_(ids);
+    mapped_.clear();
+    for (const int i : ids) mapped_.push_back(original_ids_[at(i)]);
+    return fits_(mapped_);
   }
 
   // Removes the items of no feasible set and clips weights from below. Returns false if too few
@@ -169,67 +129,74 @@ class MultidimKnapsack {
     return sum - 0x1p-50 * (pick_ + 4) * size;
   }
 
-  template <class Fits>
-  bool run_stages(Fits& fits) {
-    const auto feasible = [&](const std::vector<int>& ids) {
-      set_.clear();
-      for (const int i : ids) set_.push_back(original_ids_[at(i)]);
-      return fits(set_);
-    };
+  RelaxationResult relax() {
     const bool solved = multipliers_.solve(items_, pick_, amount_);
     work += 1 + static_cast<std::int64_t>(items_.count) * (items_.limits + 1) *
                     (multipliers_.pivots + 8) / 8;
-    if (!solved && is_infeasible()) return false;
+    if (!solved && is_infeasible()) return RelaxationResult::infeasible;
     compute_bound();
-    const double before = best;
-    if (is_open()) find_feasible(feasible);
-    const auto accept = [&](const std::vector<int>& positions) {
-      candidate_ = fixed_;
-      for (const int j : positions) candidate_.push_back(core_.id[at(j)]);
-      if (!feasible(candidate_)) return false;
-      store_best(candidate_);
+    swaps_.reset(items_, amount_, slack_, reach_);
+    return RelaxationResult::open;
+  }
+
+  void improve_incumbent() {
+    set_.assign(order_.begin(), order_.begin() + pick_);
+    swaps_.start_from(set_, order_);
+    for (int round = 0; round < kMaxSwaps; ++round)
+      if (!swaps_.swap_one(work)) break;
+    offer(swaps_.set());
+  }
+
+  // Searches the core, then improves the incumbent by local search.
+  bool search_turn(int turn) {
+    const std::int64_t share = kShortWork << (3 * turn);
+    if (share > kLongWork) enable_interrupts();
+    if (turn > 0 && !is_scaled_) convert_to_multiples();
+    reduce();
+    if (is_scaled_) drop_dominated();
+    const std::int64_t left = std::max<std::int64_t>(0, limits.work - work);
+    if (run_branch_and_bound(std::min(left, share))) return true;
+    if (left <= share) {
+      complete = false;
       return true;
-    };
-    std::int64_t share = kShortWork;
-    for (; is_open(); share *= 8) {
-      if (share > kLongWork) enable_interrupts();
-      if (share > kShortWork && !is_scaled_) convert_to_multiples();
-      reduce();
-      if (is_scaled_) drop_dominated();
-      const std::int64_t left = std::max<std::int64_t>(0, max_work - work);
-      const bool finished = search(std::min(left, share), accept);
-      if (finished) break;
-      if (left <= share) {
-        complete = false;
-        break;
-      }
-      if (best == -kInfinity)
-        search_feasible(share, feasible);
-      else if (!chosen.empty())
-        climb(share, feasible);
     }
-    finalize_bound();
-    return best > before;
+    if (best == -kInfinity)
+      search_feasible(share);
+    else if (found_)
+      climb(share, swaps_, [this] { swaps_.start_from(chosen, order_); },
+            [this](std::int64_t until) {
+              while (is_open() && work < until && (swaps_.swap_one(work) || swaps_.swap_two(work)))
+                offer(swaps_.set());
+            });
+    return false;
+  }
+
+  // Searches any feasible set: swaps from random sets until the violation is gone.
+  void search_feasible(std::int64_t work_limit) {
+    const std::int64_t until = work + work_limit;
+    while (work < until && best == -kInfinity) {
+      poll();
+      swaps_.start_from_random(order_, at(pick_));
+      work += items_.count / 4;
+      for (int round = 0; round < kMaxSwaps && !swaps_.is_feasible(); ++round)
+        if (!swaps_.swap_one(work)) break;
+      if (swaps_.is_feasible()) offer(swaps_.set());
+    }
   }
 
   // Searches the core for a set better than the incumbent. Returns true if it finished within
   // `work_limit` units of work.
-  template <class Accept>
-  bool search(std::int64_t work_limit, Accept& accept) {
-    const bool by_unit = is_scaled_ && value_.unit > 0;
-    const double unit = by_unit ? value_.unit : 1;
-    const MultidimTolerance tolerance{tolerance_.relative, by_unit ? 1 : tolerance_.step,
-                                   tolerance_.noise / unit};
+  bool run_branch_and_bound(std::int64_t work_limit) {
+    const double unit = value_unit();
+    const Tolerance tolerance{tolerance_.relative, has_value_unit() ? 1 : tolerance_.step,
+                              tolerance_.noise / unit};
     double reached = best / unit;
     const bool finished =
-        search_.run(core_, tolerance, reached, work_limit / (items_.limits + 1), accept);
-    work += search_.nodes * (items_.limits + 1) +
+        branch_and_bound_.run(core_, tolerance, reached, work_limit / (items_.limits + 1),
+                              [this](const std::vector<int>& set) { return accept(set); });
+    work += branch_and_bound_.nodes * (items_.limits + 1) +
             static_cast<std::int64_t>(core_.size()) * std::min(core_.pick, 64) * items_.limits / 4;
-    if (reached > best / unit) {
-      double value = base_;
-      for (const int i : chosen) value += given_.value[i];
-      best = std::max(best, value);
-    }
+    if (reached > best / unit) best = std::max(best, value_of(chosen));
     return finished;
   }
 
@@ -255,8 +222,7 @@ class MultidimKnapsack {
   void drop_dominated() {
     const std::size_t size = core_.size(), need = at(core_.pick);
     if (size <= need || size > kMaxDominanceItems) return;
-    std::vector<char>& is_kept = marked_;
-    is_kept.assign(size, 1);
+    is_kept_.assign(size, 1);
     bool drops = false;
     for (std::size_t j = need; j < size; ++j) {
       std::size_t better = 0;
@@ -266,32 +232,14 @@ class MultidimKnapsack {
           no_worse = core_.use[at(k)][i] <= core_.use[at(k)][j];
         better += no_worse;
       }
-      if (better >= need) is_kept[j] = 0, drops = true;
+      if (better >= need) is_kept_[j] = 0, drops = true;
     }
     work += static_cast<std::int64_t>(size * size) / 4;
     if (!drops) return;
     std::size_t kept = 0;
     for (std::size_t j = 0; j < size; ++j)
-      if (is_kept[j]) core_.copy_item(j, kept++);
+      if (is_kept_[j]) core_.copy_item(j, kept++);
     core_.resize(kept);
-  }
-
-  // Makes `bound` an upper bound on the value of every set, in any order of summation.
-  void finalize_bound() {
-    const double size = best > -kInfinity ? std::fabs(best) : 0;
-    const double error = rounding(pick_, std::max(size, std::fabs(bound)));
-    bound += tolerance_.noise + error;
-    if (complete && best > -kInfinity)
-      bound = std::min(bound, best + std::max(tolerance_.relative * std::fabs(best), error));
-    bound = std::max(bound, best);
-  }
-
-  bool is_open() const { return bound > tolerance_.cutoff(best); }
-
-  void store_best(const std::vector<int>& ids) {
-    best_ids_ = ids;
-    chosen.clear();
-    for (const int i : ids) chosen.push_back(original_ids_[at(i)]);
   }
 
   // True if the ray proves that no n items satisfy all constraints.
@@ -334,281 +282,69 @@ class MultidimKnapsack {
       bound += lambda[at(k)] * amount_[at(k)];
       size += lambda[at(k)] * reach_[at(k)];  // charge of n items
     }
-    tolerance_.noise = 0x1p-50 * (pick_ + 64) * ((pick_ + 2) * scale.max_abs() + size);
+    tolerance_.noise = noise(pick_, size);
     return size < kMaxCharge;
   }
 
-  // --- feasible sets by local search
+  // --- the core, in units of the columns that have been converted
 
-  // Total violation of the constraints, each relative to its scale; 0 if all fit.
-  double excess(const Amounts& use) const {
-    double sum = 0;
-    for (int k = 0; k < items_.limits; ++k)
-      sum += std::max(0.0, use[at(k)] - amount_[at(k)] - slack_[at(k)]) / reach_[at(k)];
-    return sum;
+  bool has_value_unit() const { return is_scaled_ && value_.unit > 0; }
+  double value_unit() const { return has_value_unit() ? value_.unit : 1; }
+  bool has_unit(int k) const { return is_scaled_ && multiple_[at(k)].unit > 0; }
+
+  double value_in_core(int i) const {
+    return has_value_unit() ? value_.counts[at(i)] : items_.value[i];
+  }
+  double use_in_core(int k, int i) const {
+    return has_unit(k) ? multiple_[at(k)].counts[at(i)] : items_.weight[at(k)][i];
   }
 
-  // Makes the heaviest items the current set; swaps may use the next kNeighbours.
-  void start_from_heaviest() {
-    in_.assign(order_.begin(), order_.begin() + pick_);
-    out_.assign(order_.begin() + pick_, order_.end());
-    std::size_t neighbours = at(std::min(items_.count - pick_, kNeighbours));
-    out_.resize(neighbours);
-    sum_uses();
-  }
-
-  void sum_uses() {
-    use_ = {};
-    for (const int i : in_)
-      for (int k = 0; k < items_.limits; ++k) use_[at(k)] += items_.weight[at(k)][i];
-  }
-
-  // Applies the swap of one item for another that leaves the least violation and, among those,
-  // gains the most value. Returns false if none improves the current set.
-  bool swap_one() {
-    const double now = excess(use_);
-    double least = now, gain = now > 0 ? -kInfinity : 0;
-    std::size_t from = 0, to = out_.size();
-    for (std::size_t a = 0; a < in_.size(); ++a) {
-      poll();
-      for (std::size_t b = 0; b < out_.size(); ++b) {
-        Amounts use = use_;
-        for (int k = 0; k < items_.limits; ++k)
-          use[at(k)] += items_.weight[at(k)][out_[b]] - items_.weight[at(k)][in_[a]];
-        const double over = excess(use), more = items_.value[out_[b]] - items_.value[in_[a]];
-        if (over < least || (over == least && (to < out_.size() || now == 0) && more > gain))
-          least = over, gain = more, from = a, to = b;
-      }
-    }
-    work += static_cast<std::int64_t>(in_.size() * out_.size()) * items_.limits / 2 + 1;
-    if (to == out_.size()) return false;
-    std::swap(in_[from], out_[to]);
-    sum_uses();
-    return true;
-  }
-
-  template <class Feasible>
-  void find_feasible(Feasible feasible) {
-    start_from_heaviest();
-    for (int round = 0; round < kMaxSwaps; ++round)
-      if (!swap_one()) break;
-    offer(feasible);
-  }
-
-  // Searches any feasible set: starts from the heaviest items with a few random swaps (fixed seed),
-  // then swaps items with a random part of the others.
-  template <class Feasible>
-  void search_feasible(std::int64_t work_limit, Feasible feasible) {
-    const std::int64_t end_of_work = work + work_limit;
-    const std::size_t pick = at(pick_), rest = at(items_.count) - pick;
-    while (work < end_of_work && best == -kInfinity) {
-      poll();
-      std::vector<int>& places = candidate_;
-      places = order_;
-      for (std::size_t k = 0; k < kShakes; ++k)
-        std::swap(places[random_below(pick)], places[pick + random_below(rest)]);
-      const std::size_t neighbours = std::min(rest, at(kNeighbours));
-      for (std::size_t k = 0; k < neighbours; ++k)
-        std::swap(places[pick + k], places[pick + k + random_below(rest - k)]);
-      const auto middle = places.begin() + pick_;
-      in_.assign(places.begin(), middle);
-      out_.assign(middle, middle + static_cast<std::ptrdiff_t>(neighbours));
-      sum_uses();
-      work += items_.count / 4;
-      for (int round = 0; round < kMaxSwaps && excess(use_) > 0; ++round)
-        if (!swap_one()) break;
-      if (excess(use_) <= 0) offer(feasible);
-    }
-  }
-
-  template <class Feasible>
-  void offer(Feasible feasible) {
-    double value = base_;
-    for (const int i : in_) value += items_.value[i];
-    if (value > best && feasible(in_)) {
-      best = value;
-      store_best(in_);
-    }
-  }
-
-  // Iterated local search: improves the incumbent, then sets a few random swaps away from it, from
-  // a fixed seed. It helps if values follow weights closely, so that many sets are nearly optimal.
-  template <class Feasible>
-  void climb(std::int64_t work_limit, Feasible feasible) {
-    const std::int64_t end_of_work = work + work_limit;
-    start_from(best_ids_);
-    while (work < end_of_work && is_open()) {
-      poll();
-      while (is_open() && work < end_of_work && (swap_one() || swap_two())) offer(feasible);
-      if (!is_open()) return;
-      start_from(best_ids_);
-      perturb();
-    }
-  }
-
-  // Makes `set` the current set; swaps may use the heaviest kNeighbours others.
-  void start_from(const std::vector<int>& set) {
-    in_ = set;
-    marked_.assign(at(items_.count), 0);
-    for (const int i : in_) marked_[at(i)] = 1;
-    out_.clear();
-    for (const int i : order_)
-      if (!marked_[at(i)] && static_cast<int>(out_.size()) < kNeighbours) out_.push_back(i);
-    sum_uses();
-  }
-
-  bool is_within(const Amounts& use) const {
-    for (int k = 0; k < items_.limits; ++k)
-      if (use[at(k)] > amount_[at(k)] + slack_[at(k)]) return false;
-    return true;
-  }
-
-  // Applies the best swap of two for two: pairs of single swaps by falling value.
-  bool swap_two() {
-    swaps_.clear();
-    for (std::size_t a = 0; a < in_.size(); ++a)
-      for (std::size_t b = 0; b < out_.size(); ++b) {
-        MultidimSwap swap{items_.value[out_[b]] - items_.value[in_[a]], {}, a, b};
-        for (int k = 0; k < items_.limits; ++k)
-          swap.use[at(k)] = items_.weight[at(k)][out_[b]] - items_.weight[at(k)][in_[a]];
-        swaps_.push_back(swap);
-      }
-    std::sort(swaps_.begin(), swaps_.end(), [](const MultidimSwap& x, const MultidimSwap& y) {
-      if (x.value != y.value) return x.value > y.value;
-      return x.from != y.from ? x.from < y.from : x.to < y.to;
-    });
-    work += static_cast<std::int64_t>(swaps_.size());
-    double gain = 0;
-    const MultidimSwap *one = nullptr, *two = nullptr;
-    std::int64_t examined = 0;
-    for (std::size_t p = 0; p < swaps_.size() && examined < kMaxPairs; ++p) {
-      const MultidimSwap& x = swaps_[p];
-      if (!(x.value + x.value > gain)) break;
-      for (std::size_t q = p + 1; q < swaps_.size(); ++q) {
-        const MultidimSwap& y = swaps_[q];
-        if (!(x.value + y.value > gain)) break;
-        ++examined;
-        if (x.from == y.from || x.to == y.to) continue;
-        Amounts use = use_;
-        for (int k = 0; k < items_.limits; ++k) use[at(k)] += x.use[at(k)] + y.use[at(k)];
-        if (!is_within(use)) continue;
-        gain = x.value + y.value;
-        one = &x, two = &y;
-        break;
-      }
-    }
-    work += examined / 4;
-    if (!one) return false;
-    std::swap(in_[one->from], out_[one->to]);
-    std::swap(in_[two->from], out_[two->to]);
-    sum_uses();
-    return true;
-  }
-
-  // Applies a few random swaps; undoes those after which the set does not fit.
-  void perturb() {
-    for (int k = 0; k < kPerturbations; ++k) {
-      const std::size_t from = random_below(in_.size()), to = random_below(out_.size());
-      std::swap(in_[from], out_[to]);
-      sum_uses();
-      if (is_within(use_)) continue;
-      std::swap(in_[from], out_[to]);
-      sum_uses();
-    }
-  }
-
-  std::size_t random_below(std::size_t below) {
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    return (random_ >> 33) % below;
-  }
-
-  // Reduction: fixes all items that no better set can exchange. The others become the core, in
-  // units of the columns that have been converted.
-  void reduce() {
-    const double last = weight_[at(order_[at(pick_ - 1)])], next = weight_[at(order_[at(pick_)])];
-    const double margin = bound - tolerance_.cutoff(best);
-    const double unit = is_scaled_ && value_.unit > 0 ? value_.unit : 1;
-    const auto value_of = [&](int i) {
-      return is_scaled_ && value_.unit > 0 ? value_.counts[at(i)] : items_.value[i];
-    };
-    const auto use_of = [&](int k, int i) {
-      const Multiples& multiple = multiple_[at(k)];
-      return is_scaled_ && multiple.unit > 0 ? multiple.counts[at(i)] : items_.weight[at(k)][i];
-    };
-    core_.clear();
-    fixed_.clear();
-    core_.base_value = is_scaled_ && value_.unit > 0 ? value_.counts.back() : base_;
+  void begin_core(double middle) {
+    core_.middle = middle / value_unit();
+    core_.base_value = has_value_unit() ? value_.counts.back() : base_;
     core_.limits = items_.limits;
     for (int k = 0; k < items_.limits; ++k) {
       const Multiples& multiple = multiple_[at(k)];
-      const bool has_unit = is_scaled_ && multiple.unit > 0;
-      core_.is_integer[at(k)] = has_unit;
-      core_.capacity[at(k)] = has_unit ? multiple.limit - multiple.counts.back() : amount_[at(k)];
-      core_.slack[at(k)] = has_unit ? 0.5 : slack_[at(k)];
-      core_.lambda[at(k)] = multipliers_.lambda[at(k)] * (has_unit ? multiple.unit : 1) / unit;
+      const bool scaled = core_.is_integer[at(k)] = has_unit(k);
+      core_.capacity[at(k)] = scaled ? multiple.limit - multiple.counts.back() : amount_[at(k)];
+      core_.slack[at(k)] = scaled ? 0.5 : slack_[at(k)];
+      core_.lambda[at(k)] =
+          multipliers_.lambda[at(k)] * (scaled ? multiple.unit : 1) / value_unit();
     }
-    const double middle = 0.5 * (last + next) / unit;
-    for (int place = 0; place < items_.count; ++place) {
-      const int i = order_[at(place)];
-      const double w = weight_[at(i)];
-      if (place < pick_ && w - next >= margin) {
-        fixed_.push_back(i);
-        core_.base_value += value_of(i);
-        for (int k = 0; k < items_.limits; ++k) core_.capacity[at(k)] -= use_of(k, i);
-      } else if (place < pick_ || last - w < margin) {
-        double weight = value_of(i);
-        for (int k = 0; k < items_.limits; ++k) {
-          core_.use[at(k)].push_back(use_of(k, i));
-          weight -= core_.lambda[at(k)] * core_.use[at(k)].back();
-        }
-        core_.id.push_back(i);
-        core_.weight.push_back(weight - middle);
-        core_.value.push_back(value_of(i));
-      }
-    }
-    core_.pick = pick_ - static_cast<int>(fixed_.size());
-    double constant = 0;
-    for (int k = 0; k < items_.limits; ++k)
-      constant += core_.lambda[at(k)] * core_.capacity[at(k)];
-    core_.offset = core_.base_value + constant + core_.pick * middle;
     core_.use_table = is_scaled_;
     core_.any_set_suffices = tolerance_.relative > 1 && best == -kInfinity;
     core_.has_integer_values = is_scaled_ ? value_.unit > 0 : tolerance_.step > 0;
+  }
+
+  void reduce() {
+    const double last = weight_[at(order_[at(pick_ - 1)])], next = weight_[at(order_[at(pick_)])];
+    const auto for_each_item = [this](auto visit) {
+      for (int place = 0; place < items_.count; ++place)
+        visit(order_[at(place)], place < pick_, weight_[at(order_[at(place)])]);
+    };
+    build_core(last, next, for_each_item, [](std::vector<int>&) {});
     core_.sort();
   }
 
-  static constexpr std::size_t kShakes = 3;
   static constexpr std::int64_t kShortWork = 6000, kLongWork = 300000;
   static constexpr std::size_t kMaxDominanceItems = 4096;
   static constexpr double kMaxCharge = 1e307;
-  static constexpr int kMaxSwaps = 60, kNeighbours = 64, kPerturbations = 4;
-  static constexpr std::int64_t kMaxPairs = 20000;
+  static constexpr int kMaxSwaps = 60;
 
-  struct MultidimSwap {
-    double value;
-    Amounts use;
-    std::size_t from, to;  // positions in in_ and out_
-  };
-
-  MultidimItems given_, items_;
-  int pick_ = 0;
+  std::function<bool(const std::vector<int>&)> fits_;  // of the current call
+  MultidimItems given_;
   Amounts given_amount_{}, forced_use_{};  // amounts for all items; uses of the forced items
-  Amounts amount_{}, reach_{}, slack_{}, use_{};
-  double base_ = 0;
+  Amounts amount_{}, reach_{}, slack_{};
   bool is_scaled_ = false;
   // the last entry of each belongs to the forced items
   std::array<Multiples, kMaxSumLimits> multiple_;
   Multiples value_;
-  MultidimTolerance tolerance_;
   DualSimplex multipliers_;
-  MultidimCore core_;
-  MultidimSearch search_;
-  std::vector<int> original_ids_, set_, order_, fixed_, candidate_, in_, out_;
+  CoreBranchAndBound<SeveralLimits> branch_and_bound_;
+  MultidimLocalSearch swaps_;
+  std::vector<int> original_ids_, mapped_, order_;
   std::vector<double> columns_, sorted_, weight_;
-  std::vector<int> best_ids_;
-  std::vector<char> marked_;
-  std::vector<MultidimSwap> swaps_;
-  std::uint64_t random_ = 0;
+  std::vector<char> is_kept_;
 };
 
 }  // namespace slotkern

@@ -259,7 +259,7 @@ class MultipleChoiceKnapsack {
   // Reconstructs in traced_ the choice behind a step into list q.
   void trace_back(const std::vector<std::uint32_t>& order, std::size_t q, ParetoStep step) {
     traced_ = relaxation_.base;
-    for (;; step = steps_[list_starts_[q] + step.before]) {
+    for (;; step = front_.steps[front_.starts[q] + step.before]) {
       traced_[order[q]] = step.item;
       if (q-- == 0) return;
     }
@@ -272,8 +272,9 @@ class MultipleChoiceKnapsack {
               Completion& completion, double& best_refused) {
     const Item& item = problem_.items[i];
     poll();
-    for (std::size_t y = 0; y < states_.size(); ++y) {
-      const ParetoState state{states_[y].weight + item.weight, states_[y].value + item.value};
+    const std::vector<ParetoState>& states = front_.states;
+    for (std::size_t y = 0; y < states.size(); ++y) {
+      const ParetoState state{states[y].weight + item.weight, states[y].value + item.value};
       double weight_left, total;
       const double lower_bound = bound_of(state, q + 1, weight_left, total);
       const ParetoStep step{static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)};
@@ -295,7 +296,7 @@ class MultipleChoiceKnapsack {
       }
       if (!(lower_bound >= cutoff_)) lists_.candidates.push_back({state, step});
     }
-    work_left_ -= static_cast<std::int64_t>(states_.size());
+    work_left_ -= static_cast<std::int64_t>(states.size());
     if (lists_.candidates.size() > lists_.runs.back())
       lists_.runs.push_back(lists_.candidates.size());
   }
@@ -311,8 +312,7 @@ class MultipleChoiceKnapsack {
       start = {0, 0};
     else
       start.weight -= suffix_weight_[0], start.value -= suffix_value_[0];
-    states_.assign(1, start);
-    steps_.clear(), list_starts_.clear();
+    front_.start(start);
     std::size_t join_threshold = kJoinStates;
     enable_interrupts();
     for (std::size_t q = 0; q < order.size(); ++q) {
@@ -335,20 +335,15 @@ class MultipleChoiceKnapsack {
         if (proven_by_relaxation()) break;
         open_bound_ = cutoff_;
         double weight_left, total;
-        for (const ParetoState& state : states_)
+        for (const ParetoState& state : front_.states)
           open_bound_ = std::min(open_bound_, bound_of(state, q, weight_left, total));
         return false;
       }
       lists_.merge();
-      list_starts_.push_back(steps_.size());
-      states_.clear();
-      for (const ParetoCandidate& candidate : lists_.candidates) {
-        states_.push_back(candidate.state);
-        steps_.push_back(candidate.step);
-      }
-      if (states_.empty()) break;
-      if (q + 1 < order.size() && states_.size() > join_threshold) {
-        join_threshold = 8 * states_.size();
+      front_.append(lists_);
+      if (front_.states.empty()) break;
+      if (q + 1 < order.size() && front_.states.size() > join_threshold) {
+        join_threshold = 8 * front_.states.size();
         join_tail(order, q + 1);
         if (proven_by_relaxation()) break;
       }
@@ -363,46 +358,41 @@ class MultipleChoiceKnapsack {
   void join_tail(const std::vector<std::uint32_t>& order, std::size_t q) {
     // The tail starts from the sums of the base rows, so each of its states has the sums of a
     // choice of rows, not of the differences to the base.
-    tail_.assign(1, {suffix_weight_[q], suffix_value_[q]});
-    tail_steps_.clear(), tail_list_starts_.clear();
-    const std::size_t max_states = std::max(16 * kJoinStates, 2 * states_.size());
+    tail_.start({suffix_weight_[q], suffix_value_[q]});
+    const std::vector<ParetoState>&states = front_.states, &tail = tail_.states;
+    const std::size_t max_states = std::max(16 * kJoinStates, 2 * states.size());
     std::size_t last = q;
     for (; last < order.size(); ++last) {
       const std::size_t k = order[last];
-      if (tail_.size() * (problem_.firsts[k + 1] - problem_.firsts[k]) > max_states) break;
+      if (tail.size() * (problem_.firsts[k + 1] - problem_.firsts[k]) > max_states) break;
       const Item& base = problem_.items[relaxation_.base[k]];
       lists_.clear();
       for (std::size_t i = problem_.firsts[k]; i < problem_.firsts[k + 1]; ++i) {
         if (i != relaxation_.base[k] && !can_improve(i)) continue;
         const double dw = problem_.items[i].weight - base.weight;
         const double df = problem_.items[i].value - base.value;
-        for (std::size_t y = 0; y < tail_.size(); ++y)
-          lists_.candidates.push_back({{tail_[y].weight + dw, tail_[y].value + df},
+        for (std::size_t y = 0; y < tail.size(); ++y)
+          lists_.candidates.push_back({{tail[y].weight + dw, tail[y].value + df},
                            {static_cast<std::uint32_t>(y), static_cast<std::uint32_t>(i)}});
         lists_.runs.push_back(lists_.candidates.size());
       }
       lists_.merge();
-      tail_list_starts_.push_back(tail_steps_.size());
-      tail_.clear();
-      for (const ParetoCandidate& candidate : lists_.candidates) {
-        tail_.push_back(candidate.state);
-        tail_steps_.push_back(candidate.step);
-      }
+      tail_.append(lists_);
     }
-    work_left_ -= static_cast<std::int64_t>(states_.size() + tail_.size());
-    std::size_t b = tail_.size(), best_front = 0, best_tail = 0;
+    work_left_ -= static_cast<std::int64_t>(states.size() + tail.size());
+    std::size_t b = tail.size(), best_front = 0, best_tail = 0;
     double best = cutoff_;
-    for (std::size_t a = 0; a < states_.size() && b > 0; ++a) {
-      const double weight_left = problem_.capacity - 2 * problem_.slack - states_[a].weight;
-      while (b > 0 && tail_[b - 1].weight > weight_left) --b;
+    for (std::size_t a = 0; a < states.size() && b > 0; ++a) {
+      const double weight_left = problem_.capacity - 2 * problem_.slack - states[a].weight;
+      while (b > 0 && tail[b - 1].weight > weight_left) --b;
       if (b == 0) break;
-      const double total = states_[a].value + tail_[b - 1].value;
+      const double total = states[a].value + tail[b - 1].value;
       if (total < best) best = total, best_front = a, best_tail = b - 1;
     }
     if (!(best < cutoff_)) return;
-    trace_back(order, q - 1, steps_[list_starts_[q - 1] + best_front]);
+    trace_back(order, q - 1, front_.steps[front_.starts[q - 1] + best_front]);
     while (last-- > q) {
-      const ParetoStep step = tail_steps_[tail_list_starts_[last - q] + best_tail];
+      const ParetoStep step = tail_.steps[tail_.starts[last - q] + best_tail];
       traced_[order[last]] = step.item;
       best_tail = step.before;
     }
@@ -412,7 +402,8 @@ class MultipleChoiceKnapsack {
 
   // Bytes of the lists, including those while they are merged.
   double bytes_used() const {
-    return 8.0 * static_cast<double>(steps_.size()) + 16.0 * static_cast<double>(states_.size()) +
+    return 8.0 * static_cast<double>(front_.steps.size()) +
+           16.0 * static_cast<double>(front_.states.size()) +
            2.0 * sizeof(ParetoCandidate) * static_cast<double>(lists_.candidates.size());
   }
 
@@ -426,9 +417,25 @@ class MultipleChoiceKnapsack {
   std::vector<std::uint32_t> best_, traced_, order_;
   // by position in the order
   std::vector<double> suffix_weight_, suffix_value_, suffix_gain_, suffix_loss_;
-  std::vector<ParetoState> states_, tail_;
-  std::vector<std::size_t> list_starts_, tail_list_starts_;
-  std::vector<ParetoStep> steps_, tail_steps_;
+  ParetoStages front_, tail_;  // of the classes in order; of the next classes (join_tail())
 };
+
+inline MultipleChoiceKnapsack& multiple_choice_scratch() {
+  static thread_local MultipleChoiceKnapsack scratch;
+  return scratch;
+}
+
+// The answer stays in the calling thread's scratch object until its next call.
+inline Fault choose_one_each(const Classes& classes, double limit, bool maximize, double gap,
+                             std::int64_t work, MultipleChoiceKnapsack*& answer) noexcept {
+  Fault fault;
+  const Status status = guarded([&] {
+    answer = &multiple_choice_scratch();
+    fault = answer->run(classes, limit, maximize, gap, work);
+    return Status::ok;
+  });
+  if (status != Status::ok) fault.status = status;
+  return fault;
+}
 
 }  // namespace slotkern

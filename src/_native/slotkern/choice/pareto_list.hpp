@@ -75,4 +75,24 @@ struct ParetoList {
   std::vector<ParetoCandidate> merged_;
 };
 
+// All stages of a dynamic program: the states of the last one, and the steps of each.
+struct ParetoStages {
+  std::vector<ParetoList::ParetoState> states;
+  std::vector<ParetoList::ParetoStep> steps;
+  std::vector<std::size_t> starts;  // first step of each stage
+
+  void start(const ParetoList::ParetoState& state) {
+    states.assign(1, state);
+    steps.clear(), starts.clear();
+  }
+  void append(const ParetoList& merged) {
+    starts.push_back(steps.size());
+    states.clear();
+    for (const ParetoList::ParetoCandidate& candidate : merged.candidates) {
+      states.push_back(candidate.state);
+      steps.push_back(candidate.step);
+    }
+  }
+};
+
 }  // namespace slotkern

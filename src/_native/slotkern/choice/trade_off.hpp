@@ -9,7 +9,13 @@
 // limit `max_states`. Memory: 88 bytes a state.
 #pragma once
 
-#include "slotkern/choice/multiple_choice.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "slotkern/choice/classes.hpp"
 
 namespace slotkern {
 
@@ -20,11 +26,7 @@ struct TradeOff {
   // Computes the front; creates at most `max_states` states.
   Fault run(const Classes& classes, bool maximize, std::int64_t max_states) {
     const double sign = maximize ? -1 : 1;
-    const auto count = static_cast<std::size_t>(classes.first[classes.count]);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!std::isfinite(classes.value[i])) return {Status::value_not_finite, i, 0};
-      if (!std::isfinite(classes.weight[i])) return {Status::cost_not_valid, i, 0};
-    }
+    if (const Fault fault = classes.check(); fault.status != Status::ok) return fault;
     std::vector<PartialChoice> states{{0, 0, 0}}, candidates;
     std::int64_t work = max_states;
     enable_interrupts();
@@ -75,24 +77,6 @@ struct TradeOff {
     }
   };
 };
-
-inline MultipleChoiceKnapsack& multiple_choice_scratch() {
-  static thread_local MultipleChoiceKnapsack scratch;
-  return scratch;
-}
-
-// The answer stays in the calling thread's scratch object until its next call.
-inline Fault choose_one_each(const Classes& classes, double limit, bool maximize, double gap,
-                             std::int64_t work, MultipleChoiceKnapsack*& answer) noexcept {
-  Fault fault;
-  const Status status = guarded([&] {
-    answer = &multiple_choice_scratch();
-    fault = answer->run(classes, limit, maximize, gap, work);
-    return Status::ok;
-  });
-  if (status != Status::ok) fault.status = status;
-  return fault;
-}
 
 inline Fault trade_off(const Classes& classes, bool maximize, std::int64_t max_states,
                        TradeOff& answer) noexcept {

@@ -258,7 +258,7 @@ class ConstrainedLiveSet {
     knapsack.gap = gap;
     knapsack.scale = ValueScale::from_values(z.data(), count);
     knapsack.scale.all_integer = knapsack.scale.all_integer && integral;
-    knapsack.max_work = work;
+    knapsack.limits.work = work;
     const bool any = knapsack.solve(
         items, forced ? n_ - 1 : n_, amounts, taken, forced ? z[at(newest)] : 0, incumbent,
         [&](const std::vector<int>& ids) { return fits(ids, newest); });
