@@ -2,11 +2,10 @@
 When is it cheap?
 =================
 
-Prices depend on the hour; at night they are half. How much later does the cheapest
-window of a job start than the earliest one?
+Prices depend on the hour; at night they are half. A job may run across a change of
+price, and pays for each hour what that hour costs. How much later does the cheapest
+window of a job start than the earliest one, and what does a budget between them give?
 """
-
-from matplotlib.figure import Figure
 
 import slotkern as sk
 
@@ -31,26 +30,16 @@ free = sk.free_slots(
     prices=prices,
 )
 job = sk.Request(5, walltime="6h")
+earliest = sk.find_window(free, job, "start")
 windows = {
-    "earliest": sk.find_window(free, job, "start"),
+    "earliest": earliest,
+    "for a budget of 20": sk.find_window(free, job.replace(budget=20), "start"),
     "cheapest": sk.find_window(free, job, "cost"),
 }
 for name, window in windows.items():
-    print(name, window.start_time, window.cost)
+    print(f"{name:20} {window.start_time:%a %H:%M}  {window.cost:g} EUR")
 
 # %%
-# The price of each hour above the windows.
+# The price of each hour below the windows.
 
-figure = Figure(figsize=(8, 4.6), layout="constrained")
-above, below = figure.subplots(2, 1, height_ratios=(1, 3))
-sk.plot_gantt(free, windows, ax=below)
-hours = [free.clock.time(date) for date in (*prices["start"], prices["end"][-1])]
-above.stairs(prices["price"], hours, color="#20262E", linewidth=2, label="price")
-above.set(xlim=below.get_xlim(), ylim=(0, 1.2), xticks=[], ylabel="EUR per\nnode hour")
-for window, colour in zip(windows.values(), ("#0072B2", "#D55E00"), strict=True):
-    label = f"{window.cost:g} EUR for the window"
-    above.axvspan(window.start, window.finish, color=colour, alpha=0.3, label=label)
-above.set_title("Now, or at night for half the price", loc="left")
-above.spines[["top", "right"]].set_visible(False)
-above.legend(frameon=False, ncols=3, loc="lower right")
-figure
+sk.plot_gantt(free, windows, title="Now, or at night for half the price")

@@ -88,7 +88,7 @@ def free_slots(
     unit: str = "s",
     prices: Any = None,
     tariffs: Any = None,
-    cut: bool = True,
+    cut: bool = False,
 ) -> FreeSlots:
     """Return the free slots of a machine: the complement of its busy spans.
 

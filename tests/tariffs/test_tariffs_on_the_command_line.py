@@ -1,0 +1,76 @@
+"""Tests of ``slotkern free --prices`` and ``--tariffs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import refused, run
+
+import slotkern as sk
+
+DAY = ("--start", "2026-10-24", "--end", "2026-10-26", "--zone", "Europe/Berlin")
+PRICES = """start,end,price
+2026-10-24 00:00,2026-10-24 22:00,0.30
+2026-10-24 22:00,2026-10-25 06:00,0.12
+"""
+TARIFFS = """tariff,start,factor
+night,,0.5
+night,2026-10-24 06:00,1
+night,2026-10-24 22:00,0.5
+flat,,2
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    path = tmp_path / "machine.csv"
+    path.write_text("name,price,tariff\na,0.4,night\nb,0.4,flat\nc,0.5,\n")
+    return path
+
+
+def test_tariffs_of_a_file(machine: Path, tmp_path: Path) -> None:
+    tariffs, pool = tmp_path / "t.csv", tmp_path / "pool.npz"
+    tariffs.write_text(TARIFFS)
+    how = ("free", machine, *DAY, "--unit", "h", "--tariffs", tariffs)
+    done = run(*how, "--output", pool)
+    assert done.exit_code == 0, done.stderr
+    found = sk.SlotPool.load(pool)
+    assert found.slots[["node", "tariff"]].tolist() == [
+        (0, "night"),
+        (1, "flat"),
+        (2, ""),
+    ]
+    assert found.context.tariffs == sk.Tariffs(  # type: ignore[union-attr]
+        {"night": sk.Tariff([6, 22], [0.5, 1, 0.5]), "flat": sk.Tariff([], [2])}
+    )
+    done = run(*how, "--output", pool, "--output", tmp_path / "slots.csv")
+    assert "only pools, .npz, keep tariffs" in done.stderr
+    tariffs.write_text("start,factor\n2026-10-25 06:00,1\n")
+    refused(run(*how, "--output", pool), "no price from 2026-10-24 00:00:00+02:00 to")
+    tariffs.write_text(TARIFFS.replace("0.5", "-1"))
+    refused(run(*how, "--output", pool), "t.csv, line 2: factor -1 is below 0")
+    tariffs.write_text(TARIFFS.replace("night", "nite"))
+    refused(run(*how, "--output", pool), "there is no tariff 'night'; there are nite")
+
+
+def test_prices_of_a_file(tmp_path: Path) -> None:
+    machine, prices = tmp_path / "machine.csv", tmp_path / "spot.csv"
+    machine.write_text("name,price\na,0.4\nb,0.4\n")
+    prices.write_text(PRICES)
+    pool = tmp_path / "pool.npz"
+    how = ("free", machine, *DAY, "--output", pool)
+    done = run(*how, "--prices", prices)
+    assert done.exit_code == 0, done.stderr
+    assert "no --unit is given: prices are per second" in done.stderr
+    found = sk.SlotPool.load(pool)
+    tariffs = found.context.tariffs  # type: ignore[union-attr]
+    assert tariffs["price"].factors.tolist() == [0.3, 0.12, 0.4]
+    done = run(*how, "--tariffs", prices)
+    refused(done, "spot.csv: there is no price from 2026-10-25 06:00:00+01:00 to")
+    refused(run(*how, "--tariffs", prices, "--prices", prices), "both given")
+
+
+def test_free_without_the_tariffs_of_the_machine(machine: Path, tmp_path: Path) -> None:
+    done = run("free", machine, *DAY, "--output", tmp_path / "pool.npz")
+    refused(done, "row 0: the node has the tariff 'night', but no tariffs are given")
