@@ -50,7 +50,9 @@ def test_signature_of_request() -> None:
     assert [*parameters] == [*sk.Request(1, 1)._fields(), *optional]
     shown = pydoc.render_doc(sk.Request, renderer=pydoc.plaintext)
     assert "Request(nodes, volume=None, *, budget=inf, min_performance=0.0" in shown
-    assert str(inspect.signature(sk.SlotPool)) == "(slots, *, clock=None, machine=None)"
+    assert str(inspect.signature(sk.SlotPool)) == (
+        "(slots, *, clock=None, machine=None, tariffs=None)"
+    )
     assert next(iter(inspect.signature(sk.Choice).parameters)) == "rows"
 
 
