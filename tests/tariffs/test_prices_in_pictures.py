@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 import slotkern as sk
 from slotkern.plotting.prices import price_ranges, tariffs_of
+from slotkern.viewer.collect import make_background
 
 NIGHT = sk.Tariff([6, 22], [0.5, 1, 0.5])
 
@@ -62,3 +63,9 @@ def test_prices_of_nodes(many: bool) -> None:
     for edge, low, high in zip(found.edges[:-1], found.low, found.high, strict=True):
         now = slots["price"] * [tariff.at(edge) for tariff in several.values()]
         assert (low, high) == (now.min(), now.max())
+
+
+def test_pages_show_mean_prices() -> None:
+    background = make_background(free())
+    expected = [NIGHT.mean(0, 48), 2 * NIGHT.mean(0, 48), 3]
+    assert background.free["price"].tolist() == pytest.approx(expected)

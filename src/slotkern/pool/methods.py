@@ -178,7 +178,7 @@ def save(self: SlotPool, path: AnyPath, *, overwrite: bool = False) -> None:
     ----------
     path : path
         The file: a numpy archive (.npz) without pickles, format "slotkern pool 2", with
-        clock, machine and owners.
+        clock, machine and owners; "slotkern pool 3" for a pool with tariffs.
     overwrite : bool
         True: replace the file even if it changed since this pool was loaded from it or
         saved to it; changes by other processes are lost.

@@ -121,7 +121,7 @@ def _make_background(
         if tasks is None
         else to_spans(require_span_fields("tasks", tasks))
     )
-    clock, machine, _ = first_context(thing, slots)
+    clock, machine, tariffs = first_context(thing, slots)
     known = [free["node"], busy["node"], np.asarray(nodes, np.int64)]
     if machine is not None and rest == "busy":  # include nodes without free time
         known.append(np.arange(len(machine)))
@@ -132,8 +132,11 @@ def _make_background(
     if machine is not None:
         mine = ids < len(machine)
         speed[mine] = machine.performance[ids[mine]]
+    spans = to_spans(free)
+    if tariffs is not None and "tariff" in (free.dtype.names or ()):
+        spans["price"] = _mean_prices(free, tariffs)
     return Background(
-        to_spans(free),
+        spans,
         busy,
         rest if tasks is None else "blank",
         ids,
@@ -142,6 +145,19 @@ def _make_background(
         machine,
         **more,
     )
+
+
+def _mean_prices(free: NDArray[Any], tariffs: Any) -> NDArray[np.float64]:
+    """Return the mean price of each free slot; NaN for slots without an end."""
+    lengths = free["end"] - free["start"]
+    found = np.full(len(free), np.nan)
+    finite = np.isfinite(lengths)
+    some = free[finite]
+    amounts = tariffs.cost(
+        some["tariff"], some["price"], some["start"], lengths[finite]
+    )
+    found[finite] = amounts / lengths[finite]
+    return found
 
 
 def _replay_background(done: Replay) -> Background:
