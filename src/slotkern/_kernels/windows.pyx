@@ -351,6 +351,11 @@ def window_from_rows(slots, rows, double start, Request request, str criterion, 
     return self
 
 
+cdef object total(str name, str text):
+    """Return the property for a column of `WindowTable.table`."""
+    return property(lambda windows: windows.table[name], doc=text)
+
+
 cdef class WindowTable:
     """WindowTable()
 --
@@ -513,35 +518,12 @@ cdef class WindowTable:
             view[i + 1] = self.windows.ends[i]
         return out
 
-    @property
-    def start(self):
-        """Start of each window."""
-        return self.table["start"]
-
-    @property
-    def finish(self):
-        """End of the last part of each window."""
-        return self.table["finish"]
-
-    @property
-    def runtime(self):
-        """Finish minus start of each window."""
-        return self.table["runtime"]
-
-    @property
-    def cost(self):
-        """Cost of all parts of each window."""
-        return self.table["cost"]
-
-    @property
-    def processor_time(self):
-        """Sum of the lengths of the parts of each window."""
-        return self.table["processor_time"]
-
-    @property
-    def value(self):
-        """Value of the criterion of each window, in its own units and direction."""
-        return self.table["value"]
+    start = total("start", "Start of each window.")
+    finish = total("finish", "End of the last part of each window.")
+    runtime = total("runtime", "Finish minus start of each window.")
+    cost = total("cost", "Cost of all parts of each window.")
+    processor_time = total("processor_time", "Sum of the lengths of the parts of each window.")
+    value = total("value", "Value of the criterion of each window, in its own units and direction.")
 
     @property
     def bound(self):

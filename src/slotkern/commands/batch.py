@@ -47,7 +47,21 @@ with extra():
 #: Policies; those that end in a colon are followed by numbers.
 POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
 
-__all__ = ["ChoiceOptions", "batch", "comparison", "register", "write_schedule"]
+__all__ = [
+    "ChoiceOptions",
+    "UnchangedSlots",
+    "batch",
+    "comparison",
+    "register",
+    "write_schedule",
+]
+
+UnchangedSlots = Annotated[
+    Path,
+    typer.Argument(
+        help=f"File of free slots: {SUFFIXES}; or a saved pool, which is not changed."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -131,13 +145,7 @@ def register(app: typer.Typer) -> None:
 
 @with_options
 def batch(
-    slots: Annotated[
-        Path,
-        typer.Argument(
-            help=f"File of free slots: {SUFFIXES}; or a "
-            "saved pool, which is not changed."
-        ),
-    ],
+    slots: UnchangedSlots,
     jobs: Annotated[
         Path,
         typer.Argument(

@@ -21,7 +21,7 @@ from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.answers import strict_json
-from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions
+from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions, UnchangedSlots
 from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
 from slotkern.commands.options import with_options
@@ -40,7 +40,6 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, show, write
-from slotkern.files import SUFFIXES
 from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
@@ -126,13 +125,7 @@ class CycleResults(SearchResults):
 
 @with_options
 def cycles(
-    slots: Annotated[
-        Path,
-        typer.Argument(
-            help=f"File of free slots: {SUFFIXES}; or a "
-            "saved pool, which is not changed."
-        ),
-    ],
+    slots: UnchangedSlots,
     jobs: Annotated[
         Path,
         typer.Argument(

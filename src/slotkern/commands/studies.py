@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from slotkern.commands.completion import complete_from
+from slotkern.commands.options import with_options
 from slotkern.commands.terminal import stdout_console
 from slotkern.foundation.checks import visible
 from slotkern.foundation.extras import extra
@@ -25,35 +26,57 @@ with extra():
 
 __all__ = ["register"]
 
-Cycles = Annotated[
-    int | None, typer.Option(help="Number of cycles; by default that of the study.")
-]
-Workers = Annotated[int, typer.Option(help="Number of worker processes.")]
-PublishedCycles = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of these cycles in which the published algorithms run as well; "
-        "by default that of the study."
-    ),
-]
-Seed = Annotated[int | None, typer.Option(help="Seed; by default that of the study.")]
-Formats = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--format",
-        autocompletion=complete_from(FORMATS),
-        help=f"Format of tables and pictures: {', '.join(FORMATS)}; repeat for "
-        "several. By default those of the study.",
-    ),
-]
-Titles = Annotated[bool, typer.Option(help="Draw titles into the pictures, or not.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of a dask scheduler whose workers run the cycles, such as "
-        "tcp://host:8786; by default this machine."
-    ),
-]
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """The options of a run of a study."""
+
+    cycles: Annotated[
+        int | None, typer.Option(help="Number of cycles; by default that of the study.")
+    ] = None
+    workers: Annotated[int, typer.Option(help="Number of worker processes.")] = 1
+    published_cycles: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of these cycles in which the published algorithms run as "
+            "well; by default that of the study."
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(help="Seed; by default that of the study.")
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; by default out/NAME.")
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a dask scheduler whose workers run the cycles, such as "
+            "tcp://host:8786; by default this machine."
+        ),
+    ] = None
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            autocompletion=complete_from(FORMATS),
+            help=f"Format of tables and pictures: {', '.join(FORMATS)}; repeat for "
+            "several. By default those of the study.",
+        ),
+    ] = None
+    titles: Annotated[
+        bool, typer.Option(help="Draw titles into the pictures, or not.")
+    ] = True
+
+
+@dataclass(frozen=True)
+class ReproduceOptions(StudyOptions):
+    """The options of a run of the papers' studies."""
+
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder of the results, with one subfolder per study."),
+    ] = Path("out")
 
 
 def register(app: typer.Typer) -> None:
@@ -62,6 +85,7 @@ def register(app: typer.Typer) -> None:
     app.command()(study)
 
 
+@with_options
 def reproduce(
     name: Annotated[
         str,
@@ -70,17 +94,7 @@ def reproduce(
             help=f"Study to run: {', '.join(PAPERS)}, or all.",
         ),
     ],
-    cycles: Cycles = None,
-    workers: Workers = 1,
-    published_cycles: PublishedCycles = None,
-    seed: Seed = None,
-    out: Annotated[
-        Path,
-        typer.Option(help="Folder of the results, with one subfolder per study."),
-    ] = Path("out"),
-    cluster: Cluster = None,
-    formats: Formats = None,
-    titles: Titles = True,
+    options: ReproduceOptions,
 ) -> None:
     """Run the studies of the papers; print published and obtained numbers side by side.
 
@@ -91,30 +105,13 @@ def reproduce(
     if name not in studies:
         raise ValueError(f"reproduce: {name!r} is none of {', '.join(studies)}")
     for paper in PAPERS if name == "all" else (name,):
-        _run(
-            load_study(paper, seed=seed),
-            cycles,
-            workers,
-            published_cycles,
-            out / paper,
-            cluster,
-            formats,
-            titles,
-        )
+        _run(load_study(paper, seed=options.seed), options, options.out / paper)
 
 
+@with_options
 def study(
     file: Annotated[Path, typer.Argument(help="File of the study, .toml.")],
-    cycles: Cycles = None,
-    workers: Workers = 1,
-    published_cycles: PublishedCycles = None,
-    seed: Seed = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; by default out/NAME.")
-    ] = None,
-    cluster: Cluster = None,
-    formats: Formats = None,
-    titles: Titles = True,
+    options: StudyOptions,
 ) -> None:
     """Run your own study and print its results (docs/studies.md describes the file).
 
@@ -123,33 +120,16 @@ def study(
     """
     # The study may import experiments and criteria from the folder of its file.
     sys.path.append(str(file.resolve().parent))
-    _run(
-        load_study(file, seed=seed),
-        cycles,
-        workers,
-        published_cycles,
-        out,
-        cluster,
-        formats,
-        titles,
-    )
+    _run(load_study(file, seed=options.seed), options, options.out)
 
 
-def _run(
-    study: Study,
-    cycles: int | None,
-    workers: int,
-    published_cycles: int | None,
-    out: Path | None,
-    cluster: str | None,
-    formats: list[str] | None,
-    titles: bool,
-) -> None:
+def _run(study: Study, options: StudyOptions, out: Path | None) -> None:
     """Run or resume a campaign, print its report and the paths of its files."""
-    if formats:
-        study = replace(study, formats=as_formats("--format", formats))
-    if not titles:
+    if options.formats:
+        study = replace(study, formats=as_formats("--format", options.formats))
+    if not options.titles:
         study = replace(study, titles=False)
+    cluster = options.cluster
     if cluster is not None and ":" not in cluster:
         raise ValueError(
             f"--cluster: {cluster!r} is no address such as tcp://host:8786"
@@ -158,11 +138,11 @@ def _run(
     try:
         campaign = run(
             study,
-            cycles,
+            options.cycles,
             out=folder,
-            workers=workers,
+            workers=options.workers,
             cluster=cluster,
-            published_cycles=published_cycles,
+            published_cycles=options.published_cycles,
             progress=sys.stderr.isatty(),
         )
     except KeyboardInterrupt:
