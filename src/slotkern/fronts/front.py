@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import Request
-from slotkern._kernels.slots import PreparedSlots, prepare_snapshot, resolve_times
+from slotkern._kernels.slots import (
+    PreparedSlots,
+    has_tariffs,
+    prepare_snapshot,
+    resolve_times,
+)
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
@@ -121,6 +126,11 @@ def pareto(
     one, other = (make_goal(name, pool, request, shape) for name in by)
     if one.name == other.name != "array":
         raise ValueError(f"by must be two different criteria, got {one.name!r} twice")
+    if most is None and "cost" in (one.name, other.name) and has_tariffs(pool):
+        raise ValueError(
+            "under tariffs the cost changes with every start, so the front may have "
+            "endlessly many windows; give most=, the number of windows"
+        )
     swapped = one.rank > other.rank
     goals = (other, one) if swapped else (one, other)
     options = {"gap": float(gap), "max_work": max_work}
