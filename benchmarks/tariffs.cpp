@@ -3,6 +3,8 @@
 //   g++ -std=c++20 -O3 -ffp-contract=off -I src/_native benchmarks/tariffs.cpp -o tariffs
 //   ./tariffs [NODES [PARTS]]
 //
+// `make programs` compiles it, too.
+//
 // Slots, jobs and tariffs are random: 20 free spans per node over 3600 time units, performances of
 // 2 to 10, and hourly factors with two peaks per day, cheap weekends and a season, shifted for each
 // tariff. Times are CPU microseconds per search: the mean of the first 20 searches and of the other

@@ -112,10 +112,9 @@ class ValueSearch {
   void sweep(const Plan& plan) {
     if (++state_.effort.groups == State::kLong) enable_interrupts();
     poll();
-    if (Source::moving || state_.options.lite)
-      steps_.run(state_.shape_of(plan), plan);
-    else
-      newest_.run(state_.shape_of(plan), plan);
+    if constexpr (!Source::moving)
+      if (!state_.options.lite) return newest_.run(state_.shape_of(plan), plan);
+    steps_.run(state_.shape_of(plan), plan);
   }
 
   // Computes the final bound; a Lite answer is never proven.

@@ -47,25 +47,95 @@ struct RankedSweepScratch {
   std::vector<Part> parts;
 };
 
-template <class Shape, std::size_t n>
-class RankedSweep {
+// The part of the sweep that does not depend on the number of parts.
+class RankedSweepState {
+ protected:
+  RankedSweepState(const PreparedSlots& prepared, const Query& query, RankedSweepScratch& work)
+      : prepared_(prepared), query_(query), work_(work), remnants_(work.remnants) {}
+
+  // Returns false if prices or magnitudes do not suit this algorithm.
+  template <class Shape>
+  bool initialize(const Shape& shape) {
+    RankedNodes& ranks = work_.ranks;
+    ranks.rank_nodes(prepared_);
+    if (!ranks.has_fixed_prices) return false;
+    const std::size_t size = prepared_.nodes.size();
+    const std::size_t words = (size + 63) / 64;
+    dummy_rank_ = (words + 1) * 64;
+    if (work_.nodes.size() <= dummy_rank_) work_.nodes.resize(dummy_rank_ + 1);
+    nodes_ = work_.nodes.data();
+    // Sums must not overflow. Rates an ulp apart may give equal costs: then ids must be in order.
+    bool fits = shape.length_on(prepared_.nodes.back().performance) < kMaxMagnitude;
+    double before = -kInfinity;
+    std::int32_t id = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const RankedNodes::OrderedNode& each = ranks.ranked[i];
+      const double key =
+          shape.key({0, 0, each.performance, each.price, each.rate, 0, 0});
+      nodes_[i].length = shape.length_on(each.performance);
+      nodes_[i].key = key;
+      nodes_[i].tagged = tagged(key, i);
+      nodes_[i].id = each.id;
+      fits &= (before < key) | ((before <= key) & (id < each.id));
+      fits &= (key < kMaxMagnitude) | (key == kInfinity);
+      before = key, id = each.id;
+    }
+    const double first = std::max(prepared_.first_start(), query_.earliest);
+    const double times =
+        std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)});
+    if (!fits || !(times < kMaxMagnitude)) return false;
+    std::fill(nodes_ + words * 64, nodes_ + dummy_rank_,
+              NodeState{0, kInfinity, kInfinity, kInfinity, 0, 0});
+    work_.free.assign(words + 1, 0);
+    work_.free[words] = ~std::uint64_t{0};
+    free_ = work_.free.data();
+    max_total_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
+                     std::numeric_limits<double>::max());
+    if (work_.slots.size() < kChunk) work_.slots.resize(kChunk);
+    if (work_.parts.size() < kBatchParts)
+      work_.found.resize(kBatchParts), work_.parts.resize(kBatchParts);
+    slots_ = work_.slots.data();
+    remnants_.reset(first, shape.length_on(prepared_.nodes.back().performance),
+                    shape.length_on(ranks.mean), times, size);
+    return true;
+  }
+
+  static double tagged(double key, std::size_t rank) {
+    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(key) & ~kRanks) | rank);
+  }
+
+  static constexpr std::size_t kChunk = 256;  // slots
+  static constexpr std::size_t kBatchParts = 4096;  // parts
+  static constexpr double kMaxMagnitude = 1e290;
+  static constexpr std::uint64_t kRanks = 1023;
+
+  const PreparedSlots& prepared_;
+  const Query& query_;
+  RankedSweepScratch& work_;
+  RingCalendarQueue& remnants_;
+  NodeState* nodes_ = nullptr;
+  std::uint64_t* free_ = nullptr;
+  SlotArrival* slots_ = nullptr;
+  std::size_t dummy_rank_ = 0;  // the dummy node after all others
+  double max_total_ = 0;  // budget with a margin, for the sum of n tagged keys
+};
+
+template <std::size_t n>
+class RankedSweep : RankedSweepState {
  public:
-  RankedSweep(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-              std::size_t limit, WindowTable& out, RankedSweepScratch& work)
-      : prepared_(prepared),
-        query_(query),
-        shape_(shape),
-        limit_(limit),
-        out_(out),
-        work_(work),
-        remnants_(work.remnants) {}
+  RankedSweep(const PreparedSlots& prepared, const Query& query, std::size_t limit,
+              WindowTable& out, RankedSweepScratch& work)
+      : RankedSweepState(prepared, query, work), limit_(limit), out_(out) {
+    cheapest_keys_.fill(kInfinity);
+  }
 
   // Returns false, without results, if prices or magnitudes do not suit this algorithm.
-  bool run(double least_others, Status& status) {
-    if (!initialize()) return false;
-    Thresholds thresholds = initial_thresholds(prepared_, query_, shape_);
-    thresholds.key = max_index_key(shape_.to_index_units(query_.budget), least_others);
-    const double shortest = shape_.shortest(prepared_);
+  template <class Shape>
+  bool run(const Shape& shape, double least_others, Status& status) {
+    if (!initialize(shape)) return false;
+    Thresholds thresholds = initial_thresholds(prepared_, query_, shape);
+    thresholds.key = max_index_key(shape.to_index_units(query_.budget), least_others);
+    const double shortest = shape.shortest(prepared_);
     const bool endless = limit_ == ~std::size_t{0} &&
                          query_.deadline == std::numeric_limits<double>::max() &&
                          query_.latest == kInfinity;
@@ -85,7 +155,7 @@ class RankedSweep {
           if (t + shortest > query_.deadline) return false;
           const std::uint32_t node = nodes[static_cast<std::size_t>(s.place)];
           const NodeState& offer = nodes_[Arrival::rank_of(node)];
-          prices_fixed &= offer.key == shape_.key(s);
+          prices_fixed &= offer.key == shape.key(s);
           slots_[count] = {{to_ordered_bits(s.start), node, static_cast<std::uint32_t>(row)}, end};
           count += (t + offer.length <= end) & (offer.key < kInfinity);
           if (count < kChunk) return true;
@@ -107,53 +177,6 @@ class RankedSweep {
 
  private:
   using CheapestKeys = std::array<double, n - 1>;
-
-  bool initialize() {
-    RankedNodes& ranks = work_.ranks;
-    ranks.rank_nodes(prepared_);
-    if (!ranks.has_fixed_prices) return false;
-    const std::size_t size = prepared_.nodes.size();
-    const std::size_t words = (size + 63) / 64;
-    dummy_rank_ = (words + 1) * 64;
-    if (work_.nodes.size() <= dummy_rank_) work_.nodes.resize(dummy_rank_ + 1);
-    nodes_ = work_.nodes.data();
-    // Sums must not overflow. Rates an ulp apart may give equal costs: then ids must be in order.
-    bool fits = shape_.length_on(prepared_.nodes.back().performance) < kMaxMagnitude;
-    double before = -kInfinity;
-    std::int32_t id = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      const RankedNodes::OrderedNode& each = ranks.ranked[i];
-      const double key =
-          shape_.key({0, 0, each.performance, each.price, each.rate, 0, 0});
-      nodes_[i].length = shape_.length_on(each.performance);
-      nodes_[i].key = key;
-      nodes_[i].tagged = tagged(key, i);
-      nodes_[i].id = each.id;
-      fits &= (before < key) | ((before <= key) & (id < each.id));
-      fits &= (key < kMaxMagnitude) | (key == kInfinity);
-      before = key, id = each.id;
-    }
-    const double first = std::max(prepared_.first_start(), query_.earliest);
-    const double times =
-        std::max({prepared_.latest_end, prepared_.latest_start, std::fabs(first)});
-    if (!fits || !(times < kMaxMagnitude)) return false;
-    std::fill(nodes_ + words * 64, nodes_ + dummy_rank_,
-              NodeState{0, kInfinity, kInfinity, kInfinity, 0, 0});
-    work_.free.assign(words + 1, 0);
-    work_.free[words] = ~std::uint64_t{0};
-    free_ = work_.free.data();
-    cheapest_keys_.fill(kInfinity);
-    sum_ = n > 1 ? kInfinity : 0;
-    max_total_ = std::min(query_.budget * (1 + kMargin) + kUnderflow,
-                     std::numeric_limits<double>::max());
-    if (work_.slots.size() < kChunk) work_.slots.resize(kChunk);
-    if (work_.parts.size() < kBatchParts)
-      work_.found.resize(kBatchParts), work_.parts.resize(kBatchParts);
-    slots_ = work_.slots.data();
-    remnants_.reset(first, shape_.length_on(prepared_.nodes.back().performance),
-                    shape_.length_on(ranks.mean), times, size);
-    return true;
-  }
 
   // Processes `count` more slots, and the remnants that arrive before them.
   bool sweep(std::size_t count) {
@@ -209,9 +232,6 @@ class RankedSweep {
     return sum;
   }
 
-  static double tagged(double key, std::size_t rank) {
-    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(key) & ~kRanks) | rank);
-  }
   static std::size_t rank_in(double tagged) {
     return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(tagged) & kRanks);
   }
@@ -337,28 +357,14 @@ class RankedSweep {
     part_capacity_ = std::min(kBatchParts, kMaxParts - out_.parts.size());
   }
 
-  static constexpr std::size_t kChunk = 256;  // slots
-  static constexpr std::size_t kBatchParts = 4096;  // parts
   static constexpr std::size_t kLongRunning = 64;  // windows after which interrupts are enabled
-  static constexpr double kMaxMagnitude = 1e290;
-  static constexpr std::uint64_t kRanks = 1023;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  const PreparedSlots& prepared_;
-  const Query& query_;
-  const Shape& shape_;
   const std::size_t limit_;
   WindowTable& out_;
-  RankedSweepScratch& work_;
-  RingCalendarQueue& remnants_;
   Status status_ = Status::ok;
-  NodeState* nodes_ = nullptr;
-  std::uint64_t* free_ = nullptr;
-  SlotArrival* slots_ = nullptr;
-  std::size_t dummy_rank_ = 0;  // the dummy node after all others
   CheapestKeys cheapest_keys_;  // the n - 1 cheapest, tagged, sorted
-  double sum_ = 0;  // of cheapest_keys_
-  double max_total_ = 0;  // budget with a margin, for the sum of n tagged keys
+  double sum_ = n > 1 ? kInfinity : 0;  // of cheapest_keys_
   std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
@@ -379,8 +385,8 @@ bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape&
   if (!is_ranked_faster(prepared, n, limit)) return false;
   static thread_local RankedSweepScratch work;
   const auto run = [&]<std::size_t parts>() {
-    return RankedSweep<Shape, parts>(prepared, query, shape, limit, out, work)
-        .run(prepared.min_rate_sum(parts - 1), status);
+    return RankedSweep<parts>(prepared, query, limit, out, work)
+        .run(shape, prepared.min_rate_sum(parts - 1), status);
   };
   bool found = false;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
