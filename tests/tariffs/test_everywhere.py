@@ -117,6 +117,17 @@ def test_batches_charge_the_tariff():
         plan.execute()
 
 
+def test_batches_of_limits_on_prices_are_refused():
+    pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
+    for request in (
+        sk.Request(1, 2),
+        sk.Request(1, 2, budget=6, min_performance=1),
+        sk.Request(1, 2, max_price=1),
+    ):
+        with pytest.raises(ValueError, match="alternatives='alp' does not support slo"):
+            sk.schedule_batch(pool, [request], alternatives="alp")
+
+
 def test_cycles_charge_the_tariff():
     pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
     jobs = [sk.Request(2, 4), sk.Request(1, 6)]

@@ -109,6 +109,19 @@ def test_named_profiles_and_weights():
     assert pool.origin["node"][again.slots["row"]].tolist() == list(again.nodes)
 
 
+def test_profiles_refuse_limits_on_prices_that_change():
+    carbon = sk.minimize(sk.profile(sk.Tariff([10, 16], [4, 1, 4])))
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=24, performance=1, price=[2, 3], tariff="spot"
+    )
+    request = sk.Request(1, 4, max_price=2)
+    pool = sk.SlotPool(slots, tariffs={"spot": sk.Tariff([12], [1, 3])})
+    with pytest.raises(ValueError, match="max_price does not support slots with"):
+        pool.find(request, carbon)
+    slots["tariff"] = ""
+    assert sk.find_window(slots, request, carbon).nodes == (0,)
+
+
 def test_profiles_of_slots_without_tariffs():
     slots = sk.make_slots(node=[0, 1], start=0, end=24, performance=1, price=[2, 3])
     carbon = sk.Tariff([10, 16], [4, 1, 4])

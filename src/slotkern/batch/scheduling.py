@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slotkern._kernels import batch as _batch
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_windows
-from slotkern._kernels.slots import PreparedSlots, prepare_snapshot
+from slotkern._kernels.slots import PreparedSlots, prepare_snapshot, refuse_tariffs
 from slotkern.batch.jobs import Batch
 from slotkern.batch.options import BatchOptions, Measure
 from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
@@ -137,6 +137,7 @@ def schedule_batch(
     one_of("alternatives", alternatives, ("amp", "alp"))
     asked = batch.named_requests
     if alternatives == "alp":
+        refuse_tariffs(slots, "alternatives='alp' does")
         asked = tuple(_with_price_limit(i, request) for i, request in enumerate(asked))
     own: Sequence[str] | None
     if isinstance(policy, Backfilling):  # the earliest window, regardless of criteria

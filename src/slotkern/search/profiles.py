@@ -26,6 +26,7 @@ from slotkern._kernels.slots import (
     PreparedSlots,
     filter_rows,
     prepare_snapshot,
+    refuse_tariffs,
     tariffs_of_nodes,
 )
 from slotkern._kernels.windows import Window
@@ -56,6 +57,8 @@ def find_by_profile(
     if options.span == "group":
         raise ValueError("span='group' does not apply to minimize(profile(...))")
     pool = prepare_snapshot(slots)
+    if not math.isinf(request.max_price):
+        refuse_tariffs(pool, "max_price does")
     tariff = _tariff_of(criterion, pool)
     weights = _weights_of(criterion, pool.slots)
     _, proper = filter_rows(pool, request.where)
