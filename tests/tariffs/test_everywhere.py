@@ -66,6 +66,27 @@ def test_fronts_are_not_dominated(case):
     assert values[-1][1] == pytest.approx(cheapest.cost, rel=1e-8, abs=1e-8)
 
 
+def test_fronts_spread_over_a_short_fall_of_the_cost():
+    # From 0 to 0.25 the cost falls from 10 to 9.5; then a free node begins.
+    slots = sk.make_slots(
+        node=[0, 1],
+        start=[0, 0.25],
+        end=20,
+        performance=1,
+        price=[1, 0],
+        tariff=["fall", ""],
+    )
+    pool = sk.SlotPool(slots, tariffs={"fall": sk.Tariff([3], [3, 1])})
+    for shape in ("square", "ragged"):
+        front = sk.pareto(
+            pool, sk.Request(1, 4), ("start", "cost"), shape=shape, most=5
+        )
+        starts = [window.start for window in front]
+        assert len(starts) == 5
+        assert (starts[0], starts[-1]) == (0, 0.25)
+        assert 0.05 < starts[1] < 0.2
+
+
 def test_explanations_name_the_tariff():
     pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
     why = sk.explain(pool, sk.Request(2, 4, budget=9, earliest=6, deadline=20))

@@ -96,9 +96,9 @@ def pareto(
     for n) may be treated as equal. Times are compared exactly.
 
     Two searches per point and two more, by sums up to six; with `most` up to four times
-    that number. With `most`, each search is made in the gap with the largest unexplored
-    area, so the points spread over the front; `Front.between` bounds the windows in
-    each gap.
+    that number, under tariffs up to eleven times. With `most`, each search is made in
+    the gap with the largest unexplored area, so the points spread over the front;
+    `Front.between` bounds the windows in each gap.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_window
-from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.slots import PreparedSlots, has_tariffs
 from slotkern._kernels.windows import Window
 from slotkern.fronts.goals import LAST_SUM, Goal, bound_to_loss
 
@@ -27,6 +27,8 @@ __all__ = ["FrontSearch", "Point", "Points"]
 
 #: Searches that lower the second loss before a search by the second goal is made.
 _STEPS = 2
+#: Lower halves of a gap that are searched in turn under tariffs.
+_HALVINGS = 8
 
 
 class Point(NamedTuple):
@@ -78,7 +80,7 @@ class Gap:
     left: Point
     right: Point
     low: float
-    is_halved: bool = False  # its lower half was searched without a result
+    halvings: int = 0  # lower halves that were searched in turn without a result
     is_done: bool = False  # the search of this gap has ended
 
 
@@ -106,6 +108,8 @@ class FrontSearch:
         self.closed: set[tuple[int, int]] = set()
         self.lowest = -math.inf  # the least second loss of all windows
         self.cache: dict[float, tuple[Window | None, float]] = {}
+        # Under tariffs windows are endlessly close to each other: the next one is none.
+        self.halvings = _HALVINGS if has_tariffs(pool) else 1
 
     def best(self, goal: Goal, request: Request) -> tuple[Window | None, float]:
         """Return the window of least loss, and a lower bound on the loss of all."""
@@ -242,8 +246,8 @@ class FrontSearch:
         """Find a point in a gap; None if its lower half, or all of it, is empty."""
         most = self.largest_below(gap.left.second)
         middle = gap.low + (gap.left.second - gap.low) / 2
-        if not gap.is_halved and gap.low < middle < most:
-            most, gap.is_halved = middle, True
+        if gap.halvings < self.halvings and gap.low < middle < most:
+            most, gap.halvings = middle, gap.halvings + 1
         else:
             gap.is_done = True
         found = self.point(most)
@@ -255,7 +259,7 @@ class FrontSearch:
             else:
                 gap.is_done = True  # not proven: further searches cannot decide it
             return None
-        gap.is_halved = False
+        gap.halvings = 0
         if found.second <= gap.low and gap.low == gap.right.second:
             gap.is_done = True  # the two differ by rounding only
         return found
