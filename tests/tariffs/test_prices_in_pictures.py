@@ -30,6 +30,8 @@ def test_prices_have_their_own_axes() -> None:
     assert prices.get_ylabel() == "price"
     assert [text.get_text() for text in prices.get_legend().get_texts()] == ["night"]
     assert len(sk.plot_gantt(free(cut=True)).axes) == 1
+    window = sk.find_window(free(), sk.Request(2, 4), "cost")
+    assert len(sk.plot_gantt(free().slots, window).axes) == 2  # of the window
     alone = Figure().add_subplot()
     assert len(sk.plot_gantt(free(), ax=alone).axes) == 1
 

@@ -74,3 +74,36 @@ def test_prices_of_a_file(tmp_path: Path) -> None:
 def test_free_without_the_tariffs_of_the_machine(machine: Path, tmp_path: Path) -> None:
     done = run("free", machine, *DAY, "--output", tmp_path / "pool.npz")
     refused(done, "row 0: the node has the tariff 'night', but no tariffs are given")
+
+
+def test_times_of_day_of_a_file(machine: Path, tmp_path: Path) -> None:
+    tariffs, pool = tmp_path / "night.csv", tmp_path / "pool.npz"
+    how = ("free", machine, *DAY, "--unit", "h", "--tariffs", tariffs)
+    how += ("--output", pool)
+    tariffs.write_text(
+        "tariff,start,factor\nnight,06:00,1\nnight,22:00,0.5\nflat,00:00,2\n"
+    )
+    done = run(*how)
+    assert done.exit_code == 0, done.stderr
+    assert sk.SlotPool.load(pool).context.tariffs == sk.Tariffs(  # type: ignore[union-attr]
+        {"night": sk.Tariff([6, 22, 31, 47], [0.5, 1, 0.5, 1, 0.5])}
+        | {"flat": sk.Tariff([], [2])}
+    )
+    tariffs.write_text("start,price\n06:00,1\n06:00,2\n")
+    refused(run(*how), "night.csv, line 3: the time 06:00:00 occurs twice")
+    tariffs.write_text("start,end,price\n06:00,22:00,1\n")
+    refused(run(*how), "start, line 2 must be a date")
+    machine.write_text("name,price\na,0.4\n")
+    tariffs.write_text("start,price\n06:00,1\n22:00,0.5\n")
+    assert run(*how).exit_code == 0
+    assert [*sk.SlotPool.load(pool).context.tariffs] == ["night"]  # type: ignore
+
+
+def test_comparison_and_front_under_tariffs(machine: Path, tmp_path: Path) -> None:
+    tariffs, pool = tmp_path / "t.csv", tmp_path / "pool.npz"
+    tariffs.write_text(TARIFFS)
+    run("free", machine, *DAY, "--unit", "h", "--tariffs", tariffs, "--output", pool)
+    job = (pool, "--nodes", "2", "--walltime", "6h")
+    done = run("compare", *job)  # by default without sums of values
+    assert done.exit_code == 0, done.stderr
+    refused(run("front", *job, "--by", "cost,finish"), "--most on the command line")

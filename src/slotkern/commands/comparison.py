@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import slotkern as sk
+from slotkern._kernels.slots import has_tariffs
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.options import with_options
@@ -38,7 +39,8 @@ def compare(
         typer.Option(
             autocompletion=complete_from(criterion_names()),
             help="Criterion to compare; repeat for several. By default those that need "
-            f"no column: {', '.join(sk.CRITERIA)}, processor_time.",
+            f"no column: {', '.join(sk.CRITERIA)} and, without tariffs, "
+            "processor_time.",
         ),
     ] = None,
     shape: Annotated[
@@ -65,11 +67,12 @@ def compare(
     Exits with 1 and an explanation if no window exists.
     """
     check_results(slots, plot, output)
-    criteria = [*dict.fromkeys(criterion or (*sk.CRITERIA, "processor_time"))]
     shapes = [
         one_of("--shape", each, SHAPES) for each in dict.fromkeys(shape or SHAPES)
     ]
     free, table = read_free(slots)
+    by_default = sk.CRITERIA if has_tariffs(free) else (*sk.CRITERIA, "processor_time")
+    criteria = [*dict.fromkeys(criterion or by_default)]
     searches = [(form, name) for form in shapes for name in criteria]
     found: dict[str, dict[str, Any]] = {form: {} for form in shapes}
     search: Any = sk.find_window  # find_window checks the texts

@@ -6,17 +6,22 @@ spans; ``schedule`` books a window for each job of a table.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 import slotkern as sk
 from slotkern.clusters.files import read_slurm_files
+from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
+from slotkern.machine.frames import FileColumns
 from slotkern.machine.jobs import read_jobs, requests_of
 from slotkern.tariffs.tables import read_tariffs
 
@@ -179,8 +184,10 @@ def free(
         Path | None,
         typer.Option(
             help="File of factors of the price by time: .csv or .parquet with columns "
-            "start, factor and, if there are several tariffs, tariff, which the column "
-            "tariff of MACHINE names. A missing start is the beginning of time."
+            "start, factor (or price), optionally end and, if there are several "
+            "tariffs, tariff, which the column tariff of MACHINE names. A start is a "
+            "date, or a time of day such as 06:00 for all days. A missing start is "
+            "the beginning of time."
         ),
     ] = None,
     processors: Annotated[
@@ -265,11 +272,38 @@ def _free_of_tables(
         log.info("no --unit is given: prices are per second")
     factors: Any = None
     if tariffs is not None:
+        if not table.price.any():
+            log.info(
+                "every cost is 0: tariffs multiply the column price of MACHINE, which "
+                "is 0 or missing; write 1 to charge the tariff itself"
+            )
         factors = read_tariffs(tariffs)
-        if "tariff" not in factors:  # the file has one tariff, which gets its name
+        daily = _times_of_day(factors, tariffs.stem)
+        if daily is not None:
+            factors = daily
+        elif "tariff" not in factors:  # the file has one tariff, which gets its name
             factors = {tariffs.stem: factors}
     options: dict[str, Any] = {"prices": priced, "tariffs": factors}
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
+
+
+def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
+    """Return factors by tariff and time of day; None for a table with other starts."""
+    starts, factors = table.get("start"), table.get("factor", table.get("price"))
+    if not isinstance(starts, np.ndarray) or factors is None or "end" in table:
+        return None
+    if not starts.size or not all(isinstance(each, dt.time) for each in starts):
+        return None
+    names = np.broadcast_to(table.get("tariff", stem), len(starts))
+    found: dict[str, Any] = {}
+    rows = zip(names.tolist(), starts.tolist(), factors.tolist(), strict=True)
+    for row, (name, start, factor) in enumerate(rows):
+        text, times = f"{start:%H:%M:%S}", found.setdefault(name, {})
+        if text in times:
+            label = row_label(table.source, row)
+            raise ValueError(f"{table.source}, {label}: the time {text} occurs twice")
+        times[text] = factor
+    return found
 
 
 def _refuse_given(options: dict[str, Any], when: str) -> None:

@@ -203,7 +203,7 @@ class FrontOptions:
         int | None,
         typer.Option(
             help="Maximum number of windows, at least 2, spread over the front; by "
-            "default all."
+            "default all. Under tariffs a front of cost needs it."
         ),
     ] = None
     gap: Gap = 0.0

@@ -129,7 +129,8 @@ def pareto(
     if most is None and "cost" in (one.name, other.name) and has_tariffs(pool):
         raise ValueError(
             "under tariffs the cost changes with every start, so the front may have "
-            "endlessly many windows; give most=, the number of windows"
+            "endlessly many windows; give most=10 or another number of windows (--most "
+            "on the command line)"
         )
     swapped = one.rank > other.rank
     goals = (other, one) if swapped else (one, other)

@@ -93,6 +93,11 @@ def _of_tariffs(machine: Machine, horizon: Horizon, given: Any) -> NodePrices:
             "tariffs must be a mapping of names to Tariff or tables, got "
             f"{quote(given)}"
         )
+    if is_daily(given):
+        raise TypeError(
+            "tariffs must be a mapping of names to Tariff or tables, got times of day: "
+            "give the tariff a name, as in tariffs={'night': {'06:00': 1, ...}}"
+        )
     if isinstance(given, Mapping) and not isinstance(given, FileColumns):
         made = {name: _tariff(name, each, horizon) for name, each in given.items()}
     else:

@@ -186,7 +186,7 @@ def plot_gantt(
     styles *= -(-len(plan.named) // len(styles))
 
     if ax is None:
-        ax = _new_axes(plan, free, tariffs_of(slots), styles)
+        ax = _new_axes(plan, free, tariffs_of(slots, named.values()), styles)
     if tasks is None:
         whole = np.zeros(plan.nodes.size, free.dtype)
         whole["node"], whole["start"], whole["end"] = plan.nodes, plan.first, plan.last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,12 +39,21 @@ class PriceRange(NamedTuple):
     high: NDArray[np.float64]
 
 
-def tariffs_of(slots: Any) -> Tariffs | None:
-    """Return the tariffs of slots, if their column ``tariff`` names one."""
-    tariffs = getattr(getattr(slots, "context", slots), "tariffs", None)
+def tariffs_of(slots: Any, windows: Iterable[Any] = ()) -> Tariffs | None:
+    """Return the tariffs that the column ``tariff`` of slots names.
+
+    They are those of the slots or, for a plain array, of the first window with some.
+    """
     rows = getattr(slots, "slots", slots)
-    named = "tariff" in (getattr(rows, "dtype", rows).names or ())
-    return tariffs if named and tariffs else None
+    if "tariff" not in (getattr(rows, "dtype", rows).names or ()):
+        return None
+    names = {*np.unique(rows["tariff"]).tolist()} - {""}
+    for each in (slots, *windows):
+        owner = getattr(each, "context", each)
+        tariffs: Tariffs | None = getattr(owner, "tariffs", None)
+        if tariffs and names <= tariffs.keys():
+            return tariffs
+    return None
 
 
 def price_ranges(

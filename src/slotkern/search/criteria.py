@@ -464,7 +464,8 @@ def compile_criterion(
     if isinstance(criterion, np.ndarray):
         pool.require_original_rows("criterion")
         return Valuation("column", _column(criterion, len(pool), "array"), 1.0, "array")
+    hint = "; write minimize(profile(...))" if isinstance(criterion, Profile) else ""
     raise TypeError(
         f"criterion must be one of {', '.join(known)}, a field's name, an array, "
-        f"minimize(...), or made by @criterion; got {quote(criterion)}"
+        f"minimize(...), or made by @criterion; got {quote(criterion)}{hint}"
     )
