@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,14 @@ def test_names_of_tariffs_in_files_are_text(tmp_path):
     machine = sk.Machine.read(path)
     assert machine.columns["tariff"].tolist() == ["7", "7", ""]
     assert sk.Machine(machine.to_dict()) == machine
+
+
+def test_tariff_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "spot.csv"
+    path.write_text("start,price\n2026-10-24 00:00,1\n2026-10-24 12:00,3\n")
+    day = {"start": "2026-10-24", "end": "2026-10-25", "zone": "UTC", "unit": "h"}
+    machine = sk.Machine({"name": ["a"], "price": [1.0]})
+    found = sk.free_slots(machine, **day, tariffs={"spot": path})  # type: ignore[arg-type]
+    assert found.tariffs == sk.Tariffs({"spot": sk.Tariff([12], [1, 3])})
+    with pytest.raises(TypeError, match="give the tariff a name, as in tariffs="):
+        sk.free_slots(machine, **day, tariffs={"06:00": 1, "22:00": 2})  # type: ignore[arg-type]

@@ -85,11 +85,12 @@ def abbreviate_nodes(names: Sequence[Any], between: str = " ") -> str:
     return text if len(names) <= SHOWN_IDS else f"{text} ... +{len(names) - SHOWN_IDS}"
 
 
-def format_column(values: Any) -> list[str]:
+def format_column(values: Any, digits: int = 2) -> list[str]:
     """Format numbers with equal decimals, so that their decimal points line up.
 
-    No decimals if all are integers, else two, or as many as show two digits of the
-    smallest magnitude. NaN becomes an empty cell.
+    No decimals if all are integers, else two, or as many as show `digits` digits of
+    the smallest magnitude below 0.01, or below 1 if `digits` is more than two. NaN
+    becomes an empty cell.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
@@ -97,8 +98,8 @@ def format_column(values: Any) -> list[str]:
     finite = array[np.isfinite(array)]
     decimals = 0 if bool((finite == np.rint(finite)).all()) else 2
     least = np.abs(finite[finite != 0]).min(initial=1)
-    if least < 0.01:
-        decimals = min(1 - math.floor(math.log10(least)), MAX_DECIMALS)
+    if least < (0.01 if digits == 2 else 1):
+        decimals = min(digits - 1 - math.floor(math.log10(least)), MAX_DECIMALS)
     return [
         "" if value != value else f"{value:,.{decimals}f}" for value in array.tolist()
     ]
@@ -145,7 +146,8 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         if "tariff" in columns and getattr(window.context, "tariffs", None) is not None:
             # A tariff multiplies the base price, which alone would mislead.
             lengths = parts["end"] - parts["start"]
-            columns["mean price"] = parts["cost"] / lengths
+            mean = parts["cost"] / lengths
+            columns["mean price"] = np.array(format_column(mean, digits=3))
             del columns["price"]
     table = Table(box=SIMPLE_HEAD, caption=caption or None)
     for name in columns:

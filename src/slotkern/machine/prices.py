@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,7 +12,12 @@ from numpy.typing import NDArray
 from slotkern.foundation.checks import quote, row_label
 from slotkern.tariffs.daily import is_daily
 from slotkern.tariffs.mapping import Tariffs
-from slotkern.tariffs.tables import changes_of_spans, tariff_of_table, tariffs_of_table
+from slotkern.tariffs.tables import (
+    changes_of_spans,
+    read_tariffs,
+    tariff_of_table,
+    tariffs_of_table,
+)
 from slotkern.tariffs.tariff import Tariff
 
 from .frames import FileColumns
@@ -129,6 +135,8 @@ def _tariff(name: Any, given: Any, horizon: Horizon) -> Tariff:
             )
         first, last = span
         return Tariff.daily(given, clock=horizon.clock, start=first, end=last)
+    if isinstance(given, str | os.PathLike):
+        given = read_tariffs(given)
     what = f"tariffs[{name!r}]"
     return Tariff(*tariff_of_table(given, what, horizon.clock, None, span))
 

@@ -113,10 +113,11 @@ def free_slots(
         other times it has its price in the machine.
     tariffs : mapping of str to Tariff, table or mapping, optional
         Tariffs by name, which multiply the price of a node in the machine: a `Tariff`,
-        a table as for `Tariff.of_prices` that covers the horizon, or factors by times
-        of day such as ``{"06:00": 1, "22:00": 0.5}``. The machine's column ``tariff``
-        names the tariff of each node (empty: none); without this column, all nodes have
-        the only tariff. A data frame as for `Tariffs.from_table` has all of them.
+        a table as for `Tariff.of_prices` that covers the horizon or the path of its
+        file, or factors by times of day such as ``{"06:00": 1, "22:00": 0.5}``. The
+        machine's column ``tariff`` names the tariff of each node (empty: none); without
+        this column, all nodes have the only tariff. A data frame as for
+        `Tariffs.from_table` has all of them.
     cut : bool
         False: slots are whole spans with a base price and the column ``tariff``; a part
         costs the integral of its price over its own time. True: split free time at each
