@@ -71,7 +71,14 @@ class PoolTariffs {
     if (index_ && index_->has_outgrown_cells()) index_.reset();
     for (; index_ && !marked_.empty(); marked_.pop_back()) {
       read(spans.free()[marked_.back()], prices, slots_);
-      if (!index_->update_node(marked_.back(), slots_)) {
+      bool is_current = false;
+      try {
+        is_current = index_->update_node(marked_.back(), slots_);
+      } catch (...) {  // out of memory: the index may be half updated
+        index_.reset();
+        throw;
+      }
+      if (!is_current) {
         index_.reset();
         break;
       }

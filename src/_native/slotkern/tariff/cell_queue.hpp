@@ -96,8 +96,10 @@ class RateSums {
     const float* const room = index_.room(cell);
     std::size_t left = n_;
     sum = 0;
-    for (std::size_t rank = 0; rank < index_.nodes() && left > 0; ++rank)
-      if (room[rank] >= length_) sum += index_.rate(rank), --left;
+    for (const TariffIndex::RatedNode& node : index_.by_rate(cell)) {
+      if (room[node.rank] >= length_) sum += node.rate, --left;
+      if (left == 0) break;
+    }
     sum = left > 0 ? kInfinity : sum * (1 - kBoundMargin);
     const std::size_t group = cell / TimeCells::kPerGroup;
     double least = kInfinity;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
@@ -96,17 +97,17 @@ class PartCosts {
   // Lower bounds on the cost of a window that starts in the group or cell; infinite: no window
   // does. Tight: by the least integral of each class over the cell instead of its table.
   double bound_group(std::size_t group, double per_rate) {
-    return walk(index_.group_room(group), per_rate, [this, group](std::uint32_t k) {
+    return walk(index_.by_rate(), index_.group_room(group), per_rate, [this, group](std::uint32_t k) {
       return states_[k].table->groups.min_integral(group, states_[k].more);
     });
   }
   double bound_cell(std::size_t cell, double per_rate) {
-    return walk(index_.room(cell), per_rate, [this, cell](std::uint32_t k) {
+    return walk(index_.by_rate(cell), index_.room(cell), per_rate, [this, cell](std::uint32_t k) {
       return states_[k].table->cells.min_integral(cell, states_[k].more);
     });
   }
   double bound_cell_tightly(std::size_t cell, double per_rate) {
-    return walk(index_.room(cell), per_rate,
+    return walk(index_.by_rate(cell), index_.room(cell), per_rate,
                 [this, cell](std::uint32_t k) { return tight_integral(cell, k); });
   }
 
@@ -119,8 +120,7 @@ class PartCosts {
     const float* const room = index_.room(cell);
     const double from = index_.cells().begin(cell), to = index_.cells().end(cell);
     const double deadline = query_->deadline;
-    for (std::size_t rank = 0; rank < index_.nodes(); ++rank) {
-      const double rate = index_.rate(rank);
+    for (const auto& [rate, rank] : index_.by_rate(cell)) {
       if (rate * per_rate > most) break;
       const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
       State& state = states_[k];
@@ -271,12 +271,11 @@ class PartCosts {
 
   // Adds the n lowest bounds of nodes with room, with the least integral of each class.
   template <class MinIntegral>
-  double walk(const float* room, double per_rate, MinIntegral min_integral) {
+  double walk(std::span<const TariffIndex::RatedNode> nodes, const float* room, double per_rate,
+              MinIntegral min_integral) {
     lowest_.clear();
-    const std::size_t nodes = index_.nodes();
     double nth = kInfinity;
-    for (std::size_t rank = 0; rank < nodes; ++rank) {
-      const double rate = index_.rate(rank);
+    for (const auto& [rate, rank] : nodes) {
       if (lowest_.size() == n_ && rate * per_rate >= nth) break;
       const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
       const State& state = states_[k];
