@@ -61,6 +61,9 @@ class NoWindowError(LookupError):
 class UndecidedError(ValueError):
     """A search spent `max_work` before it found a window or excluded one."""
 
+    def __init__(self, message: str = "") -> None:  # inspect.signature needs it
+        super().__init__(message)
+
 
 class PoolFileChangedError(ValueError):
     """A refusal to save a pool over a file that changed since the pool was loaded.
