@@ -91,3 +91,28 @@ def test_what_is_booked_and_released_restores_the_pool(case):
     assert again is None or not np.array_equal(again.slots, first.slots)
     pool.release(first)
     assert facts(pool.find(request, "cost")) == facts(first)
+
+
+def test_added_slots_keep_longer_names_of_tariffs():
+    tariffs = {"a": sk.Tariff([2], [3, 1]), "ab": sk.Tariff([2], [50, 10])}
+
+    def slots(node, tariff, rack):
+        return sk.make_slots(
+            node=[node],
+            start=0,
+            end=9,
+            performance=1,
+            price=1,
+            tariff=[tariff],
+            rack=[rack],
+        )
+
+    pool = sk.SlotPool(slots(0, "a", 1), tariffs=tariffs)
+    pool.add_slots(slots(1, "ab", 1.5))
+    assert pool.origin["tariff"].tolist() == ["a", "ab"]
+    assert pool.origin["rack"].tolist() == [1, 1.5]
+    window = pool.find(sk.Request(2, 2), "start")
+    assert window.slots["cost"].tolist() == [6, 100]
+    pool.add_slots(slots(2, "a", 2))
+    assert pool.origin["tariff"].tolist() == ["a", "ab", "a"]
+    assert pool.find(sk.Request(1, 2, where="rack == 1.5"), "start").nodes == (1,)

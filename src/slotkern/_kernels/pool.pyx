@@ -25,7 +25,7 @@ from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 
 from slotkern._kernels.base import REASONS
 from slotkern._kernels.search import CRITERIA
-from slotkern._kernels.slots import CLOSURE, SPAN, as_slot_array, check_slots
+from slotkern._kernels.slots import CLOSURE, SLOT, SPAN, as_slot_array, check_slots
 from slotkern.foundation.checks import integer, meant, number
 from slotkern.foundation.errors import SlotError
 from slotkern.pool import closures, ledger, methods

@@ -133,6 +133,23 @@ def add_slots(SlotPool pool, slots):
         pass  # retry: another thread changed the pool
 
 
+cdef object joined_type(object old, object new):
+    """Return `old` with its extra columns as wide as the values of `new` need.
+
+    A text that was cut to the width of a column could name another tariff.
+    """
+    if old == new:
+        return old
+    types = []
+    for name in old.names:
+        one, other = old[name], new[name]
+        numbers = one.kind in "biuf" and other.kind in "biuf"
+        if name not in SLOT.names and (numbers or one.kind == other.kind):
+            one = np.promote_types(one, other)
+        types.append((name, one))
+    return np.dtype(types, align=old.isalignedstruct)
+
+
 cdef bint add(SlotPool pool, object slots) except -1:
     """Validate and add slots; return False if the pool changed in the meantime."""
     table, state, now = pool._full_state()
@@ -152,7 +169,8 @@ cdef bint add(SlotPool pool, object slots) except -1:
         raise SlotError(f"start {slots['start'][row]} lies before the pool's now, "
                         f"{now}", row, "start", row)
     PyErr_CheckSignals()  # each step may take long, and numpy does not poll
-    origin = np.concatenate([table, slots.astype(table.dtype, copy=False)])
+    dtype = joined_type(table.dtype, slots.dtype)
+    origin = np.concatenate([table.astype(dtype, copy=False), slots.astype(dtype, copy=False)])
     PyErr_CheckSignals()
     order = row_order(origin["node"], origin["start"])
     in_time = origin.take(order)
