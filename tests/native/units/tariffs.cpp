@@ -67,6 +67,18 @@ void check_latest_start() {
   CHECK(found.start == 6 && found.cost == 6);
 }
 
+// Subnormal factors, whose mean has no finite inverse, hide no window.
+void check_tiny_factors() {
+  for (const double tiny : {5e-324, 1e-310}) {
+    Prepared prepared(one_slot(0, 9, 5, {{2}, {tiny, tiny}}));
+    Found found;
+    Query query;
+    query.volume = 5;
+    CHECK(prepared.find(query, 4, ShapeKind::ragged, found) == Status::ok);
+    CHECK(found.start == 0 && found.cost == tiny * 5);
+  }
+}
+
 // The earliest start within a budget lies between turns; with ticks it is the first tick that fits.
 void check_budget() {
   Found found;
@@ -196,6 +208,7 @@ int main(int argc, char** argv) {
   check_tariff();
   check_integrals(random);
   check_latest_start();
+  check_tiny_factors();
   check_budget();
   check_equal_nights();
   check_constant(random);

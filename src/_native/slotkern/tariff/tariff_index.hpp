@@ -185,7 +185,8 @@ class TariffIndex {
       if (k == 0 || keys[k].first != keys[k - 1].first) {
         const auto [tariff, performance] = keys[k].first;
         const double mean = tariffs_->all()[tariff].mean_factor(from, to);
-        classes_.push_back({tariff, performance, mean > 0 && std::isfinite(mean) ? mean : 1});
+        const bool usable = mean > 0 && std::isfinite(mean) && std::isfinite(performance / mean);
+        classes_.push_back({tariff, performance, usable ? mean : 1});
       }
       class_of_[keys[k].second] = static_cast<std::uint32_t>(classes_.size() - 1);
     }
