@@ -14,6 +14,7 @@ functions then run as ordinary Python.
 from .algorithms import ALGORITHMS, PublishedAlgorithm, find
 from .alternatives import SCHEMES, Scheme
 from .job import Found, Job
+from .job import supported_fields as supported_fields
 
 __all__ = [
     "ALGORITHMS",

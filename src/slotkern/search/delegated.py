@@ -262,7 +262,6 @@ def _find_published(
     options: SearchOptions,
 ) -> Window | None:
     from slotkern import published
-    from slotkern.published.job import supported_fields
     from slotkern.search.criteria import compile_criterion, criterion_names
 
     if options.placement == "any":
@@ -284,7 +283,7 @@ def _find_published(
     found = published.find(
         table,
         nodes=request.nodes,
-        **supported_fields(request, signature(published.find).parameters),
+        **published.supported_fields(request, signature(published.find).parameters),
         proper=proper,
         criterion=criterion,
         shape=options.shape,
