@@ -205,7 +205,7 @@ sdist: $(VENV)/.installed
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	$(BIN)/python -m build --sdist --no-isolation --outdir "$$work" >/dev/null; \
 	$(PYTHON) -m venv "$$work/venv"; \
-	"$$work/venv/bin/python" -m pip install --quiet -C cmake.build-type=None "$$work"/slotkern-*.tar.gz; \
+	"$$work/venv/bin/python" -m pip install --quiet --config-settings=cmake.build-type=None "$$work"/slotkern-*.tar.gz; \
 	cd "$$work"; venv/bin/python -c "$$FOUND_THERE"
 
 # docs/develop/mutants.md lists the mutants that change no result, with reasons.
