@@ -139,13 +139,19 @@ def _includes(root: Path) -> Iterator[Use]:
             yield Use(name, used, False)
 
 
+def text_of(path: Path) -> str:
+    """Return the text of a file, with the parts that a binding includes."""
+    text = path.read_text(encoding="utf-8")
+    for part in re.findall(r'^include "([^"]*)"', text, re.M):
+        text += (path.parent / part).read_text(encoding="utf-8")
+    return text
+
+
 def _cython(root: Path) -> Iterator[Use]:
     """Uses of the bindings. A .pxd counts for its module, a .pxi for its includer."""
     names = _names(root)
     for path in (*(root / "src").rglob("*.pyx"), *(root / PYTHON).rglob("*.pxd")):
-        own, text = _binding(root, path), path.read_text(encoding="utf-8")
-        for part in re.findall(r'^include "([^"]*)"', text, re.M):
-            text += (path.parent / part).read_text(encoding="utf-8")
+        own, text = _binding(root, path), text_of(path)
         for header in re.findall(r'cdef extern from "slotkern/([^"]*)"', text):
             yield Use(own, header, False)
         pattern = r"^( *)from ([\w.]+) c?import (\([^)]*\)|.*)|^( *)c?import ([\w.]+)"

@@ -39,7 +39,7 @@ def test_adapters_are_functions_of_later_layers() -> None:
     seen = set()
     for path in (*(ROOT / "src").rglob("*.pyx"), *(ROOT / "src").rglob("*.py")):
         module = layers._binding(ROOT, path)
-        for name in re.findall(r'\badapter\("(\w+)"\)', path.read_text("utf-8")):
+        for name in re.findall(r'\badapter\("(\w+)"\)', layers.text_of(path)):
             place = sk._ADAPTERS[name].partition(":")[0].removeprefix("slotkern.")
             user, used = layers.layer_of(module), layers.layer_of(place)
             assert order.index(user) <= order.index(used), (module, name)
