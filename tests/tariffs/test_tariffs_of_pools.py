@@ -83,3 +83,9 @@ def test_replays_refuse_tariffs():
     for cluster in (machine, {"processors": [2], "tariff": ["night"]}):
         with pytest.raises(ValueError, match="the tariff 'night' cannot be replayed"):
             sk.replay(jobs, cluster=cluster)
+    objects = np.array([None, "day"], object)
+    rows = {"site": [0, 1], "processors": [2, 2]}
+    with pytest.raises(ValueError, match="row 1: the tariff 'day' cannot be replayed"):
+        sk.replay(jobs, cluster=rows | {"tariff": objects})
+    for missing in (None, "", np.nan):
+        sk.replay(jobs, cluster=rows | {"tariff": [missing] * 2})

@@ -93,6 +93,14 @@ def test_times_of_day_of_a_file(machine: Path, tmp_path: Path) -> None:
     refused(run(*how), "night.csv, line 3: the time 06:00:00 occurs twice")
     tariffs.write_text("start,end,price\n06:00,22:00,1\n")
     refused(run(*how), "start, line 2 must be a date")
+    for rows, message in {
+        "start,price\n06:00,1\n22:00,-2\n": "line 3: price -2 is below 0",
+        "start,price\n06:00,1\n22:00,x\n": "line 3: price 'x' is not a number",
+        "start,price,factor\n06:00,1,2\n": " has both a column 'price' and 'factor'",
+        "tariff,start,price\na,06:00,1\n,22:00,2\n": "line 3: tariff is empty",
+    }.items():
+        tariffs.write_text(rows)
+        refused(run(*how), f"{tariffs}", message)
     machine.write_text("name,price\na,0.4\n")
     tariffs.write_text("start,price\n06:00,1\n22:00,0.5\n")
     assert run(*how).exit_code == 0

@@ -23,7 +23,7 @@ from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.frames import FileColumns
 from slotkern.machine.jobs import read_jobs, requests_of
-from slotkern.tariffs.tables import read_tariffs
+from slotkern.tariffs.tables import factors_of_columns, read_tariffs
 
 from .about import info_lines
 from .completion import SHAPES, complete_from
@@ -289,19 +289,22 @@ def _free_of_tables(
 
 def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
     """Return factors by tariff and time of day; None for a table with other starts."""
-    starts, factors = table.get("start"), table.get("factor", table.get("price"))
-    if not isinstance(starts, np.ndarray) or factors is None or "end" in table:
+    starts = table.get("start")
+    if not isinstance(starts, np.ndarray) or "end" in table:
         return None
     if not starts.size or not all(isinstance(each, dt.time) for each in starts):
         return None
     names = np.broadcast_to(table.get("tariff", stem), len(starts))
+    factors = factors_of_columns(table, table.source)
     found: dict[str, Any] = {}
     rows = zip(names.tolist(), starts.tolist(), factors.tolist(), strict=True)
     for row, (name, start, factor) in enumerate(rows):
+        place = f"{table.source}, {row_label(table.source, row)}"
+        if not name:
+            raise ValueError(f"{place}: tariff is empty, which means no tariff")
         text, times = f"{start:%H:%M:%S}", found.setdefault(name, {})
         if text in times:
-            label = row_label(table.source, row)
-            raise ValueError(f"{table.source}, {label}: the time {text} occurs twice")
+            raise ValueError(f"{place}: the time {text} occurs twice")
         times[text] = factor
     return found
 

@@ -182,13 +182,14 @@ def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:
 
 
 def _refuse_tariffs(columns: Mapping[str, Any]) -> None:
-    named = np.atleast_1d(columns.get("tariff", ""))
-    if (named != "").any():
-        node = int((named != "").argmax())
-        raise ValueError(
-            f"cluster, row {node}: the tariff {named[node].item()!r} cannot be "
-            "replayed: replays charge one price at all times; remove the column"
-        )
+    """Raise ValueError for a row that names a tariff; a missing name is none."""
+    names = np.atleast_1d(np.asarray(columns.get("tariff", ""))).tolist()
+    for row, name in enumerate(names):
+        if name not in ("", None) and name == name:
+            raise ValueError(
+                f"cluster, row {row}: the tariff {quote(name)} cannot be replayed: "
+                "replays charge one price at all times; remove the column"
+            )
 
 
 def _partition_sites(trace: Trace) -> dict[str, Any]:

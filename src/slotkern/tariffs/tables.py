@@ -18,6 +18,7 @@ from slotkern.machine.nodes import numbers_of
 
 __all__ = [
     "changes_of_spans",
+    "factors_of_columns",
     "read_tariffs",
     "tariff_of_table",
     "tariffs_of_table",
@@ -103,14 +104,9 @@ def _spans(
     """Return row numbers, starts, ends (None without the column) and factors."""
     if clock is not None and not isinstance(clock, Clock):
         raise TypeError(f"clock must be a Clock, got {quote(clock)}")
-    given = [name for name in _VALUES if name in columns]
-    if len(given) != 1:
-        if given:
-            raise ValueError(f"{what} has both a column 'price' and 'factor'")
-        raise _missing("price", columns, what)
+    value = factors_of_columns(columns, what)
     if "start" not in columns:
         raise _missing("start", columns, what)
-    value = numbers_of(np.atleast_1d(columns[given[0]]), what, given[0])
     start = _times(columns["start"], clock, column_label(what, "start"), -_INFINITY)
     end = None
     if "end" in columns:
@@ -118,13 +114,24 @@ def _spans(
     size = max(len(value), len(start), 0 if end is None else len(end))
     value, start = np.broadcast_to(value, size), np.broadcast_to(start, size)
     end = None if end is None else np.broadcast_to(end, size)
+    return np.arange(size), start, end, value
+
+
+def factors_of_columns(columns: dict[str, Any], what: str) -> NDArray[np.float64]:
+    """Return the column ``factor`` or ``price``, of finite numbers of at least 0."""
+    given = [name for name in _VALUES if name in columns]
+    if len(given) != 1:
+        if given:
+            raise ValueError(f"{what} has both a column 'price' and 'factor'")
+        raise _missing("price", columns, what)
+    value = numbers_of(np.atleast_1d(columns[given[0]]), what, given[0])
     if (value < 0).any():
         row = int((value < 0).argmax())
         raise ValueError(
             f"{what}, {row_label(what, row)}: {given[0]} {value[row]:g} is below 0; "
             "add the fees to each price"
         )
-    return np.arange(size), start, end, value
+    return value
 
 
 def _times(
