@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import slotkern as sk
+from slotkern.commands import bookings
 from tests.support.command_line import refused, run
 from tests.support.ledgers import nodes
 
@@ -100,6 +102,22 @@ def test_the_group_ledger(site: Path) -> None:
     unreadable = run("ledger", "check", folder / "copy.db")
     assert unreadable.exit_code == 1
     assert "the snapshot 0 cannot be read" in unreadable.stdout
+
+
+def test_bookings_of_others_are_in_the_list_of_reserve(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse = bookings.parse_nodes
+
+    def parse_and_wait(pool: sk.SlotPool, text: str) -> Any:
+        assert sk.SlotPool.open(site).place(sk.Request(1, 5)) is not None
+        return parse(pool, text)
+
+    monkeypatch.setattr(bookings, "parse_nodes", parse_and_wait)
+    span = ("--nodes", "0,1", "--start", "0", "--end", "9", "--owner", "m")
+    done = run("reserve", site, *span, "--partly")
+    assert done.exit_code == 0, done.output
+    assert "not free in the whole span: 0\n" in done.stdout
 
 
 def test_refusals(site: Path) -> None:

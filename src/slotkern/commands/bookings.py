@@ -8,6 +8,7 @@ replaces it atomically.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -189,11 +190,15 @@ def reserve(
     """
     target = pool if output is None else output
     with lock_for_update(pool, [target]):
-        booked = load_pool(pool, target)
+        booked: Any = load_pool(pool, target)
         given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
-        gaps = reservation(booked, given, times[0], times[1], partly)[1]
-        windows = booked.reserve(given, times[0], times[1], owner=owner, partly=partly)
+        is_shared = isinstance(booked, sk.SharedPool)  # others may change it
+        with booked.turn() if is_shared else nullcontext():
+            gaps = reservation(booked, given, times[0], times[1], partly)[1]
+            windows = booked.reserve(
+                given, times[0], times[1], owner=owner, partly=partly
+            )
         store_pool(booked, pool, target, force)
     parts = sum(len(window) for window in windows)
     show(f"{target}: {format_count(parts, 'part')} reserved for {owner}")
