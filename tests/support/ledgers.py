@@ -22,6 +22,11 @@ def new_ledger(folder: Path, count: int = 4, end: float = 100.0) -> sk.SharedPoo
     return sk.SlotPool(nodes(count, end)).share(folder / "site.db", user="ann")
 
 
+def reopened(pool: sk.SharedPool, **options: Any) -> sk.SharedPool:
+    """Return another pool of the same ledger."""
+    return sk.SlotPool.open(pool._store.path, **options)
+
+
 def state_of(pool: sk.SlotPool) -> dict[str, Any]:
     """Return all that defines a pool; equal pools have equal values."""
     origin, state, now, _ = pool._full_state_and_closures()
