@@ -72,8 +72,9 @@ class ChoiceOptions:
         str | None,
         typer.Option(
             autocompletion=complete_from(MEASURES),
-            help="Total to minimize over all jobs: time, cost, start, finish, runtime "
-            "or a column of the slots; time if neither this nor --maximize is given.",
+            help="Total to minimize over all jobs of a batch: time, cost, start, "
+            "finish, runtime or a column of the slots; time if neither this nor "
+            "--maximize is given.",
         ),
     ] = None
     maximize: Annotated[
@@ -91,7 +92,7 @@ class ChoiceOptions:
     limit: Annotated[
         float | None,
         typer.Option(
-            help="Maximum of the --under total for the whole batch; by default the "
+            help="Maximum of the --under total for a whole batch; by default the "
             "mean over the alternatives of each job, summed (eq. 5 of the paper)."
         ),
     ] = None

@@ -19,7 +19,6 @@ from slotkern import SlotPool
 from slotkern.batch import Cycles, run_cycles
 from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
-from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.answers import strict_json
 from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions, UnchangedSlots
 from slotkern.commands.completion import complete_from
@@ -93,27 +92,6 @@ class CycleTimes:
 
 
 @dataclass(frozen=True)
-class CycleChoiceOptions(ChoiceOptions):
-    """The choice of alternatives in each cycle."""
-
-    minimize: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=complete_from(MEASURES),
-            help="Total to minimize in each cycle: time, cost, start, finish, runtime "
-            "or a column of the slots; time if neither this nor --maximize is given.",
-        ),
-    ] = None
-    limit: Annotated[
-        float | None,
-        typer.Option(
-            help="Maximum of the --under total in each cycle; by default the mean over "
-            "the alternatives of each job, summed (eq. 5 of the paper)."
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
 class CycleResults(SearchResults):
     """The outputs of ``slotkern cycles``."""
 
@@ -144,7 +122,7 @@ def cycles(
             "or bsf:N:K.",
         ),
     ] = "css",
-    options: CycleChoiceOptions,
+    options: ChoiceOptions,
     local: Annotated[
         Path | None,
         typer.Option(
