@@ -316,6 +316,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--rounds", type=int, default=5, help="least rounds of each")
     chosen = parser.parse_args()
+    if chosen.keep and (chosen.brief or chosen.only):
+        parser.error("--keep stores all workloads, without --brief and --only")
     if chosen.brief:
         rows = [measure(work, 1) for work in brief_workloads()]
         print(f"{len(rows)} workloads, equal windows without each of {len(LAYERS)}")
