@@ -76,8 +76,8 @@ def write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     with warnings.catch_warnings():
         # Many fields need format 2.0, other names than Latin-1 3.0; numpy reads both.
         warnings.filterwarnings("ignore", "Stored array in format", UserWarning)
-        known = {name: without_padding(values) for name, values in arrays.items()}
-        np.savez(file, allow_pickle=False, **known)
+        cleared = {name: without_padding(values) for name, values in arrays.items()}
+        np.savez(file, allow_pickle=False, **cleared)
 
 
 def without_padding(values: NDArray[Any]) -> NDArray[Any]:

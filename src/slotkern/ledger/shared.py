@@ -361,11 +361,13 @@ class SharedPool(LoggedPool):
 
         def change(now: int) -> Change:
             found = self._bookings.get(i)
-            if found is None or not self._is_open(i):
+            if (
+                found is None
+                or not self._is_open(i)
+                or (found.expires is not None and found.expires <= now)
+            ):
                 raise Expired(f"the hold {i} has ended; nothing has changed")
             self._check_owner(i, owner)
-            if found.expires is not None and found.expires <= now:
-                raise Expired(f"the hold {i} has ended; nothing has changed")
             confirmed.append(Booking(i, found.window, found.owner))
             if found.expires is None:
                 return [], [], None

@@ -280,7 +280,7 @@ def window_rows(
     **columns: Sequence[Any],
 ) -> NDArray[np.void]:
     """Return a table of windows: name, nodes, start, finish and cost of each."""
-    clock, machine = (context or SlotContext())[:2]
+    clock, machine, _ = context or SlotContext()
     if "name" not in columns:
         columns["name"] = [None if w is None else w.name for w in windows]
     fields: dict[str, NDArray[Any]] = {
