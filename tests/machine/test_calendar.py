@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.foundation.checks import quote
-from slotkern.machine.calendar import duration_of, instant_of, moment_of
+from slotkern.machine.calendar import duration_of, instant_of, moment_of, moments_of
 from slotkern.machine.zones import segments, year_of
 
 ZONES = ("Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia", "UTC")
@@ -66,7 +66,22 @@ def test_text_of_a_date(when, minutes, separator, digits):
     assert day == moment_of(when.date())._replace(given=text[:10])
 
 
+@given(
+    when=st.datetimes(dt.datetime(2, 1, 1), dt.datetime(9998, 12, 31)),
+    separator=st.sampled_from(" T"),
+    timespec=st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]),
+)
+def test_text_of_a_date_in_utc(when, separator, timespec):
+    text = when.isoformat(separator, timespec)
+    digits = {"minutes": 60 * 10**9, "seconds": 10**9, "milliseconds": 10**6}
+    ns = plain_nanoseconds(when)
+    ns -= ns % digits.get(timespec, 1000)
+    assert moment_of(text)[:3] == (ns, False, None)
+    assert moment_of(f"{text}Z")[:3] == (ns, True, None)
+
+
 @given(st.text("0123456789-+:. TZhmsdinPuW", max_size=22))
+@example("2026-10-25 24:00")
 @example("2026-10-25 18:00:00.1234567891")
 @example("2026-10-25 18:00:00.1234567890")
 @example("2026-10-25 18:00:00.")
@@ -126,6 +141,46 @@ def test_local_times_denote_the_instants_of_their_zone(when, zone, fold):
             assert instant_of(moment_of(value), zone, "time") == chosen
 
 
+@given(
+    when=st.datetimes(),
+    offset=st.timedeltas(-23 * HOUR, 23 * HOUR),
+    fold=st.sampled_from([0, 1]),
+)
+def test_datetimes_with_a_fixed_offset_or_none(when, offset, fold):
+    own, ns = when.replace(fold=fold), plain_nanoseconds(when)
+    assert moment_of(own)[:3] == (ns, False, bool(fold))
+    fixed = moment_of(own.replace(tzinfo=dt.timezone(offset)))
+    assert fixed[:3] == (ns - offset // offset.resolution * 1000, True, None)
+    for utc in (dt.UTC, ZoneInfo("UTC")):
+        assert moment_of(own.replace(tzinfo=utc))[:3] == (ns, True, None)
+
+
+def test_first_and_last_datetimes_of_a_zone():
+    """Their instants have no `datetime`, but are accepted in columns and text."""
+    last = dt.datetime.max.replace(tzinfo=ZoneInfo("America/New_York"))
+    for value in (dt.datetime.min.replace(tzinfo=ZoneInfo("Asia/Tokyo")), last):
+        expected = moment_of(value.isoformat()).ns
+        assert moment_of(value).ns == expected
+        microseconds = moments_of([value], "time").values.astype(int).tolist()
+        assert microseconds == [expected // 1000]
+
+
+@given(
+    count=st.integers(-(2**63) + 1, 2**63 - 1),
+    unit=st.sampled_from(list(NANOSECONDS)),
+    step=st.sampled_from([1, 3, 1000]),
+)
+def test_numpy_dates(count, unit, step):
+    ns = count * step * NANOSECONDS[unit]
+    base = {"ms": 10**6, "us": 1000, "ns": 1}.get(unit, 10**9)
+    value = np.array(count).view(f"M8[{step}{unit}]")[()]
+    if abs(ns) < 2**63 * base:
+        assert moment_of(value) == (ns, False, None, value)
+    else:
+        with pytest.raises(ValueError, match=r"^time: .* is out of the range of"):
+            moment_of(value)
+
+
 @pytest.mark.parametrize("zone", ["Pacific/Apia", "America/Sao_Paulo", "Asia/Beirut"])
 def test_days_without_a_time_are_their_first_instant(zone):
     info, clock = ZoneInfo(zone), sk.Clock("1970-01-01T00:00Z", zone=zone)
@@ -178,6 +233,60 @@ def test_a_column_of_dates_equals_its_values(kind, times, as_text):
 
 
 @given(
+    times=st.lists(
+        st.tuples(
+            st.datetimes(dt.datetime(2026, 1, 1), dt.datetime(2026, 12, 31)),
+            st.sampled_from(
+                [*map(ZoneInfo, ZONES), dt.UTC, dt.timezone(-HOUR / 2), "text", None]
+            ),
+        ),
+        max_size=6,
+    ),
+    fold=st.sampled_from([0, 1]),
+)
+@example([(dt.datetime(2026, 10, 25, 2, 30), ZoneInfo("Europe/Berlin"))], 1)
+@example(
+    [
+        (dt.datetime(2026, 1, 1), "text"),
+        (dt.datetime(2026, 3, 29, 2, 30), ZoneInfo("Europe/Berlin")),
+    ],
+    0,
+)
+def test_a_column_of_several_zones_equals_its_values(times, fold):
+    column = [
+        None
+        if zone is None
+        else f"{time}+05:30"
+        if zone == "text"
+        else time.replace(tzinfo=zone, fold=fold)
+        for time, zone in times
+    ]
+    clock = sk.Clock("2026-01-01", zone="UTC")
+    try:
+        expected = [np.inf if each is None else clock.time(each) for each in column]
+    except ValueError:
+        with pytest.raises(ValueError, match=r"^end, row .: .* does not exist"):
+            clock.times(column, "end", missing=np.inf)
+    else:
+        assert (
+            clock.times(np.array(column, object), missing=np.inf).tolist() == expected
+        )
+
+
+def test_text_among_datetimes_has_no_fold():
+    twice, clock = "2026-10-25 02:30", sk.Clock("2026-01-01", zone="Europe/Berlin")
+    datetimes = [dt.datetime.fromisoformat(twice), dt.datetime(2026, 1, 2)]
+    assert clock.times(datetimes).tolist() == [clock.time(each) for each in datetimes]
+    with pytest.raises(ValueError, match=r"^times, row 1: .* occurs twice"):
+        clock.times([datetimes[1], twice])
+    mixed = ["2026-01-02", datetimes[1], None, "2026-01-02 00:00:00.123456700"]
+    nanoseconds = sk.Clock("2026-01-01", zone="Europe/Berlin", tick="ns")
+    for some in (mixed[:3], mixed):
+        expected = [0.0 if each is None else nanoseconds.time(each) for each in some]
+        assert nanoseconds.times(some, missing=0).tolist() == expected
+
+
+@given(
     days=st.none() | st.integers(0, 10**5),
     hours=st.integers(0, 23),
     minutes=st.integers(0, 59),
@@ -216,11 +325,25 @@ def test_text_of_a_duration(days, hours, minutes, seconds, digits):
 @example("5m5min")
 @example("3msec")
 @example("4:60:00")
+@example("2026-10-25")
 def test_a_text_is_a_duration_or_refused_by_name(text):
     try:
         assert duration_of(text).ns >= 0
     except ValueError as error:
         assert str(error).startswith(f"duration: {quote(text)} ")  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("99999d99999h", (99_999 * 24 + 99_999) * 3600 * 10**9),
+        ("2h 30min", 9000 * 10**9),
+        ("3ms5us7ns", 3_005_007),
+        ("5m5s", 305 * 10**9),
+    ],
+)
+def test_units_of_a_duration(text, nanoseconds):
+    assert duration_of(text).ns == nanoseconds
 
 
 @given(
@@ -310,8 +433,10 @@ def test_zones_of_other_libraries():
 def test_offsets_are_whole_seconds():
     odd = dt.timezone(dt.timedelta(microseconds=1500))
     assert moment_of(dt.datetime(1970, 1, 1, tzinfo=odd)).ns == -1_500_000
-    with pytest.raises(ValueError, match=r"has an offset of 0:00:00.001500: no whole"):
-        sk.Clock("2026-10-24", zone=odd)
+    words = r"an offset of 0:00:00.001500 from UTC; offsets must be whole seconds"
+    for origin in ("2026-10-24", "2026-10-24T00:00Z"):
+        with pytest.raises(ValueError, match=words):
+            sk.Clock(origin, zone=odd)
 
 
 def test_the_segments_of_a_year_include_all_dates_of_it():

@@ -56,19 +56,9 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: Further units of numpy: seconds per unit, and units per nanosecond.
 _SECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600, "m": 60}
 _FINE = {"ps": 10**3, "fs": 10**6, "as": 10**9}
-#: Nanoseconds per unit of text and of numpy.
-_LENGTHS = {
-    "W": 7 * 86_400 * 10**9,
-    "D": 86_400 * 10**9,
-    "d": 86_400 * 10**9,
-    "h": 3_600 * 10**9,
-    "min": 60 * 10**9,
-    "m": 60 * 10**9,
-    "s": 10**9,
-    "ms": 10**6,
-    "us": 10**3,
-    "ns": 1,
-}
+#: Nanoseconds per unit of numpy and of text, which has also d and min.
+_LENGTHS = _NANOSECONDS | {unit: each * 10**9 for unit, each in _SECONDS.items()}
+_LENGTHS |= {"d": _LENGTHS["D"], "min": _LENGTHS["m"]}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
 #: The output of Python and pandas for timedeltas: 1 day, 6:00:00 and 0 days 04:00:00.
@@ -181,7 +171,10 @@ def _of_datetime(value: dt.datetime, name: str) -> tuple[int, bool]:
         return since // _MICROSECOND * 1000 + more, False
     since -= offset
     if zone is not None and type(zone) is not dt.timezone:
-        back = zone.fromutc((wall - offset).replace(tzinfo=zone))
+        try:
+            back = zone.fromutc((wall - offset).replace(tzinfo=zone))
+        except OverflowError:  # UTC has another year than 1 to 9999: no clocks change
+            back = wall
         if back.replace(tzinfo=None) != wall:
             raise ValueError(
                 f"{name}: {value} does not exist: the clocks are put forward"
@@ -249,14 +242,12 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
     elif isinstance(value, np.timedelta64):
         ns = _length_of_numpy(value, name)
     elif isinstance(value, (dt.timedelta, dt.datetime)) and value != value:
-        raise ValueError(
-            f"{name} is missing (NaT)"
-        )  # the NaT of pandas is a timedelta and a datetime
+        # The NaT of pandas is a timedelta and a datetime.
+        raise ValueError(f"{name} is missing (NaT)")
     elif isinstance(value, dt.timedelta):
-        ns = value // dt.timedelta(microseconds=1) * 1000
-        ns += (
-            int(getattr(value, "nanoseconds", 0)) % 1000
-        )  # a pandas Timedelta has them
+        ns = value // _MICROSECOND * 1000
+        # A pandas Timedelta also has nanoseconds.
+        ns += int(getattr(value, "nanoseconds", 0)) % 1000
     else:
         raise TypeError(
             f"{name} must be a timedelta, a text such as '4:00:00' or '2h30m', or a "
@@ -350,7 +341,7 @@ def moments_of(values: Any, name: str) -> Moments:
         unit = np.datetime_data(column.dtype)[0]
         return Moments(values, False, days=unit in ("D", "W", "M", "Y"))
     if column.dtype.kind == "U" or column.dtype == object:
-        found = _of_one_form(column.tolist())
+        found = _of_text_and_datetimes(column.tolist())
         return _one_by_one(column, name) if found is None else found
     raise TypeError(f"{name} must be a column of dates, got dtype {column.dtype}")
 
@@ -405,10 +396,10 @@ def _in_base_unit(
     return values, fault
 
 
-def _of_one_form(column: list[Any]) -> Moments | None:
-    """Convert text alone or datetimes alone; None for other columns and for errors."""
+def _of_text_and_datetimes(column: list[Any]) -> Moments | None:
+    """Convert text and datetimes together; None for other values and for errors."""
     kinds = {type(value) for value in column} - {type(None)}
-    if kinds not in (set(), {str}, {dt.datetime}):
+    if not kinds <= {str, dt.datetime}:
         return None
     texts = kinds != {dt.datetime}
     there = np.array(
@@ -418,10 +409,8 @@ def _of_one_form(column: list[Any]) -> Moments | None:
     given = column if whole else [v for v in column if not _missing(v)]
     found = given
     if texts:
-        if any(_FRACTION.search(text) for text in given if "." in text or "," in text):
-            return None
         try:
-            found = list(map(dt.datetime.fromisoformat, given))
+            found = [v if type(v) is dt.datetime else _from_iso(v) for v in given]
         except ValueError:
             return None
     values = np.full(len(column), "NaT", "M8[us]")
@@ -436,16 +425,30 @@ def _of_one_form(column: list[Any]) -> Moments | None:
     if zones == {dt.timezone}:
         values[there] = _microseconds(found, EPOCH.replace(tzinfo=dt.UTC))
         return Moments(values, True)
-    zone = found[0].tzinfo
-    if zones != {ZoneInfo} or any(value.tzinfo is not zone for value in found):
+    if not zones <= {ZoneInfo, dt.timezone}:
         return None
-    wall = _microseconds([value.replace(tzinfo=None) for value in found], EPOCH)
-    fold = np.array([value.fold for value in found], np.bool_)
-    try:
-        values[there] = instants(Moments(wall, False, fold), zone, "")
-    except ValueError:  # a local time that does not exist
-        return None
+    # The rows of each zone are converted together.
+    rows = np.flatnonzero(there)
+    by_zone: dict[Any, list[int]] = {}
+    for k, value in enumerate(found):
+        by_zone.setdefault(value.tzinfo, []).append(k)
+    for zone, some in by_zone.items():
+        mine = [found[k] for k in some]
+        # The difference of two dates of one zone is that of their local times.
+        wall = _microseconds(mine, EPOCH.replace(tzinfo=zone))
+        fold = np.array([value.fold for value in mine], np.bool_)
+        try:
+            values[rows[some]] = instants(Moments(wall, False, fold), zone, "")
+        except ValueError:  # such as a local time that does not exist
+            return None
     return Moments(values, True)
+
+
+def _from_iso(text: str) -> dt.datetime:
+    """Parse a text without digits that `datetime` ignores; else raise ValueError."""
+    if ("." in text or "," in text) and _FRACTION.search(text):
+        raise ValueError
+    return dt.datetime.fromisoformat(text)
 
 
 def _microseconds(found: list[dt.datetime], epoch: dt.datetime) -> NDArray[Any]:

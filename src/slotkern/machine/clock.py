@@ -80,8 +80,9 @@ class Clock:
         The time unit. A day always has 24 hours.
     zone : str or tzinfo, optional
         The time zone of dates without an offset, and of returned dates:
-        ``"Europe/Berlin"``, ``"UTC"``, ``"+02:00"``. If it is None, dates without an
-        offset are refused, and returned dates are UTC.
+        ``"Europe/Berlin"``, ``"UTC"``, ``"+02:00"``; its offsets from UTC are whole
+        seconds. If it is None, dates without an offset are refused, and returned dates
+        are UTC.
     tick : {"us", "s", "ms", "ns"}, optional
         The resolution: all dates are multiples of it. The default is ``"us"``, or the
         unit if that is ``"ns"``.

@@ -33,11 +33,21 @@ _ENDLESS = 2**62
 
 
 def zone_of(zone: Any) -> dt.tzinfo:
-    """Convert a name such as "Europe/Berlin" or "+02:00" to a time zone."""
+    """Convert a name such as "Europe/Berlin" or "+02:00" to a time zone.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an unknown name, and for a fixed offset with a fraction of a second.
+    """
     if isinstance(zone, dt.tzinfo):
         # A pytz zone as a tzinfo has its first offset, local mean time: use its name.
         named = getattr(zone, "zone", None)
-        return zone_of(named) if isinstance(named, str) else zone
+        if isinstance(named, str):
+            return zone_of(named)
+        if _is_fixed(zone):
+            segments(zone, 1970)  # raises for a fraction of a second
+        return zone
     if not isinstance(zone, str):
         raise TypeError(f"zone must be the name of a time zone, got {quote(zone)}")
     if re.fullmatch(r"[+-][0-9]{2}:?[0-9]{2}", zone):
@@ -99,7 +109,10 @@ def _sample(zone: dt.tzinfo, year: int) -> Segments:
         found = utc.astimezone(zone).utcoffset()
         assert found is not None
         if found % _SECOND:
-            raise ValueError(f"zone {zone} has an offset of {found}: no whole seconds")
+            raise ValueError(
+                f"zone {zone} has an offset of {found} from UTC; offsets must be whole "
+                "seconds, so convert such dates to UTC first"
+            )
         return found // _SECOND
 
     if 0 < year < 9999:
