@@ -27,8 +27,8 @@ LATE_IMPORTS = (
     "slotkern.foundation.hostlists",
     "slotkern.ledger.shared",
     "slotkern.machine.calendar",
-    "slotkern.machine.jobs",
     "slotkern.machine.context",
+    "slotkern.machine.jobs",
     "slotkern.pool.closures",
     "slotkern.pool.file",
     "slotkern.pool.ledger",
@@ -36,6 +36,7 @@ LATE_IMPORTS = (
     "slotkern.search.criteria",
     "slotkern.search.delegated",
     "slotkern.search.explanation",
+    "slotkern.search.profiles",
     "threading",
     "unicodedata",
 )
