@@ -1,0 +1,185 @@
+"""Searches of a request with one limit changed or lifted, for `explain`.
+
+Each figure is the result of exact searches. Bisection applies, because feasibility is
+monotone in the amount of a limit and, without limits on sums, in the number of nodes.
+An undecided search counts as one without a window: every reported change suffices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from slotkern._kernels.request import FIELDS, Request
+from slotkern._kernels.search import find_window
+from slotkern._kernels.slots import PreparedSlots
+from slotkern._kernels.windows import Window
+from slotkern.expressions.limits import Limit, uses_of
+from slotkern.foundation.errors import UndecidedError
+
+if TYPE_CHECKING:
+    from slotkern.typing import BuiltIn, Shape
+
+__all__ = ["LIFTED", "RELAXATIONS", "Relaxation", "RelaxedSearches"]
+
+#: Relative tolerance of the amounts that are proposed for limits on sums.
+_AMOUNT_TOLERANCE = 1e-8
+
+
+class Relaxation(NamedTuple):
+    """A limit whose smallest sufficient value results from a search without it."""
+
+    name: str  # field of the request
+    measure: BuiltIn  # criterion of the search, and attribute of its window
+    figure: str  # attribute of Explanation
+    remedy: str  # text of the changed limit
+    always: bool  # whether to search if the request has no such limit
+
+
+RELAXATIONS = (
+    Relaxation("budget", "cost", "cheapest", "a budget of {}", True),
+    Relaxation("deadline", "finish", "earliest_finish", "a deadline of {}", True),
+    Relaxation("latest", "start", "earliest_start", "a latest start of {}", False),
+    Relaxation("max_runtime", "runtime", "shortest_runtime", "a runtime of {}", False),
+)
+#: The limits that `explain` lifts one by one: for `without`, with their phrases.
+LIFTED = {
+    name: field.label
+    for name, field in FIELDS.items()
+    if name not in ("volume", "budget", "deadline")
+} | {"where": "the filter", "limits": "the limits on sums"}
+
+
+class RelaxedSearches:
+    """The searches of one explanation, each with some fields of the request changed.
+
+    Attributes
+    ----------
+    undecided : int
+        The number of searches that reached their work limit.
+    """
+
+    def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
+        self.pool, self._request, self._shape = pool, request, shape
+        self.undecided = 0
+
+    def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
+        """Find a window; None also if undecided: reported changes are proven."""
+        request = self._request.replace(**changes)
+        try:
+            return find_window(self.pool, request, criterion, shape=self._shape)
+        except UndecidedError:
+            self.undecided += 1
+            return None
+
+    def least(self, relaxation: Relaxation) -> float | None:
+        """Return the smallest sufficient value of a limit; None if none helps."""
+        name, measure = relaxation.name, relaxation.measure
+        if not relaxation.always and math.isinf(getattr(self._request, name)):
+            return None
+        window = self.find(measure, **{name: np.inf})
+        return None if window is None else getattr(window, measure)
+
+    def liftable(self) -> list[str]:
+        """Return the limits that each prevent a window alone."""
+        free = Request(self._request.nodes, self._request.volume)
+        return [
+            name
+            for name in LIFTED
+            if self.find("first", **{name: getattr(free, name)}) is not None
+        ]
+
+    def most_nodes(self, high: int, **changes: Any) -> int:
+        """Return the largest number of nodes up to `high` that fits, by bisection."""
+        low = 0
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.find("first", nodes=middle, **changes) is None:
+                high = middle - 1
+            else:
+                low = middle
+        return low
+
+    def feasible_nodes(self, high: int) -> tuple[int, int]:
+        """Return the largest feasible number of nodes, and the nearest one."""
+        nodes, most = self._request.nodes, self.most_nodes(high, limits=())
+        if not self._request.limits:
+            return most, min(nodes, most)
+
+        @cache
+        def fits(number: int) -> bool:
+            return self.find("first", nodes=number) is not None
+
+        numbers = range(1, most + 1)  # not monotone: fewer may meet a limit worse
+        nearest = next(filter(fits, sorted(numbers, key=lambda n: abs(n - nodes))), 0)
+        return next(filter(fits, reversed(numbers)), 0), nearest
+
+    def nearest_feasible(self, k: int) -> float | None:
+        """Return the amount nearest to that of limit k with which the request fits."""
+        limits = self._request.limits
+        others = limits[:k] + limits[k + 1 :]
+        return self._nearest_amount(
+            limits[k], lambda limit: self.find("first", limits=others + limit)
+        )
+
+    def nearest_reachable(self, k: int) -> float | None:
+        """Return the amount nearest to that of limit k that any window reaches."""
+
+        def alone(limits: tuple[Limit, ...]) -> Window | None:
+            return self.find("first", limits=limits, budget=np.inf)
+
+        limit, before = self._request.limits[k], self.undecided
+        if alone((limit,)) is not None:
+            return None
+        amount = self._nearest_amount(limit, alone)
+        return amount if self.undecided == before else None
+
+    def _nearest_amount(
+        self, limit: Limit, find: Callable[[tuple[Limit, ...]], Window | None]
+    ) -> float | None:
+        """Find the amount nearest to the limit's own that some window meets.
+
+        Feasibility is monotone in the amount, so bisection is exact; the sum of each
+        window found tightens the feasible end. Bisection stops at a relative distance
+        of `_AMOUNT_TOLERANCE`, because many sets differ by less.
+        """
+        window = find(())
+        if window is None:
+            return None
+        near, far = limit.amount, _sum_of(limit, window, self.pool, self._request)
+        middle = near + (far - near) / 2
+        while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
+            window = find((replace(limit, amount=middle),))
+            if window is None:
+                near = middle
+            else:
+                far = _sum_of(limit, window, self.pool, self._request)
+            middle = near + (far - near) / 2
+        return far
+
+
+def _sum_of(
+    limit: Limit, window: Window, pool: PreparedSlots, request: Request
+) -> float:
+    """Compute the sum of a limit over the parts of a window, exactly, rounded once."""
+    rows = window.slots["row"]
+    lengths = request.length(pool.slots["performance"][rows])
+    if window.shape == "square":
+        lengths[:] = window.runtime
+    if isinstance(limit.of, str):
+        weight, by_length = uses_of(limit.of, pool.slots[rows])
+        return math.fsum(weight * lengths if by_length else weight)
+    if isinstance(limit.of, np.ndarray):
+        return math.fsum(limit.of[rows])
+    from slotkern._kernels.values import evaluate_parts
+
+    starts = np.full(len(rows), window.start)
+    capsule = limit.of.capsule(pool.slots.dtype)
+    return math.fsum(
+        evaluate_parts(pool, "function", capsule, limit.of.name, rows, starts, lengths)
+    )
