@@ -107,8 +107,8 @@ def test_explanations_name_the_tariff():
     assert (fits.prices.turn, fits.prices.turn_tariff) == ("falls", "night")
     assert "it starts at 22, when tariff 'night' falls to 1" in str(fits)
     assert fits.to_dict()["cheapest_start"] == 22
-    rises = sk.explain(pool, sk.Request(2, 4, latest=5))
-    assert rises.prices.turn in ("begins", "rises")
+    early = sk.explain(pool, sk.Request(2, 4, latest=5))
+    assert (early.prices.cheapest_start, early.prices.turn) == (0, "begins")
     assert (
         sk.explain(
             sk.make_slots(node=0, start=0, end=9, performance=1, price=1),
@@ -116,6 +116,16 @@ def test_explanations_name_the_tariff():
         ).prices
         is None
     )
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+@pytest.mark.parametrize(("rise", "length"), [(6.7, 2.1), (6.8, 2.4), (8, 2)])
+def test_explanations_name_a_rise_at_the_end(rise, length, shape):
+    slots = sk.make_slots(node=0, start=0, end=20, performance=1, price=1, tariff="a")
+    pool = sk.SlotPool(slots, tariffs={"a": sk.Tariff([rise - 1, rise], [2, 1, 3])})
+    prices = sk.explain(pool, sk.Request(1, length), shape=shape).prices
+    assert prices.cheapest_start == rise - length  # rounded: may not end at the rise
+    assert (prices.turn, prices.turn_tariff, prices.turn_factor) == ("rises", "a", 3)
 
 
 def test_batches_charge_the_tariff():

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,7 +104,7 @@ def test_named_profiles_and_weights():
         pool.find(sk.Request(1, 4), sk.minimize(sk.profile("carbon", "watts")))
     pool.book(window)
     again = pool.find(sk.Request(1, 4), green)
-    assert again.nodes == (0,) or again.start != window.start
+    assert (again.start, again.value, again.nodes) == (14, 10, (1,))
     assert pool.origin["node"][again.slots["row"]].tolist() == list(again.nodes)
 
 
@@ -130,4 +129,3 @@ def test_profiles_of_slots_without_tariffs():
     given_slots = Given(slots, sk.Tariffs({"c": carbon}), None)
     named = sk.find_window(given_slots, sk.Request(2, 4), sk.minimize(sk.profile("c")))
     assert named.to_dict()["slots"] == window.to_dict()["slots"]
-    assert np.isinf(sk.Request(2, 4).budget)

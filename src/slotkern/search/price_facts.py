@@ -6,7 +6,7 @@ earliest window may cost more than the budget allows because of one tariff at on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,10 @@ from slotkern._kernels.slots import PreparedSlots, has_tariffs, tariffs_of_nodes
 from slotkern._kernels.windows import Window
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from slotkern.machine.clock import Clock
+    from slotkern.tariffs import Tariff
 
 __all__ = ["PriceFacts", "price_facts"]
 
@@ -108,70 +111,77 @@ def price_facts(
     """Collect the facts with `find(criterion, **changes)`; None without tariffs."""
     if not has_tariffs(pool):
         return None
-    named, tariffs = tariffs_of_nodes(pool.slots), pool.tariffs
-    assert named is not None
-    assert tariffs is not None
-    tariff_of = dict(zip(named[0].tolist(), named[1].tolist(), strict=True))
     facts: dict[str, Any] = {}
     cheapest = find("cost", budget=np.inf)
     if cheapest is not None:
-        turn, tariff, factor = _turn_of(cheapest, pool, tariff_of, earliest)
+        parts = _priced_parts(cheapest, pool)
+        turn, tariff, factor = _turn_of(cheapest, parts, pool.slots, earliest)
         facts |= {"cheapest_start": cheapest.start, "turn": turn}
         facts |= {"turn_tariff": tariff, "turn_factor": factor}
     soonest = find("start", budget=np.inf)
     if soonest is not None:
         facts |= {"soonest_start": soonest.start, "soonest_cost": soonest.cost}
-        facts |= _highest_of(soonest, pool, tariff_of)
+        facts |= _highest_of(_priced_parts(soonest, pool))
     affordable = find("start", deadline=np.inf, latest=np.inf)
     if affordable is not None:
         facts["affordable_start"] = affordable.start
     return PriceFacts(**facts)
 
 
+class _PricedPart(NamedTuple):
+    """A part of a window on a node with a tariff."""
+
+    name: str
+    tariff: Tariff
+    start: float
+    end: float
+    length: float
+
+
+def _priced_parts(window: Window, pool: PreparedSlots) -> list[_PricedPart]:
+    """Return the parts of a window on nodes with a tariff."""
+    named, tariffs = tariffs_of_nodes(pool.slots), pool.tariffs
+    assert named is not None
+    assert tariffs is not None
+    name_of = dict(zip(named[0].tolist(), named[1].tolist(), strict=True))
+    return [
+        _PricedPart(name, tariffs[name], part["start"], part["end"], part["length"])
+        for part in window.to_dict()["slots"]
+        if (name := name_of[part["node"]])
+    ]
+
+
 def _turn_of(
-    window: Window, pool: PreparedSlots, tariff_of: dict[int, str], earliest: float
+    window: Window, parts: list[_PricedPart], slots: NDArray[np.void], earliest: float
 ) -> tuple[str, str, float | None]:
     """Return the turn of a part at which a window starts, its tariff and factor."""
-    tariffs: Mapping[str, Any] = pool.tariffs or {}
-    for node, start, end in window.slots[["node", "start", "end"]].tolist():
-        name = tariff_of.get(node, "")
-        if not name:
-            continue
-        tariff = tariffs[name]
-        factors = tariff.factors.tolist()
-        for k, time in enumerate(tariff.breakpoints.tolist()):
-            if time == start and factors[k + 1] < factors[k]:
-                return "falls", name, factors[k + 1]
-            if time == end and factors[k + 1] > factors[k]:
-                return "rises", name, factors[k + 1]
-    slots = pool.slots
+    for name, tariff, start, _, length in parts:
+        times, steps = tariff.breakpoints, np.diff(tariff.factors)
+        falls = np.flatnonzero((times == start) & (steps < 0))
+        # The start is this difference; start + length may be rounded to another end.
+        rises = np.flatnonzero((times - length == start) & (steps > 0))
+        for turn, changes in (("falls", falls), ("rises", rises)):
+            if changes.size:
+                return turn, name, float(tariff.factors[changes[0] + 1])
     inside = np.isin(slots["node"], np.array(window.nodes))
     begins = (inside & (slots["start"].clip(min=earliest) == window.start)).any()
     return "begins" if begins else "ends", "", None
 
 
-def _highest_of(
-    window: Window, pool: PreparedSlots, tariff_of: dict[int, str]
-) -> dict[str, Any]:
+def _highest_of(parts: list[_PricedPart]) -> dict[str, Any]:
     """Return the highest factor of a tariff while a window runs."""
-    best: tuple[float, str, float] | None = None
-    tariffs: Mapping[str, Any] = pool.tariffs or {}
-    for node, start, end in window.slots[["node", "start", "end"]].tolist():
-        name = tariff_of.get(node, "")
-        if not name:
-            continue
-        tariff = tariffs[name]
-        times = np.concatenate(([-np.inf], tariff.breakpoints))
-        first = int(np.searchsorted(times, start, "right")) - 1
-        last = int(np.searchsorted(times, end, "left"))
-        k = first + int(np.argmax(tariff.factors[first:last]))
-        found = float(tariff.factors[k]), name, float(times[k])
-        if best is None or found[0] > best[0]:
-            best = found
-    if best is None:
+    found = []
+    for name, tariff, start, end, _ in parts:
+        edges, factors = tariff.segments(-np.inf, np.inf)
+        first = int(np.searchsorted(edges, start, "right")) - 1
+        last = int(np.searchsorted(edges, end, "left"))
+        k = first + int(np.argmax(factors[first:last]))
+        found.append((float(factors[k]), name, float(edges[k])))
+    if not found:
         return {}
+    factor, name, since = max(found, key=lambda each: each[0])
     return {
-        "highest_factor": best[0],
-        "highest_tariff": best[1],
-        "highest_from": best[2],
+        "highest_factor": factor,
+        "highest_tariff": name,
+        "highest_from": since,
     }
