@@ -109,6 +109,31 @@ def test_wrong_tariffs_are_refused(breakpoints, factors, message):
         sk.Tariff(["a"], [1, 2])
 
 
+@pytest.mark.parametrize(
+    ("start", "length", "message"),
+    [
+        (math.nan, 1, "start is nan: must be a number"),
+        ([0, math.nan], 1, r"start\[1\] is nan: must be a number"),
+        (0, -1, "length is -1: must be at least 0"),
+        (0, math.nan, "length is nan: must be at least 0"),
+        (0, [[1, 2], [-3, 4]], r"length\[2\] is -3: must be at least 0"),
+    ],
+)
+def test_wrong_spans_are_refused(start, length, message):
+    tariff = sk.Tariff([6, 22], [0.5, 1, 0.5])
+    tariffs = sk.Tariffs({"night": tariff})
+    for function in (
+        tariff.integral,
+        tariff.mean,
+        lambda t, d: tariffs.cost("night", 1, t, d),
+        lambda t, d: tariffs.cost("", 1, t, d),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(start, length)
+    with pytest.raises(ValueError, match=r"time\[1\] is nan: must be a number"):
+        tariff.at([0, math.nan])
+
+
 def test_tariffs_are_values():
     tariff = sk.Tariff([6, 22], [0.5, 1, 0.5])
     assert tariff == sk.Tariff([6, 7, 22], [0.5, 1, 1, 0.5])

@@ -13,7 +13,7 @@ from slotkern.display.table import Table
 from slotkern.files.atomic import AnyPath
 from slotkern.foundation.checks import hint_keywords, meant, quote, visible
 
-from .tariff import Tariff
+from .tariff import Tariff, spans_of
 
 __all__ = ["Tariffs"]
 
@@ -203,11 +203,12 @@ class Tariffs(HasTable, Mapping[str, Tariff]):
         Raises
         ------
         ValueError
-            For a name that no tariff has.
+            For a name that no tariff has, and as `Tariff.integral`.
         """
         code, prices, starts, lengths = np.broadcast_arrays(
             self.codes(names),
-            *(np.asarray(each, np.float64) for each in (price, start, length)),
+            np.asarray(price, np.float64),
+            *spans_of(start, length),
         )
         with np.errstate(over="ignore"):  # a cost beyond float64 is infinite
             found = np.array(prices * lengths)

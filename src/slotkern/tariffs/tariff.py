@@ -194,10 +194,13 @@ class Tariff(HasTable):
         -------
         float or ndarray of float64
             The amount that a part is charged for each unit of price.
+
+        Raises
+        ------
+        ValueError
+            For a start that is NaN, and a length that is NaN or negative.
         """
-        t, lengths = np.broadcast_arrays(
-            np.asarray(start, np.float64), np.asarray(length, np.float64)
-        )
+        t, lengths = spans_of(start, length)
         at, factor = self.breakpoints, self.factors
         end = t + lengths
         i, j = np.searchsorted(at, t, "right"), np.searchsorted(at, end, "left")
@@ -227,6 +230,7 @@ class Tariff(HasTable):
     def at(self, time: ArrayLike) -> Any:
         """Return the factor at a time; at a breakpoint, the one that begins there."""
         times = np.asarray(time, np.float64)
+        _check(~np.isnan(times), times, "time", "a number")
         found = self.factors[np.searchsorted(self.breakpoints, times, "right")]
         return found if times.ndim else float(found)
 
@@ -288,6 +292,17 @@ class Tariff(HasTable):
         return f"Tariff({changes:,} change{'s' * (changes > 1)}: {low:g} to {high:g})"
 
 
+def spans_of(
+    start: ArrayLike, length: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return starts and lengths as arrays of one shape; refuse wrong numbers."""
+    starts, lengths = np.asarray(start, np.float64), np.asarray(length, np.float64)
+    _check(~np.isnan(starts), starts, "start", "a number")
+    _check(lengths >= 0, lengths, "length", "at least 0")
+    starts, lengths = np.broadcast_arrays(starts, lengths)
+    return starts, lengths
+
+
 def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
@@ -303,8 +318,9 @@ def _check(
     fine: NDArray[np.bool_], values: NDArray[np.float64], name: str, rule: str
 ) -> None:
     if not fine.all():
-        k = int((~fine).argmax())
-        raise ValueError(f"{name}[{k}] is {values[k]:g}: must be {rule}")
+        k = int(np.argmin(fine))
+        at = f"{name}[{k}]" if values.ndim else name
+        raise ValueError(f"{at} is {values.flat[k]:g}: must be {rule}")
 
 
 def _prefix_sums(
