@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import pickle
+import subprocess
+import sys
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -363,3 +365,21 @@ def test_wrong_days_are_refused(options, message):
     }
     with pytest.raises(ValueError, match=message):
         sk.Tariff.daily(**(given_ | options))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'sk.Tariff.of_prices({"start": [0], "price": [1]}, outside=1)',
+        'sk.Tariff.daily({"06:00": 1}, clock=clock(), start=0, end=1)',
+    ],
+)
+def test_the_first_call_of_a_process_may_make_a_tariff(call):
+    """The packages of tariffs and machines import each other."""
+    code = f"""
+import slotkern as sk
+def clock():
+    return sk.Clock("2026-01-01", zone="UTC")
+assert sk.Tariff([], [1]) == {call}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -25,7 +25,6 @@ from .clock import Clock, is_number
 from .frames import source_name
 from .gaps import cut_at_prices, gaps
 from .nodes import Machine
-from .prices import node_prices, price_segments
 from .span_tables import Horizon, Spans, SpanTable, numbers_of_spans, read_spans
 
 __all__ = ["FreeSlots", "free_slots", "why_busy"]
@@ -165,6 +164,8 @@ def free_slots(
     # numbers
     _log_unusual(spans, horizon)
     node, begin, until = gaps(len(machine), *spans[:3], horizon.first, horizon.last)
+    from .prices import node_prices, price_segments  # tariffs import this package
+
     priced = node_prices(machine, horizon, price_table, tariffs)
     price, further = priced.price[node], dict(machine.columns)
     if priced.tariffs is not None and cut:

@@ -64,8 +64,8 @@ def tariff_of_table(
     """
     what = source_name(table, what)
     columns = columns_of(table, what)
-    rows, start, end, value = _spans(columns, what, clock)
-    return _one_tariff(rows, start, end, value, what, clock, outside, span)
+    spans = _sorted_spans(*_spans(columns, what, clock), what)
+    return changes_of_spans(*spans, what, clock, outside, span)
 
 
 def tariffs_of_table(
@@ -87,9 +87,8 @@ def tariffs_of_table(
     for name in unique[np.argsort(first)].tolist():
         mine = np.flatnonzero(names == name)
         ends = None if end is None else end[mine]
-        found[name] = _one_tariff(
-            mine, start[mine], ends, value[mine], what, clock, outside, span
-        )
+        spans = _sorted_spans(mine, start[mine], ends, value[mine], what)
+        found[name] = changes_of_spans(*spans, what, clock, outside, span)
     return found
 
 
@@ -152,16 +151,18 @@ def _times(
     return clock.times(values, name, missing=missing)
 
 
-def _one_tariff(
+def _sorted_spans(
     rows: NDArray[np.intp],
     start: NDArray[np.float64],
     end: NDArray[np.float64] | None,
     value: NDArray[np.float64],
     what: str,
-    clock: Clock | None,
-    outside: float | None,
-    span: tuple[float, float],
-) -> Changes:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return starts, ends and factors of disjoint spans in the order of time.
+
+    Without ends each span ends when the next one starts. Empty spans are omitted;
+    spans that overlap are refused.
+    """
     order = np.argsort(start, kind="stable")
     rows, start, value = rows[order], start[order], value[order]
     same = np.flatnonzero(start[1:] == start[:-1])
@@ -187,7 +188,7 @@ def _one_tariff(
             f"{what}, {row_label(what, other)}: overlaps the span of "
             f"{row_label(what, one)}"
         )
-    return changes_of_spans(start, ends, value, what, clock, outside, span)
+    return start, ends, value
 
 
 def changes_of_spans(
