@@ -202,6 +202,42 @@ def test_wrong_tables_of_prices_are_refused(table, message):
         sk.Tariff.of_prices(table)
 
 
+@pytest.mark.parametrize(
+    ("table", "error", "message"),
+    [
+        (
+            {"tariff": ["a", "b"], "start": [-INF, 0], "end": INF, "price": 1},
+            ValueError,
+            "tariffs, tariff 'b': there is no price before 0",
+        ),
+        (
+            {"tariff": ["a", None], "start": -INF, "price": 1},
+            ValueError,
+            "tariffs, row 1: tariff is empty, which means no tariff",
+        ),
+        (
+            {"tariff": [7], "start": -INF, "price": 1},
+            TypeError,
+            "tariffs, row 0: the tariff 7 is no text",
+        ),
+        ({"start": [0], "price": [1]}, ValueError, "tariffs has no column 'tariff'"),
+    ],
+)
+def test_wrong_tables_of_tariffs_are_refused(table, error, message):
+    with pytest.raises(error, match=message):
+        sk.Tariffs.from_table(table)
+
+
+def test_tariffs_of_a_table_keep_their_order():
+    table = {"tariff": ["z", "a", "z"], "start": [5, -INF, -INF], "price": [3, 2, 1]}
+    found = sk.Tariffs.from_table(table)
+    assert [*found] == ["z", "a"]
+    assert found == {"z": sk.Tariff([5], [1, 3]), "a": sk.Tariff([], [2])}
+    one_price = {"tariff": ["a", "b"], "start": -INF, "price": 2}
+    both = sk.Tariffs.from_table(one_price)
+    assert both == dict.fromkeys("ab", sk.Tariff([], [2]))
+
+
 names = st.text(min_size=1, max_size=3).filter(lambda name: name[-1] != "\0")
 
 

@@ -69,6 +69,10 @@ def test_prices_of_a_file(tmp_path: Path) -> None:
     done = run(*how, "--tariffs", prices)
     refused(done, "spot.csv: there is no price from 2026-10-25 06:00:00+01:00 to")
     refused(run(*how, "--tariffs", prices, "--prices", prices), "both given")
+    prices.write_text(PRICES.replace("0.12", "-0.12"))
+    refused(run(*how, "--prices", prices), "spot.csv, line 3: price -0.12 is not at")
+    prices.write_text(PRICES.replace("24 22:00,2026-10-25", "24 21:00,2026-10-25"))
+    refused(run(*how, "--prices", prices), "line 3: overlaps the span of line 2")
 
 
 def test_free_without_the_tariffs_of_the_machine(machine: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from .calendar import Moments
 from .clock import is_number
 from .frames import columns_of, source_name
 
-__all__ = ["Machine", "numbers_of"]
+__all__ = ["Machine", "numbers_of", "tariff_names"]
 
 #: The most nodes of a machine. Node ids are int32; larger tables are rather mistakes.
 MAX_NODES = 2**24
@@ -125,7 +125,7 @@ class Machine(HasTable):
             )
             columns[key] = values.copy() if rows is None else values[rows]
         if "tariff" in columns:
-            columns["tariff"] = _tariff_names(columns["tariff"], what)
+            columns["tariff"] = tariff_names(columns["tariff"], what)
         if rows is not None:
             what = _repeated(what, rows)
         if processors is not None:
@@ -391,7 +391,7 @@ def _names(
     return _unfolded(names, texts, lists, what) if lists else (names, None)
 
 
-def _tariff_names(column: NDArray[Any], what: str) -> NDArray[np.str_]:
+def tariff_names(column: NDArray[Any], what: str) -> NDArray[np.str_]:
     """Check the names of tariffs; missing ones become empty."""
     if column.dtype.kind == "O":
         missing = [each is None or each != each for each in column.tolist()]

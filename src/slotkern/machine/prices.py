@@ -143,15 +143,15 @@ def _tariff(name: Any, given: Any, horizon: Horizon) -> Tariff:
 
 def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePrices:
     """Return base price 1 and a tariff for each node of the table."""
-    columns = table.columns
+    what, columns = table
     if "price" not in columns:
-        raise ValueError(f"prices has no column 'price'; it has {', '.join(columns)}")
-    price = numbers_of(np.atleast_1d(columns["price"]), "prices", "price")
+        raise ValueError(f"{what} has no column 'price'; it has {', '.join(columns)}")
+    price = numbers_of(np.atleast_1d(columns["price"]), what, "price")
     if (price < 0).any():
         row = int((price < 0).argmax())
         raise ValueError(
-            f"prices, {row_label(table.what, row)}: price {price[row]} is not at least "
-            "0; add the fees to each price"
+            f"{what}, {row_label(what, row)}: price {price[row]} is not at least 0; "
+            "add the fees to each price"
         )
     everywhere = "node" not in columns
     if everywhere:
@@ -166,7 +166,10 @@ def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePric
     if clash.any():
         k = int(clash.argmax())
         one, other = sorted(given[rows[k : k + 2]].tolist())
-        raise ValueError(f"prices, row {other}: overlaps the span of row {one}")
+        raise ValueError(
+            f"{what}, {row_label(what, other)}: overlaps the span of "
+            f"{row_label(what, one)}"
+        )
     codes = np.full(len(machine), -1, np.int32)
     tariffs: dict[Tariff, int] = {}
     known: dict[tuple[bytes, float], int] = {}
@@ -177,7 +180,7 @@ def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePric
         if key not in known:
             spans = start[mine], end[mine], price[mine]
             span = horizon.first, horizon.last
-            changes = changes_of_spans(*spans, "prices", horizon.clock, rest, span)
+            changes = changes_of_spans(*spans, what, horizon.clock, rest, span)
             known[key] = tariffs.setdefault(Tariff(*changes), len(tariffs))
         return known[key]
 

@@ -158,7 +158,9 @@ def free_slots(
     horizon = _horizon(start, end, clock, unit, zone)
     # tables
     busy_table = read_spans(busy, source_name(busy, "busy"))
-    price_table = None if prices is None else read_spans(prices, "prices")
+    price_table = (
+        None if prices is None else read_spans(prices, source_name(prices, "prices"))
+    )
     # calendar
     spans = numbers_of_spans(busy_table, machine, horizon)
     # numbers

@@ -14,7 +14,7 @@ from slotkern.machine.calendar import Moments
 from slotkern.machine.clock import Clock
 from slotkern.machine.files import read_columns
 from slotkern.machine.frames import FileColumns, columns_of, source_name
-from slotkern.machine.nodes import numbers_of
+from slotkern.machine.nodes import numbers_of, tariff_names
 
 __all__ = [
     "changes_of_spans",
@@ -81,14 +81,22 @@ def tariffs_of_table(
     if "tariff" not in columns:
         raise _missing("tariff", columns, what)
     rows, start, end, value = _spans(columns, what, clock)
-    names = np.broadcast_to(np.asarray(columns["tariff"]).astype(np.str_), len(rows))
-    unique, first = np.unique(names, return_index=True)
+    names = tariff_names(np.atleast_1d(columns["tariff"]), what)
+    if (names == "").any():
+        row = int((names == "").argmax())
+        raise ValueError(
+            f"{what}, {row_label(what, row)}: tariff is empty, which means no tariff"
+        )
+    names = np.broadcast_to(names, len(rows))
+    unique, first, code = np.unique(names, return_index=True, return_inverse=True)
+    groups = np.split(np.argsort(code, kind="stable"), np.bincount(code).cumsum())
     found = {}
-    for name in unique[np.argsort(first)].tolist():
-        mine = np.flatnonzero(names == name)
+    for k in np.argsort(first).tolist():
+        mine, name = groups[k], str(unique[k])
         ends = None if end is None else end[mine]
         spans = _sorted_spans(mine, start[mine], ends, value[mine], what)
-        found[name] = changes_of_spans(*spans, what, clock, outside, span)
+        label = f"{what}, tariff {quote(name)}"
+        found[name] = changes_of_spans(*spans, label, clock, outside, span)
     return found
 
 
@@ -110,7 +118,9 @@ def _spans(
     end = None
     if "end" in columns:
         end = _times(columns["end"], clock, column_label(what, "end"), _INFINITY)
-    size = max(len(value), len(start), 0 if end is None else len(end))
+    names = columns.get("tariff", ())
+    size = max(len(value), len(start), len(names) if np.ndim(names) else 0)
+    size = max(size, 0 if end is None else len(end))
     value, start = np.broadcast_to(value, size), np.broadcast_to(start, size)
     end = None if end is None else np.broadcast_to(end, size)
     return np.arange(size), start, end, value
