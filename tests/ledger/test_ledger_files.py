@@ -211,6 +211,26 @@ def test_a_snapshot_that_is_stored_during_opening(
     assert (other.version, state_of(other)) == (3, state_of(pool))
 
 
+def test_pages_that_cannot_be_read_are_errors_of_ledgers(
+    pool: sk.SharedPool, tmp_path: Path
+) -> None:
+    pool.schedule([JOB] * 300)
+    pool.backup(tmp_path / "copy.db")
+    (size,) = pool._store.connection.execute("PRAGMA page_size").fetchone()
+    whole = (tmp_path / "copy.db").read_bytes()
+    bad, failed = tmp_path / "bad.db", 0
+    for start in range(size, len(whole), size):
+        bad.write_bytes(whole[:start] + b"\xff" * size + whole[start + size :])
+        try:
+            with sk.SlotPool.open(bad, readonly=True) as other:
+                next(other.follow(since=0))
+        except ledger.LedgerError:
+            failed += 1
+        for name in ("bad.db-wal", "bad.db-shm"):
+            (tmp_path / name).unlink(missing_ok=True)
+    assert failed > 5
+
+
 def test_missing_and_contradicting_entries(pool: sk.SharedPool) -> None:
     other = reopened(pool)
     booking = pool.place(JOB)

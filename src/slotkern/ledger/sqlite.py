@@ -186,16 +186,17 @@ class SqliteStore:
             check_same_thread=False,
         )
         try:
-            self._check_marks(connection)
-            self._file = os.stat(self.path)
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
-            if not self.readonly:
-                mode = stat.S_IMODE(os.stat(self.path).st_mode) & 0o666
-                self._gate = Gate(Path(f"{self.path}-turn"), mode)
-                connection.execute("SELECT version FROM head")  # creates the WAL
-                self._wal = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+            with self._errors():
+                self._check_marks(connection)
+                self._file = os.stat(self.path)
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+                if not self.readonly:
+                    mode = stat.S_IMODE(os.stat(self.path).st_mode) & 0o666
+                    self._gate = Gate(Path(f"{self.path}-turn"), mode)
+                    connection.execute("SELECT version FROM head")  # creates the WAL
+                    self._wal = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         except BaseException:
             connection.close()
             raise
@@ -250,15 +251,22 @@ class SqliteStore:
 
     # --- reading
 
-    def _rows(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise the errors of SQLite in the block as `LedgerError`."""
         try:
-            return self.connection.execute(statement, values)
+            yield
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path}: SQLite: {error}") from error
 
+    def _rows(self, statement: str, *values: Any) -> list[Any]:
+        """Return all rows; SQLite reads, and fails, also after the first one."""
+        with self._errors():
+            return self.connection.execute(statement, values).fetchall()
+
     def head(self) -> Head:
         """Return the head, without the lock."""
-        head = Head(*self._rows(f"SELECT {_HEAD} FROM head").fetchone())
+        head = Head(*self._rows(f"SELECT {_HEAD} FROM head")[0])
         try:
             same = os.path.samestat(os.stat(self.path), self._file)
         except FileNotFoundError:
@@ -290,18 +298,18 @@ class SqliteStore:
 
     def call(self, token: str) -> Call | None:
         """Return the call of a token."""
-        row = self._rows(f"SELECT {_CALL} FROM calls WHERE token = ?", token).fetchone()
-        return row and Call(*row)
+        rows = self._rows(f"SELECT {_CALL} FROM calls WHERE token = ?", token)
+        return Call(*rows[0]) if rows else None
 
     def call_at(self, last: int) -> Call | None:
         """Return the call that ends at a version."""
-        row = self._rows(f"SELECT {_CALL} FROM calls WHERE last = ?", last).fetchone()
-        return row and Call(*row)
+        rows = self._rows(f"SELECT {_CALL} FROM calls WHERE last = ?", last)
+        return Call(*rows[0]) if rows else None
 
     def calls(self, first: int = 0) -> Iterator[Call]:
         """Yield the calls that end at `first` or later."""
         statement = f"SELECT {_CALL} FROM calls WHERE last >= ? ORDER BY last"
-        return map(Call._make, self._rows(statement, first).fetchall())
+        return map(Call._make, self._rows(statement, first))
 
     def clients(self) -> dict[int, tuple[str, str, int, str, int]]:
         """Return user, host, process id, program and time of each client."""
@@ -312,7 +320,8 @@ class SqliteStore:
         """Yield the snapshots of one moment, the newest first."""
         columns = ", ".join(PoolSnapshot._fields)
         newest = f"SELECT {columns} FROM snapshots ORDER BY version DESC"
-        return map(PoolSnapshot._make, self._rows(newest))
+        with self._errors():  # reads one by one: most readers need one
+            yield from map(PoolSnapshot._make, self.connection.execute(newest))
 
     def clock(self) -> int:
         """Return microseconds since 1970."""
@@ -398,8 +407,7 @@ class SqliteStore:
         program = os.path.basename(sys.argv[0])
         row = (user, socket.gethostname(), os.getpid(), program, self.clock())
         with self.turn():
-            cursor = self._rows(_ADD_CLIENT, *row)
-            number = cursor.lastrowid
+            number = self.connection.execute(_ADD_CLIENT, row).lastrowid
             self._end(self.connection)
         assert number is not None
         return number
@@ -421,7 +429,7 @@ class SqliteStore:
                 "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", *snapshot
             )
             rows = self._rows("SELECT version, at FROM snapshots ORDER BY version")
-            kept = _kept(rows.fetchall(), turn.head.pruned)
+            kept = _kept(rows, turn.head.pruned)
             marks = ", ".join("?" * len(kept))
             self._rows(f"DELETE FROM snapshots WHERE version NOT IN ({marks})", *kept)
             self._end(self.connection)
@@ -430,10 +438,11 @@ class SqliteStore:
         """Drop the log up to the newest snapshot made by a time; return the entries."""
         with self.turn() as turn:
             newest = "SELECT max(version) FROM snapshots WHERE at <= ?"
-            version = self._rows(newest, before).fetchone()[0]
+            version = self._rows(newest, before)[0][0]
             if version is None or version <= turn.head.pruned:
                 return 0
-            count = self._rows("DELETE FROM entries WHERE version <= ?", version)
+            entries = "DELETE FROM entries WHERE version <= ?"
+            count = self.connection.execute(entries, (version,)).rowcount
             self._rows("DELETE FROM calls WHERE last <= ?", version)
             self._rows("DELETE FROM snapshots WHERE version < ?", version)
             self._rows("UPDATE head SET pruned = ?", version)
@@ -442,10 +451,10 @@ class SqliteStore:
                 self.connection.execute("VACUUM")  # else the file would not shrink
             except sqlite3.Error as error:
                 raise LedgerError(
-                    f"{self.path}: {count.rowcount} entries were dropped, but the file "
+                    f"{self.path}: {count} entries were dropped, but the file "
                     f"has not become smaller: {error}"
                 ) from error
-        return count.rowcount
+        return count
 
     def backup(self, path: Path) -> None:
         """Write a copy as of one moment; an existing file is replaced."""
