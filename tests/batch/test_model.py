@@ -78,9 +78,9 @@ def same(window: sk.Window | None, placed) -> bool:
     """Return whether a window equals the model's, to the last digit."""
     if window is None or placed is None:
         return window is placed
-    printed = window.start, window.runtime, window.cost, nodes_of(window)
+    found = window.start, window.runtime, window.cost, nodes_of(window)
     parts = {(p["node"], p["start"]) for p in window.slots}
-    return printed == (
+    return found == (
         *placed[:3],
         tuple(node for node, _ in placed.parts),
     ) and parts == {(node, placed.start) for node, _ in placed.parts}

@@ -110,12 +110,12 @@ def test_growth_rejects_a_different_cost(monkeypatch: pytest.MonkeyPatch) -> Non
     """A cost that differs from the published algorithm raises AssertionError."""
     pytest.importorskip("numba")
 
-    def more_costly(slots: Any, job: Any, *args: Any, **how: Any) -> Any:
+    def doubled(slots: Any, job: Any, *args: Any, **how: Any) -> Any:
         if how.get("method") == "published":
             job = job.replace(volume=2 * job.volume, budget=2 * job.budget)
         return search(slots, job, *args, **how)
 
     search = sk.find_window
-    monkeypatch.setattr(sk, "find_window", more_costly)
+    monkeypatch.setattr(sk, "find_window", doubled)
     with pytest.raises(AssertionError, match="published and exact differ"):
         growth.measure_growth(SMALL[:1], 3, seed=1)

@@ -146,12 +146,12 @@ def test_unknown_files_and_owners_are_named(path: Path, tmp_path: Path) -> None:
         refused(run(*words, odd), odd, "not a complete slotkern pool")
         refused(run(*words, slots), slots, "not a complete slotkern pool")
     for command in ("bookings", "release"):
-        printed = (
+        message = (
             f"{path}: owner 'eve' has no bookings; owners with bookings: alice, bob"
         )
-        refused(run(command, path, "--owner", "eve"), printed)
-    printed = f"{path}: 'bob' has no booking named 'b'"
-    refused(run("release", path, "--owner", "bob", "--name", "b"), printed)
+        refused(run(command, path, "--owner", "eve"), message)
+    message = f"{path}: 'bob' has no booking named 'b'"
+    refused(run("release", path, "--owner", "bob", "--name", "b"), message)
     refused(run("release", path), "--owner")
     words = ("release", path, "--owner", "bob", "--output")
     refused(run(*words, tmp_path / "a.csv"), "a pool is saved as .npz")

@@ -68,8 +68,8 @@ def test_find_passes_every_option_on(slots_file: Path, environment: Any) -> None
         name: field.default if np.isfinite(field.default) else None
         for name, field in FIELDS.items()
     }
-    message = unset | {"nodes": 5, "volume": 310.0, "limits": [limit]} | options
-    assert answer["request"] == message
+    expected = unset | {"nodes": 5, "volume": 310.0, "limits": [limit]} | options
+    assert answer["request"] == expected
     window = sk.find_window(environment.slots, request)
     assert answer["window"]["finish"] == window.finish
     assert [part["node"] for part in answer["window"]["slots"]] == list(window.nodes)

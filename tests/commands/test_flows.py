@@ -167,12 +167,12 @@ def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
     refused(run("replay", trace_file, "--cluster", "many"), "many")
     refused(run("replay", trace_file, "--cluster", "-3"), "-3")
     for option, name in (("--plot", "x.png"), ("--output", "a.swf")):
-        printed = f"{option}: {tmp_path / name} must be a folder"
-        refused(run("replay", trace_file, option, tmp_path / name), printed)
+        message = f"{option}: {tmp_path / name} must be a folder"
+        refused(run("replay", trace_file, option, tmp_path / name), message)
         assert not (tmp_path / name).exists()
-    printed = "more_processors: -200 to 12 processors does not leave 1 to"
+    message = "more_processors: -200 to 12 processors does not leave 1 to"
     options = ("--cluster", 12, "--more-processors", "-200")
-    refused(run("replay", trace_file, *options), printed)
+    refused(run("replay", trace_file, *options), message)
     refused(run("replay", trace_file, "--blocked", "3:4"), "3:4", "START:STOP")
     refused(run("replay", trace_file, "--blocked", "4:3:1"), "blocked: row 0")
     refused(run("replay", trace_file, "--blocked", f"3:4:{2**40}"), "blocked: row 0")

@@ -158,12 +158,12 @@ def test_info_prints_versions() -> None:
 def test_a_batch_of_jobs_in_names_and_dates(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "j.csv"
     jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")
-    printed = tmp_path / "answer.json"
-    done = run("batch", pool, jobs, "--output", printed)
+    table = tmp_path / "answer.json"
+    done = run("batch", pool, jobs, "--output", table)
     assert done.exit_code == 0, done.stderr
     assert "n[01-02]" in done.stdout
     assert "2026-10-24 20:00" in done.stdout
-    first, second, failed = json.loads(printed.read_text())
+    first, second, failed = json.loads(table.read_text())
     assert [first["name"], second["name"], failed["name"]] == ["n01", "n02", None]
     assert first["start_time"] == "2026-10-24T20:00:00+02:00"
     assert (failed["reason"], failed["start"]) == ("nodes", None)

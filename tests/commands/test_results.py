@@ -57,10 +57,10 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     else:
         with path.open(newline="", encoding="utf-8") as file:
             rows = [*csv.DictReader(file)]
-    return [{name: printed(cell) for name, cell in row.items()} for row in rows]
+    return [{name: value_of(cell) for name, cell in row.items()} for row in rows]
 
 
-def printed(cell: Any) -> Any:
+def value_of(cell: Any) -> Any:
     if hasattr(cell, "isoformat"):
         return cell.isoformat()
     try:
@@ -200,9 +200,9 @@ def test_a_picture_of_the_comparison_names_each_window_once(
     done = run("compare", folder / "pool.npz", *JOB, *words)
     assert done.exit_code == 0, done.stderr
     assert len({(w.start, w.nodes) for w in drawn.values()}) == len(drawn)
-    printed = [name.removeprefix("square by ").split(", ") for name in drawn]
+    names = [name.removeprefix("square by ").split(", ") for name in drawn]
     criteria = [*sk.CRITERIA, "processor time"]
-    assert sorted(chain.from_iterable(printed)) == sorted(criteria)
+    assert sorted(chain.from_iterable(names)) == sorted(criteria)
 
 
 @pytest.mark.parametrize(

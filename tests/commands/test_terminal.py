@@ -57,13 +57,13 @@ def test_closed_streams_give_no_traceback(
     words = find(slots_file, *more)
     code = 1 if "--budget" in more else 0
     lost = "slotkern: standard output: Bad file descriptor\n"
-    for line, printed in (
+    for line, expected in (
         ('"$@" >&-', (2, "", lost)),
         ('"$@" >&- 2>&-', (2, "", "")),
         ('"$@" 2>&- >/dev/null', (code, "", "")),
     ):
         done = shell(line, *words, folder=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == printed
+        assert (done.returncode, done.stdout, done.stderr) == expected
     done = shell('"$@" 2>&-', *words, "--gap", -1, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
 
@@ -93,8 +93,8 @@ def test_help_that_cannot_be_written_is_an_error(tmp_path: Path, words: Any) -> 
         ('"$@" >&-', "Bad file descriptor"),
     ):
         done = shell(line, *words, folder=tmp_path)
-        printed = f"slotkern: standard output: {why}\n"
-        assert (done.returncode, done.stderr) == (2, printed)
+        message = f"slotkern: standard output: {why}\n"
+        assert (done.returncode, done.stderr) == (2, message)
 
 
 @pytest.mark.parametrize("more", [(), ("--budget", 1)])
@@ -192,7 +192,7 @@ def test_outputs_that_cannot_be_written_are_refused_first(
     monkeypatch.setattr("slotkern.studies.times.measure_times", too_late)
     monkeypatch.setattr(sk, "read_slots", too_late)
     monkeypatch.setattr("slotkern.studies.campaign._compute_all", too_late)
-    for words, announced in (
+    for words, reason in (
         (("bench", "scaling", "--out", study_file), "a file, not a folder"),
         (("study", study_file, "--out", study_file), "a file, not a folder"),
         (("study", study_file, "--out", study_file / "x"), "a file, not a folder"),
@@ -202,5 +202,5 @@ def test_outputs_that_cannot_be_written_are_refused_first(
     ):
         result = CliRunner().invoke(cli.app, [*map(str, words)])
         assert result.exit_code == 2, result.output
-        assert announced in result.stderr
+        assert reason in result.stderr
         assert result.stderr.count("\n") == 1

@@ -78,8 +78,8 @@ def test_no_control_character_reaches_the_terminal(pool: Path) -> None:
         ("release", pool, "--owner", EVIL[3]),
     ):
         done = run(*words)
-        announced = (done.stdout + done.stderr).replace("\n", "")
-        assert announced.isprintable(), words
+        printed = (done.stdout + done.stderr).replace("\n", "")
+        assert printed.isprintable(), words
     assert "o\\x9b31m" in run("bookings", pool).stdout + done.stdout
 
 
@@ -143,9 +143,9 @@ def test_tables_with_bars_between_columns(tmp_path: Path) -> None:
 def test_a_bare_date_is_the_day_s_first_moment(zone: str, day: str, first: str) -> None:
     clock = sk.Clock("2026-01-01", zone=zone)
     date = dt.date.fromisoformat(day)
-    for announced in (day, date, np.datetime64(day, "D")):
-        assert str(clock.datetime(clock.time(announced))) == first
-        assert clock.times([announced]).tolist() == [clock.time(announced)]
+    for given in (day, date, np.datetime64(day, "D")):
+        assert str(clock.datetime(clock.time(given))) == first
+        assert clock.times([given]).tolist() == [clock.time(given)]
     if "00:00:00" not in first:
         with pytest.raises(ValueError, match="does not exist"):
             clock.time(f"{day} 00:00")
@@ -167,7 +167,7 @@ def test_suggested_changes_are_sufficient(unit: str) -> None:
     """Each suggested change makes the request feasible when it is typed as printed."""
     rng = np.random.default_rng(42)
     clock = sk.Clock("2026-10-24", zone="Europe/Berlin", unit=unit)
-    answer = 0
+    checked = 0
     for _ in range(40):
         speeds, prices = rng.uniform(0.5, 4, 3), rng.uniform(0.1, 9, 3)
         machine = sk.Machine(
@@ -192,8 +192,8 @@ def test_suggested_changes_are_sufficient(unit: str) -> None:
                     changed = job.replace(**{row.limit: value})
                     assert sk.find_window(free, changed, shape=shape), (text, why)
                     assert text in str(why)
-                    answer += 1
-    assert answer > 40
+                    checked += 1
+    assert checked > 40
 
 
 @pytest.mark.parametrize(
@@ -272,11 +272,11 @@ def test_one_record_for_a_window_everywhere(tmp_path: Path) -> None:
     assert row == {"window": 1} | first
     # The Python result has the same names for the same fields.
     found = sk.SlotPool.load(pool).find(sk.Request(2, walltime="1:00:01"), "finish")
-    answer = found.to_dict()
-    assert {name: answer[name] for name in window if name != "slots"} | {
+    record = found.to_dict()
+    assert {name: record[name] for name in window if name != "slots"} | {
         "slots": window["slots"]
     } == window
-    assert answer["slots"][0].items() <= first.items()
+    assert record["slots"][0].items() <= first.items()
 
 
 def test_printed_times_are_in_whole_seconds(tmp_path: Path) -> None:

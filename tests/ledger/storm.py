@@ -113,7 +113,7 @@ def storm(folder: Path, seconds: float, processes: int = 4) -> dict[str, int]:
     calls = pool.calls()
     stored = dict(zip(calls["token"].tolist(), calls["last"].tolist(), strict=True))
     first = int(calls["first"].min()) if len(calls) else 0
-    printed = 0
+    confirmed = 0
     for place in range(processes):
         notes = folder / f"notes{place}"
         lines = notes.read_text().splitlines() if notes.exists() else []
@@ -126,11 +126,11 @@ def storm(folder: Path, seconds: float, processes: int = 4) -> dict[str, int]:
         for token, number in answers.items():
             if number != "None" and int(number) >= first:
                 assert stored[token] == int(number), token
-                printed += 1
+                confirmed += 1
     return {
         "version": pool.version,
         "calls": len(calls),
-        "printed": printed,
+        "confirmed": confirmed,
         "kills": kills,
     }
 

@@ -205,8 +205,8 @@ def times(readings):
 
 def test_other_interpretations_are_listed_beside(readings):
     rows = readings.comparisons
-    answer = [(row.algorithm, row.setting.index, row.published) for row in rows]
-    assert answer == [
+    listed = [(row.algorithm, row.setting.index, row.published) for row in rows]
+    assert listed == [
         ("far", 0, 100),
         ("any", 0, 100),
         ("far", 1, 100),
@@ -452,11 +452,11 @@ def test_twins_that_find_less_are_counted(tmp_path):
     study = studies.load_study(path)
     campaign = studies.run(study, 4, out=tmp_path / "out", published_cycles=4)
     changes = [(1, 7.0), (2, np.nan), (3, -2.0)]
-    for cycle, more_costly in changes:
+    for cycle, added in changes:
         name = f"base.published-{cycle:07d}-{cycle + 1:07d}.parquet"
         file = tmp_path / "out" / "cycles" / name
         table = parquet.read_table(file)
-        cost = pa.array(table["cost"].to_numpy() + more_costly)
+        cost = pa.array(table["cost"].to_numpy() + added)
         at = table.schema.get_field_index("cost")
         parquet.write_table(table.set_column(at, "cost", cost), file)
     (worth,) = studies.Summary(campaign).compare_twins(study.settings[0])

@@ -88,7 +88,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize(
-    ("change", "printed"),
+    ("change", "message"),
     [
         ({"environment": {"load": [0, 2]}}, r"environment: load.*2"),
         ({"environment": {"owner": -1}}, r"environment\.owner.*-1"),
@@ -118,9 +118,9 @@ SMALL = {
         ),
     ],
 )
-def test_settings_are_checked(change, printed):
+def test_settings_are_checked(change, message):
     assert _study(SMALL).settings[0].job["volume"] == [210.0, 400.0]
-    with pytest.raises(ValueError, match=printed):
+    with pytest.raises(ValueError, match=message):
         _study(SMALL | change)
 
 
