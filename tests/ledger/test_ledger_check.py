@@ -193,6 +193,19 @@ def test_closed_and_removed_nodes_are_judged(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_removed_nodes_of_snapshots_are_compared(tmp_path: Path) -> None:
+    pool = new_ledger(tmp_path)
+    pool.remove_node(1)
+    pool.snapshot()
+    pool.close()
+    connection = sqlite3.connect(tmp_path / "site.db")
+    connection.execute("UPDATE entries SET kind = 'note' WHERE kind = 'remove'")
+    connection.commit()
+    connection.close()
+    report = str(check_ledger(tmp_path / "site.db"))
+    assert "the snapshot 1 has other slots than the log" in report
+
+
 def test_the_report_is_counted_and_limited(tmp_path: Path) -> None:
     path = sample(tmp_path)
     report = check_ledger(path)

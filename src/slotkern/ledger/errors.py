@@ -1,4 +1,7 @@
-"""Errors of ledgers. After each of them but `Unknown` the ledger is unchanged."""
+"""Errors of ledgers. After each of them but `Unknown` the ledger is unchanged.
+
+Only `compact` may have dropped entries when the file cannot become smaller.
+"""
 
 from __future__ import annotations
 
