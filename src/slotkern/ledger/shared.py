@@ -34,7 +34,7 @@ from slotkern.ledger.snapshots import first_snapshot
 from slotkern.ledger.sqlite import SqliteStore, create
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.closures import close_gaps, disable, enable
-from slotkern.pool.ledger import ids_of, reservation, time_of
+from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
 
 if TYPE_CHECKING:
     from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
@@ -550,8 +550,7 @@ class SharedPool(LoggedPool):
     def _owner(self, owner: str | None) -> str:
         if owner is None:
             return self.user
-        if not isinstance(owner, str) or not owner or "\0" in owner:
-            raise TypeError(f"owner must be text, got {owner!r}")
+        check_owner(owner)
         return owner
 
     def _check_owner(self, i: int, owner: str | None) -> None:

@@ -32,9 +32,11 @@ __all__ = [
 
 
 def check_owner(owner: Any) -> None:
-    """Check the owner of a booking or of a closure."""
+    """Raise TypeError for a value that cannot own a booking or a closure."""
     if not isinstance(owner, str) or not owner or "\0" in owner:
-        raise TypeError(f"owner must be text, got {owner!r}")
+        raise TypeError(
+            f"owner must be text, not empty and without null bytes, got {quote(owner)}"
+        )
 
 
 def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np.str_]:
