@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from support.tariff_cases import Given, cases, tariffs
 from support.tariff_oracle import Oracle, cost_key, integral
 
 import slotkern as sk
+from slotkern.knapsack.choice import choose
+from slotkern.search import profiles
 
 
 def brute(case, carbon, shape, raster):
@@ -129,3 +132,49 @@ def test_profiles_of_slots_without_tariffs():
     given_slots = Given(slots, sk.Tariffs({"c": carbon}), None)
     named = sk.find_window(given_slots, sk.Request(2, 4), sk.minimize(sk.profile("c")))
     assert named.to_dict()["slots"] == window.to_dict()["slots"]
+
+
+@pytest.mark.parametrize("shape", ["square", "ragged"])
+def test_work_is_bounded_and_bounds_stay_valid(shape, monkeypatch):
+    hours = np.arange(1, 48)
+    tariffs = {
+        "spot": sk.Tariff(hours, 2 + np.cos(np.arange(48) / 4)),
+        "carbon": sk.Tariff(hours + 0.5, 2 + np.sin(np.arange(48) / 5)),
+    }
+    slots = sk.make_slots(
+        node=range(4),
+        start=0,
+        end=48,
+        performance=[1, 2, 1, 2],
+        price=[1, 1.5, 2, 2.5],
+        tariff="spot",
+    )
+    pool = sk.SlotPool(slots, tariffs=tariffs)
+    green = sk.minimize(sk.profile("carbon"))
+    cheapest = pool.find(sk.Request(2, 5), "cost", shape=shape)
+    job = sk.Request(2, 5, budget=1.1 * cheapest.cost)
+    solved = []
+
+    def counted(*given):
+        solved.append(given)
+        return choose(*given)
+
+    monkeypatch.setattr(profiles, "choose", counted)
+    best = pool.find(job, green, shape=shape)
+    assert best.proven
+    assert len(solved) > 4
+    for work in (0, 4):
+        solved.clear()
+        found = pool.find(job, green, shape=shape, max_work=work)
+        assert len(solved) == work
+        assert not found.proven
+        assert found.cost <= job.budget
+        assert found.bound <= best.value <= found.value
+    assert pool.find(job, green, shape=shape, max_work=0).cost >= cheapest.cost
+
+
+def test_profiles_are_searched_exactly_or_refused():
+    slots = sk.make_slots(node=0, start=0, end=24, performance=1, price=2)
+    carbon = sk.minimize(sk.profile(sk.Tariff([10], [4, 1])))
+    with pytest.raises(ValueError, match=r"method 'lite' does not apply to minimize\("):
+        sk.find_window(slots, sk.Request(1, 4), carbon, method="lite")

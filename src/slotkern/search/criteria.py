@@ -138,7 +138,8 @@ def profile(tariff: Any, weight: str | None = None) -> Profile:
     starts within the budget. If the budget does not bind, the window is exact, and of
     values that agree to 28 bits the earliest start stands. If it does, ``gap`` (0.001
     by default) is the proven relative distance from the optimum; `Window.bound` holds
-    for all starts.
+    for all starts. ``max_work`` is then the maximum number of subset problems
+    (knapsacks, 20,000 by default).
 
     Examples
     --------

@@ -15,7 +15,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ def find_by_profile(
         raise ValueError("minimize(profile(...)) does not support limits on sums")
     if options.span == "group":
         raise ValueError("span='group' does not apply to minimize(profile(...))")
+    if options.method != "exact":
+        raise ValueError(
+            f"method {options.method!r} does not apply to minimize(profile(...))"
+        )
     pool = prepare_snapshot(slots)
     if not math.isinf(request.max_price):
         refuse_tariffs(pool, "max_price does")
@@ -134,17 +138,16 @@ def _meets(cost: float, budget: float) -> bool:
     return cost <= budget * (1 + 2.0**-50)
 
 
-class _Parts:
-    """The parts of one group of lengths: arrays with one entry for each slot."""
+class _Parts(NamedTuple):
+    """The parts that one group of windows may have, one for each slot in `rows`.
 
-    def __init__(
-        self,
-        rows: NDArray[np.int64],
-        begin: NDArray[np.float64],
-        last: NDArray[np.float64],
-        length: NDArray[np.float64],
-    ) -> None:
-        self.rows, self.begin, self.last, self.length = rows, begin, last, length
+    A part of `length` may start from `begin` to `last`, both inclusive.
+    """
+
+    rows: NDArray[np.int64]
+    begin: NDArray[np.float64]
+    last: NDArray[np.float64]
+    length: NDArray[np.float64]
 
 
 class _BudgetSearch:
@@ -283,10 +286,7 @@ class _BudgetSearch:
         bound = math.inf
         while queue:
             least, _, left, right, parts, live = queue[0]
-            if self.best is not None and least >= self.best[0] * (1 - self.gap):
-                bound = least
-                break
-            if self.left <= 0:
+            if self.left <= 0 or least >= self.best[0] * (1 - self.gap):
                 bound = least
                 break
             heapq.heappop(queue)
@@ -348,14 +348,18 @@ class _BudgetSearch:
     def _choose(
         self, costs: NDArray[np.float64], values: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.int64]] | None:
-        """Return the least value of n parts within the budget, or None."""
+        """Return a lower bound on the value of n parts within the budget, and the rows.
+
+        None if no n parts meet the budget. There are no rows if no knapsack was solved:
+        n parts of any cost are no better than the incumbent, or the work is spent.
+        """
         n = self.request.nodes
         if len(costs) < n:
             return None
-        if self.best is not None:
-            least = np.partition(values, n - 1)[:n].sum()
-            if least >= self.best[0] * (1 - self.gap / 2):
-                return float(least), np.empty(0, np.int64)
+        assert self.best is not None
+        least = float(np.partition(values, n - 1)[:n].sum())
+        if self.left <= 0 or least >= self.best[0] * (1 - self.gap / 2):
+            return least, np.empty(0, np.int64)
         self.left -= 1
         found = choose(costs, -values, n, self.request.budget)
         if found is None:
@@ -434,5 +438,6 @@ class _BudgetSearch:
         if not _meets(self.total(rows, t, lengths), self.request.budget):
             return
         value = math.fsum(self.values(rows, t, lengths))
-        if self.best is None or (value, t) < (self.best[0], self.best[1]):
+        assert self.best is not None
+        if (value, t) < self.best[:2]:
             self.best = value, t, rows, lengths
