@@ -106,7 +106,7 @@ def test_alternatives_by_price_of_each_slot():
     alp = sk.schedule_batch(SLOTS, jobs, alternatives="alp")
     assert amp.reasons == ["scheduled"]
     assert alp.reasons == ["time"]
-    with pytest.raises(ValueError, match="job 0: alternatives='alp' needs max_price"):
+    with pytest.raises(ValueError, match="job 1: alternatives='alp' needs max_price"):
         sk.schedule_batch(SLOTS, [sk.Request(1, 8, budget=9)], alternatives="alp")
 
 
@@ -286,8 +286,12 @@ def test_errors_name_bad_policies():
 
 def test_infinite_slots_need_a_deadline_or_a_number():
     slots = sk.make_slots(node=[0], start=0, end=math.inf, performance=1, price=1)
-    with pytest.raises(ValueError, match="job 0 may have endlessly many"):
+    with pytest.raises(ValueError, match="job 1 may have endlessly many"):
         sk.schedule_batch(slots, [sk.Request(1, 5)])
+    jobs = {"a": sk.Request(1, 5, deadline=9), "b": sk.Request(1, 5)}
+    for by in ((0, 1), (1, 0)):  # the name is that of the job, in any order
+        with pytest.raises(ValueError, match="so that b may have endlessly many"):
+            sk.schedule_batch(slots, jobs, sk.BatchSlicer(by=by))
     schedule = sk.schedule_batch(slots, [sk.Request(1, 5)], most=3)
     assert schedule.count.tolist() == [3]
     assert sk.schedule_batch(

@@ -138,7 +138,7 @@ def schedule_batch(
     asked = batch.named_requests
     if alternatives == "alp":
         refuse_tariffs(slots, "alternatives='alp' does")
-        asked = tuple(_with_price_limit(i, request) for i, request in enumerate(asked))
+        asked = tuple(map(_with_price_limit, asked))
     own: Sequence[str] | None
     if isinstance(policy, Backfilling):  # the earliest window, regardless of criteria
         criterion, own, slices = "own", None, [0]
@@ -253,14 +253,14 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Measure:
     return values
 
 
-def _with_price_limit(job: int, request: Request) -> Request:
+def _with_price_limit(request: Request) -> Request:
     """Replace the budget by a limit on the price of every single slot (ALP)."""
     price = request.max_price
     if math.isinf(price) and not math.isinf(request.budget):
         if request.min_performance == 0:
             raise ValueError(
-                f"job {job}: alternatives='alp' needs max_price, or min_performance "
-                "beside a budget"
+                f"{request.name}: alternatives='alp' needs max_price, or "
+                "min_performance beside a budget"
             )
         longest = float(request.length(request.min_performance))
         price = request.budget / (request.nodes * longest)
@@ -269,9 +269,9 @@ def _with_price_limit(job: int, request: Request) -> Request:
 
 def _check_ends(requests: Sequence[Request]) -> None:
     """Raise ValueError for requests with unboundedly many alternatives."""
-    for i, request in enumerate(requests):
+    for request in requests:
         if math.isinf(request.deadline) and math.isinf(request.latest):
             raise ValueError(
-                f"slots have an infinite end, so that job {i} may have endlessly "
-                "many alternatives; give it a deadline, or give most="
+                f"slots have an infinite end, so that {request.name} may have "
+                "endlessly many alternatives; give it a deadline, or give most="
             )
