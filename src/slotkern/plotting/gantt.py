@@ -108,7 +108,7 @@ def plot_gantt(
     its row.
 
     If slots have tariffs, axes below the rows show the price of each tariff over time,
-    as a range if the base prices of its nodes differ; not with `ax`.
+    and that of nodes without one, as a range if base prices differ; not with `ax`.
 
     With a clock the axis shows dates in its zone, and with a machine rows have node
     names. The data of the axes stay numbers of the clock: ``clock.time("2026-10-25")``.

@@ -1,4 +1,4 @@
-"""Prices over time below a Gantt picture: a line for each tariff."""
+"""Prices over time below a Gantt picture: a line for each tariff, and for none."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slotkern.plotting.style import FAINT, FONT, INK, escape_label
 from slotkern.tariffs.mapping import Tariffs
+from slotkern.tariffs.tariff import Tariff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +19,9 @@ __all__ = ["PRICE_HEIGHT", "PriceRange", "draw_prices", "price_ranges", "tariffs
 
 #: Height of the axes of prices, in inches.
 PRICE_HEIGHT = 0.8
-#: More tariffs are drawn as one range from the lowest to the highest price.
+#: More lines are drawn as one range from the lowest to the highest price.
 MAX_LINES = 4
+_NO_TARIFF = Tariff([], [1])
 _LINE_STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 
@@ -61,18 +63,19 @@ def price_ranges(
 ) -> list[PriceRange]:
     """Return the prices within [first, last] of the nodes of each tariff in `slots`.
 
-    Nodes of one tariff have a range if their base prices differ. More than four
-    tariffs have one range together.
+    Nodes of one tariff have a range if their base prices differ; nodes without a tariff
+    have one price at all times. More than four tariffs have one range together. Empty
+    if no node has a tariff.
     """
+    names = np.unique(slots["tariff"]).tolist()
+    if not any(names):
+        return []
     found = []
-    for name in np.unique(slots["tariff"]).tolist():
-        if not name:
-            continue
+    for name in names:
         base = slots["price"][slots["tariff"] == name]
-        edges, factors = tariffs[name].segments(first, last)
-        found.append(
-            PriceRange(name, edges, base.min() * factors, base.max() * factors)
-        )
+        edges, factors = (tariffs[name] if name else _NO_TARIFF).segments(first, last)
+        low, high = base.min() * factors, base.max() * factors
+        found.append(PriceRange(name or "no tariff", edges, low, high))
     if len(found) <= MAX_LINES:
         return found
     edges = np.unique(np.concatenate([each.edges for each in found]))
@@ -81,7 +84,8 @@ def price_ranges(
     high = np.max(
         [each.high[row] for each, row in zip(found, rows, strict=True)], axis=0
     )
-    return [PriceRange(f"{len(found):,} tariffs", edges, low, high)]
+    named = f"{sum(map(bool, names)):,} tariffs"
+    return [PriceRange(named if all(names) else f"{named}, none", edges, low, high)]
 
 
 def draw_prices(ax: Axes, ranges: list[PriceRange]) -> None:

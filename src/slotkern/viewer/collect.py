@@ -148,9 +148,9 @@ def _make_background(
 
 
 def _mean_prices(free: NDArray[Any], tariffs: Any) -> NDArray[np.float64]:
-    """Return the mean price of each free slot; NaN for slots without an end."""
+    """Return the mean price of each free slot; NaN under a tariff without an end."""
     lengths = free["end"] - free["start"]
-    found = np.full(len(free), np.nan)
+    found: NDArray[np.float64] = np.where(free["tariff"] == "", free["price"], np.nan)
     finite = np.isfinite(lengths)
     some = free[finite]
     amounts = tariffs.cost(
