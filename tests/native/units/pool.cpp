@@ -78,7 +78,6 @@ void start_bounds_hold_for_harder_requests() {
   CHECK(cache.bound(ask(2, 4000, 35)) == 1999);
 }
 
-// Two payments that overflow or underflow would compare equal, but are not.
 // Many slots that become free lower each bound as a cache that starts over for every slot does.
 void freed_slots_lower_all_bounds_that_they_serve() {
   for (int walk = 0; walk < 200; ++walk) {
@@ -111,6 +110,7 @@ void freed_slots_lower_all_bounds_that_they_serve() {
   }
 }
 
+// Two payments that overflow or underflow would compare equal, but are not.
 void extreme_numbers_are_not_cached() {
   StartBoundCache cache;
   const auto record = [&](const Query& query) { cache.record(query, 1, -kInfinity, 50); };
@@ -262,7 +262,6 @@ void an_undecided_search_is_not_called_limits() {
   CHECK(find_window(pool, queries[1], start, ShapeKind::ragged).status == Status::none);
 }
 
-// Callers of the C interface may pass anything: each single mistake is rejected.
 // A row that ends now is kept until rows are trimmed; it must not decide if a volume is too small.
 void rows_of_the_past_refuse_no_volume() {
   const double epoch = 0x1p31;  // 1e-8 does not move the clock here, but it does near 0
@@ -280,6 +279,7 @@ void rows_of_the_past_refuse_no_volume() {
   }
 }
 
+// Callers of the C interface may pass anything: each single mistake is rejected.
 void invalid_requests_are_refused() {
   const std::vector<Row> rows{{0, 0, 9, 1, 1}, {1, 0, 9, 1, 1}};
   PreparedSlots prepared(options);

@@ -197,42 +197,6 @@ void bitset_keeps_the_cheapest() {
   CHECK(exact_orders > 100 && exact_orders < 350);
 }
 
-// The price statistics of each group equal those of sorted prices, with and without blocks of nodes
-// that are skipped.
-void price_stats_equal_those_of_sorted_prices() {
-  for (int round = 0; round < 60; ++round) {
-    const std::size_t nodes = 1 + below(400), n = 1 + below(40), kinds = 1 + below(3);
-    std::vector<Row> rows;
-    for (std::size_t k = 0; k < nodes; ++k) {
-      const double price = round % 3 == 0   ? 3
-                           : round % 3 == 1 ? double(1 + below(9))
-                                            : 10 * real() + 1e-3 * double(k);
-      rows.push_back({static_cast<std::int32_t>(k), 0, 9, double(1 + below(kinds)), price});
-    }
-    PreparedSlots prepared(options);
-    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::square, 0).status == Status::ok);
-    Workspace work;
-    const auto& stats = detail::group_price_stats(prepared, n, 0, work);
-    CHECK(stats.size() == prepared.groups.size());
-    for (std::size_t k = 0; k < stats.size(); ++k) {
-      std::vector<double> own, all;
-      for (std::size_t i = 0; i < prepared.groups[k].end; ++i) {
-        all.push_back(prepared.nodes[i].min_price);
-        if (prepared.nodes[i].performance == prepared.groups[k].performance)
-          own.push_back(all.back());
-      }
-      CHECK(stats[k].min == *std::min_element(own.begin(), own.end()));
-      std::sort(all.begin(), all.end());
-      CHECK(stats[k].nth == (all.size() < n ? kInfinity : all[n - 1]));
-      if (all.size() < n) continue;
-      double sum = 0;
-      for (std::size_t i = 0; i + 1 < n; ++i) sum += all[i];
-      CHECK(stats[k].sum_of_n_minus_1 <= sum);
-      CHECK(stats[k].sum_of_n_minus_1 >= sum - 1e-12 * (sum + all[n - 1]));
-    }
-  }
-}
-
 // Compares offers, removals, taken windows and a compacted overflow with a plain list; ties by
 // node.
 void top_n_remnants_matches_a_plain_list() {
@@ -612,7 +576,6 @@ int main() {
   top_n_matches_a_plain_list();
   bitset_is_used_only_if_faster();
   bitset_keeps_the_cheapest();
-  price_stats_equal_those_of_sorted_prices();
   top_n_remnants_matches_a_plain_list();
   calendar_queue_matches_a_sorted_list();
   top_n_live_matches_a_plain_list();
