@@ -186,6 +186,8 @@ def test_tariffs_of_nodes(lib: ct.CDLL) -> None:
             sk.Request(2, 4), "cost", shape="ragged"
         )
     )
+    for nodes in ([0, 1], [1], [0]):  # the last calls are replaced
+        assert set_tariff(nodes, [9], [7, 5]) == 0
     assert set_tariff([0, 1], [6, 22], [1, 3, 1]) == 0
     for start in (4.0, 22.0):
         job.earliest = start

@@ -148,6 +148,25 @@ def test_batches_charge_the_tariff():
         plan.execute()
 
 
+@given(
+    cases(most_nodes=3, most_slots=2, budgets=False),
+    SHAPES,
+    st.booleans(),
+    st.sampled_from(["cost", "processor_time"]),
+)
+def test_no_batch_beats_the_bound(case, shape, maximize, other):
+    case.slots["end"] = np.where(np.isinf(case.slots["end"]), 60, case.slots["end"])
+    pool = case.pool()
+    jobs = [sk.Request(**case.request), sk.Request(1, 3)]
+    goal = {"maximize" if maximize else "minimize": "cost", "under": other}
+    plan = sk.schedule_batch(pool, jobs, shape=shape, **goal)
+    slack = 1e-9 * (1 + abs(plan.value))
+    if maximize:
+        assert plan.value <= plan.bound + slack
+    else:
+        assert plan.value >= plan.bound - slack
+
+
 def test_batches_of_limits_on_prices_are_refused():
     pool = sk.SlotPool(night_slots(), tariffs=NIGHT)
     for request in (

@@ -116,3 +116,26 @@ def test_added_slots_keep_longer_names_of_tariffs():
     pool.add_slots(slots(2, "a", 2))
     assert pool.origin["tariff"].tolist() == ["a", "ab", "a"]
     assert pool.find(sk.Request(1, 2, where="rack == 1.5"), "start").nodes == (1,)
+
+
+def test_searches_of_many_requests_follow_the_changes_of_a_pool():
+    # Slots of 4 to 40: the first search needs only the long ones, the next all of them.
+    slots = sk.make_slots(
+        node=range(40),
+        start=0,
+        end=[4.0 + node for node in range(40)],
+        performance=1,
+        price=[1.0 + node for node in range(40)],
+        tariff="night",
+    )
+    pool = sk.SlotPool(slots, tariffs={"night": sk.Tariff([3, 9], [1, 3, 1])})
+    pool.book(pool.find(sk.Request(1, 2), "start"))
+    for step in range(6):
+        for volume in (30, 2, 30, 1, 8):
+            job = sk.Request(2, volume)
+            (listed,) = sk.find_windows(pool, [job], "cost")
+            assert facts(listed) == facts(pool.find(job, "cost"))
+        if step % 3 == 2:
+            pool.advance(step / 2)
+        else:
+            pool.book(pool.find(sk.Request(2, 3), "cost"))

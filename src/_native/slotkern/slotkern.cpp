@@ -32,7 +32,7 @@ constexpr int kRefused = static_cast<int>(Status::request_not_valid);
 
 using TariffOf = std::map<std::int32_t, std::int32_t>;  // by node; index in a list of tariffs
 
-// Prepares the slots, with the tariffs of their nodes; `prices` are theirs.
+// Prepares the slots with the tariffs of their nodes, and writes the prices of the rows.
 Fault prepare(const std::vector<slotkern_slot>& rows, const std::vector<Tariff>& tariffs,
               const TariffOf& tariff_of, PreparedSlots& prepared, std::vector<double>& prices) {
   SlotView view;
@@ -51,6 +51,21 @@ Fault prepare(const std::vector<slotkern_slot>& rows, const std::vector<Tariff>&
     by_place.push_back(found == tariff_of.end() ? -1 : found->second);
   }
   return {set_tariffs(prepared, tariffs, by_place, 0)};
+}
+
+// Removes the tariffs that no node has, so that tariffs set again and again do not accumulate.
+void drop_unused(std::vector<Tariff>& tariffs, TariffOf& tariff_of) {
+  std::vector<std::int32_t> place(tariffs.size(), -1);
+  std::vector<Tariff> used;
+  for (auto& [node, tariff] : tariff_of) {
+    std::int32_t& at = place[static_cast<std::size_t>(tariff)];
+    if (at < 0) {
+      at = static_cast<std::int32_t>(used.size());
+      used.push_back(std::move(tariffs[static_cast<std::size_t>(tariff)]));
+    }
+    tariff = at;
+  }
+  tariffs.swap(used);
 }
 
 // Runs f under the mutex of the pool and converts exceptions to status codes.
@@ -129,6 +144,7 @@ int slotkern_set_tariff(slotkern_pool* pool, const int32_t* nodes, size_t node_c
       if (pool->pool.place_of(nodes[i]) < 0) return Status::request_not_valid;
       tariff_of[nodes[i]] = static_cast<std::int32_t>(tariffs.size() - 1);
     }
+    drop_unused(tariffs, tariff_of);
     PreparedSlots fresh;
     std::vector<double> prices;
     status = prepare(pool->rows, tariffs, tariff_of, fresh, prices).status;

@@ -4,6 +4,7 @@
 
 #include "../check.hpp"
 #include "../tariff_cases.hpp"
+#include "slotkern/tariff/integral_range.hpp"
 #include "slotkern/window/find.hpp"
 
 namespace {
@@ -25,6 +26,31 @@ void check_integrals(Random& random) {
       const double exact = plain.integral(t, length), ours = tariff.integral(t, length);
       CHECK(dyadic ? ours == exact : std::fabs(ours - exact) <= 1e-15 * exact);
     }
+  }
+}
+
+// The range of the integrals over an interval of starts is that of starts on a fine raster: with
+// dyadic numbers all kinks lie on it.
+void check_integral_ranges(Random& random) {
+  for (int run = 0; run < 500; ++run) {
+    const PlainTariff plain = make_tariff(random, true, 0, 8, 20);
+    Tariff tariff;
+    CHECK(tariff.set(plain.breakpoints, plain.factors) == Status::ok);
+    const auto quarters = [&](std::uint64_t most) {
+      return 0.25 * static_cast<double>(random.below(most));
+    };
+    const double from = quarters(120) - 5, length = 0.25 + quarters(40);
+    const bool is_endless = random.one_in(4);
+    const double to = is_endless ? kInfinity : from + quarters(80);
+    const double last = is_endless ? 1000 : to;
+    double least = kInfinity, most = 0;
+    for (double t = from; t <= last; t += 0x1p-6) {
+      const double integral = plain.integral(t, length);
+      least = std::min(least, integral), most = std::max(most, integral);
+    }
+    const IntegralRange range = integral_range(tariff, from, to, length);
+    CHECK(range.least <= least && range.least >= least * (1 - 2 * kBoundMargin));
+    CHECK(range.most >= most && range.most <= most * (1 + 2 * kBoundMargin));
   }
 }
 
@@ -207,6 +233,7 @@ int main(int argc, char** argv) {
   Random random(1);
   check_tariff();
   check_integrals(random);
+  check_integral_ranges(random);
   check_latest_start();
   check_tiny_factors();
   check_budget();

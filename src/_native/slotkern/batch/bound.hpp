@@ -5,9 +5,11 @@
 // sum over the jobs, minus lambda * limit, is a lower bound of the target of every schedule within
 // the limit (Lagrangian relaxation). As a function of lambda it is concave, so a bisection by the
 // sign of (expense of the minima - limit) finds the best lambda.
+// Under tariffs the cost of a part is bounded over all its starts in the slot.
 // Cost: one sweep of all slots for each job and lambda, O(kSteps * jobs * m log n).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -46,6 +48,7 @@ class BatchBound {
 
  private:
   static constexpr int kSteps = 30;
+  static constexpr std::size_t kMaxCached = std::size_t{1} << 22;  // values of parts, 64 MiB
 
   // Returns a lower bound on the contribution of a part on the slot; an upper one if not `least`.
   double part_value(const Measure& measure, const Query& query, const Slot& slot, std::size_t row,
@@ -73,18 +76,20 @@ class BatchBound {
   struct PartValues {
     double expense, target;
   };
-  // Returns the values of a part of a job. Under tariffs they are computed once, because each
-  // takes a pass over the breakpoints of the slot.
+  // Returns the values of a part of a job. Under tariffs they are cached for the next lambda,
+  // because each takes a pass over the breakpoints of the slot; up to kMaxCached values, to bound
+  // memory.
   PartValues values_of(std::size_t job, const Query& query, const Slot& slot, std::size_t row) {
     const auto compute = [&] {
       return PartValues{part_value(rules_.expense, query, slot, row, true),
                         sign_ * part_value(rules_.target, query, slot, row, !rules_.maximize)};
     };
-    if (!prepared_.tariffs) return compute();
-    if (known_.empty())
-      known_.assign(jobs_.size() * prepared_.slots.size(),
-                    {std::numeric_limits<double>::quiet_NaN(), 0});
-    PartValues& values = known_[job * prepared_.slots.size() + row];
+    const std::size_t at = job * prepared_.slots.size() + row;
+    if (!prepared_.tariffs || at >= kMaxCached) return compute();
+    if (cached_.empty())
+      cached_.assign(std::min(jobs_.size() * prepared_.slots.size(), kMaxCached),
+                     {std::numeric_limits<double>::quiet_NaN(), 0});
+    PartValues& values = cached_[at];
     if (std::isnan(values.expense)) values = compute();
     return values;
   }
@@ -141,7 +146,7 @@ class BatchBound {
   const BatchRules& rules_;
   const double sign_;
   std::vector<LiveSlot> live_;  // by ascending key
-  std::vector<PartValues> known_;  // [job][row] under tariffs; NaN: not computed
+  std::vector<PartValues> cached_;  // [job][row] under tariffs; expense NaN: not computed
 };
 
 // Computes the bound of a batch, for rules.limit.

@@ -259,14 +259,15 @@ class SlotPool {
   }
 
   // As find(), for windows that start in [first, latest]; neither uses nor updates cached bounds.
+  // Under tariffs a request is not valid: the index of the free time does not see assume_free().
   Status find_in_range(double first, double latest, const Query& given, int criterion,
                        ShapeKind shape, Workspace& work, Found& found) {
+    if (tariffs_.any()) return Status::request_not_valid;
     Query from;
     if (const Status status = normalize(given, criterion, from); status != Status::ok)
       return status;
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
-    if (tariffs_.any()) return Status::request_not_valid;
     return search_validated(*prepared_, from, criterion, shape, work, found);
   }
 
@@ -282,9 +283,13 @@ class SlotPool {
   std::int32_t place_of(std::int32_t node) const { return spans_.place_of(node); }
 
   bool has_tariffs() const { return tariffs_.any(); }
-  // Makes the prices of the prepared slots fit for other readers: call after their rows are final.
-  void renew_prices() {
-    if (tariffs_.any()) prepared_->tariffs = prepared_->tariffs->for_other_slots();
+  // Call before readers other than find() search the prepared slots for parts of this volume or
+  // more. Under tariffs these readers index the rows once, so a new index is due if the pool has
+  // changed, or if the rows may have been fewer than this volume needs.
+  void renew_prices(double volume) {
+    if (!tariffs_.any() || (renewed_version_ == version_ && volume >= renewed_volume_)) return;
+    prepared_->tariffs = prepared_->tariffs->for_other_slots();
+    renewed_version_ = version_, renewed_volume_ = volume;
   }
 
   double now() const { return spans_.now(); }
@@ -402,6 +407,9 @@ class SlotPool {
   std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;
   PoolTariffs tariffs_;
+  // The version and the volume of the last renew_prices(); version 0: none.
+  std::size_t renewed_version_ = 0;
+  double renewed_volume_ = kInfinity;
   AvailabilityTimeline spans_;
   UsableSlotIndex rows_;
   std::array<StartBoundCache, 4> start_bounds_;  // [cache_index()]

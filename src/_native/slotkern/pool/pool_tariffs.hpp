@@ -45,7 +45,8 @@ class PoolTariffs {
     marked_.push_back(place);
   }
 
-  // Finds the best window that starts at now() or later; a maximum price is not valid.
+  // Finds the best window that starts at now() or later. A request with a maximum price is not
+  // valid: the price of a slot alone, without its factor, limits nothing.
   Status find(const PreparedSlots& prepared, const std::vector<double>& prices,
               const AvailabilityTimeline& spans, const Query& query, int criterion,
               ShapeKind shape, std::vector<Part>& parts, Found& found) {

@@ -101,7 +101,7 @@ inline Status trim_rows_for(SlotPool& pool, double volume) noexcept {
   return guarded([&] {
     pool.trim_before_now();
     pool.ensure_rows_for(volume);  // rebuilds rows invalidated by trim_before_now()
-    pool.renew_prices();
+    pool.renew_prices(volume);
     return Status::ok;
   });
 }

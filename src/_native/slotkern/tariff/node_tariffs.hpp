@@ -31,7 +31,6 @@ class NodeTariffs {
   }
 
   const std::vector<Tariff>& all() const { return all_; }
-  std::size_t nodes() const { return of_.size(); }
   std::size_t index_at(std::size_t place) const { return of_[place]; }
   const Tariff& at(std::size_t place) const { return all_[of_[place]]; }
   const Ticks& ticks() const { return ticks_; }

@@ -150,8 +150,7 @@ class TariffIndex {
  private:
   static constexpr float kNoRoom = -1;
   static constexpr std::size_t kMaxCells = 512;
-
-  static constexpr std::uint64_t kShrinksPerVersion = 256;
+  static constexpr std::uint64_t kShrinksPerVersion = 256;  // updates that only take time away
 
   void make_cells(std::size_t count) {
     double first = kInfinity, last = -kInfinity;

@@ -1,7 +1,9 @@
-// Prices that change while a part runs: what searches of prepared slots call if these have some.
+// Interface of prices that change while a part runs. search_validated() of window/search.hpp calls
+// it for prepared slots with such prices.
 //
-// slotkern/tariff implements it. Prepared slots without tariffs have none, and their searches pay
-// for one test of a null pointer.
+// tariff/prepared_tariffs.hpp implements it; the interface lets window/ search under tariffs
+// without including tariff/, which is built on it. PreparedSlots::tariffs is null without tariffs,
+// and a search then pays for one test of that pointer.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +30,11 @@ class ChangingPrices {
   virtual double cost(std::size_t place, double price, double start,
                       double length) const noexcept = 0;
 
+  // The tariff of each node.
   virtual const NodeTariffs& tariffs() const noexcept = 0;
 
-  // The same prices for prepared slots of the same nodes with other times.
+  // Returns the same prices for prepared slots of the same nodes with other times, without what
+  // find() has computed for the slots before.
   virtual std::shared_ptr<const ChangingPrices> for_other_slots() const = 0;
 };
 
