@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,21 @@ def test_problems_of_a_booking() -> None:
         f"{made.nodes[1]}: job 9",
         f"{made.nodes[0]}: maintenance not run1",
     ]
+
+
+def test_bookings_after_the_snapshot_meet_repeated_reservations() -> None:
+    block = (
+        f"ReservationName=daily StartTime={NOW} EndTime={NOW + 3600} Duration=01:00:00 "
+        "Nodes=n1 NodeCnt=1 Flags=DAILY Users=root\n"
+    )
+    cluster = RecordedCluster(read_slurm(NODES, None, block, now=NOW, zone="UTC"))
+    start = NOW + 20 * 86400
+    with pytest.raises(BookingConflictError, match="n1 is not free: reservation daily"):
+        cluster.reserve("run1", ["n1"], start, start + 60, "anna")
+    made = cluster.reserve("run1", ["n1"], start + 3600, start + 7200, "anna")
+    cluster._bookings["run1"] = replace(made, start=start)
+    problems = check_booking(SiteAccess(cluster, Site()), "run1")[1]
+    assert problems[-1] == "n1: reservation daily"
 
 
 def test_random_bookings_never_overlap() -> None:

@@ -169,6 +169,12 @@ def test_repeated_reservations_after_the_horizon() -> None:
     free = spans(snapshot, end=30 * 86400)["n1"]
     assert [start for start, _ in free[1:]] == [7200 + 86400 * k for k in range(30)]
     assert spans(snapshot, start=86400 * 20)["n1"][0] == (86400 * 20, 86400 * 20 + 3600)
+    later = snapshot.now + 30 * 86400
+    early = read_slurm(nodes, None, block, now=1800000000, zone="UTC", horizon=60)
+    for each in (snapshot, early):
+        assert each.busy_until(later)["start"].tolist() == [
+            1800003600 + 86400 * k for k in range(30)
+        ]
     hourly = read_slurm(
         nodes, None, block.replace("DAILY", "HOURLY"), now=0, zone="UTC"
     )

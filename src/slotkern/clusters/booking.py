@@ -287,7 +287,7 @@ def check_booking(
     if found.end <= time.time():
         problems.append("it is over")
     ids = set(snapshot.machine.ids(list(found.nodes)).tolist())
-    for node, start, end, reason, owner in snapshot.busy.tolist():
+    for node, start, end, reason, owner in snapshot.busy_until(found.end).tolist():
         mine = reason in (f"reservation {name}", f"maintenance {name}") or (
             reason.startswith("job ") and owner == found.user
         )

@@ -68,7 +68,7 @@ class RecordedCluster(LiveCluster):
                 raise NameTakenError(f"name {name!r} belongs to another booking")
             return found
         ids = self.snapshot.machine.ids(list(nodes)).tolist()
-        for node, first, last, reason, _ in self.read().busy.tolist():
+        for node, first, last, reason, _ in self.read().busy_until(end).tolist():
             if node in ids and first < end and last > start:
                 where = self.snapshot.machine.names[node]
                 raise BookingConflictError(f"{where} is not free: {reason}")

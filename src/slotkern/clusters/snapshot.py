@@ -125,8 +125,9 @@ class Snapshot:
             return self.busy
         rows = self.busy.tolist()
         for each in self.repeated:
+            known = max(self.until, each.reservation.start + 1)  # has the first span
             spans = each.rows(self.now, until, self.zone)
-            rows += [row for row in spans if row[1] >= self.until]
+            rows += [row for row in spans if row[1] >= known]
         return busy_table(rows)
 
     def free_slots(self, start: Any = None, end: Any = None) -> FreeSlots:
