@@ -34,8 +34,8 @@ def html_of(table: Table) -> str:
     details = " · ".join(
         f"{escape(name)} {_words(value)}" for name, value in facts.items()
     )
-    has_clock = table.clock is None or str(table.clock) in table.heading
-    notes = [] if has_clock else [str(table.clock)]
+    clock = "" if table.clock is None else str(table.clock)
+    notes = [] if clock in table.heading else [clock]
     lines = "".join(f"<div>{escape(note)}</div>" for note in (*notes, *table.notes))
     # The two last classes prevent that a dollar sign in a name begins a formula.
     return (
