@@ -12,7 +12,7 @@ BEGIN   := $(shell date +%s)
 PARALLEL := -n auto --dist worksteal
 FUZZ_RUNS    ?= 1000000
 BRIEF_RUNS   ?= 20000
-BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.1,<3.4" "numpy>=2.0" cmake ninja
+BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.2.1,<3.4" "numpy>=2.0" cmake ninja
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
 TARGETS := search constrained alternatives pool choose values tariffs replay withdraw

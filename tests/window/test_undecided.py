@@ -86,12 +86,12 @@ def test_requests_after_undecided_one_are_decided():
 
 
 def test_explain_reports_undecided(monkeypatch):
-    from slotkern.search import explanation
+    from slotkern.search import relaxations
 
     def little(*args: Any, **options: Any) -> Any:
         return sk.find_window(*args, max_work=10, **options)
 
-    monkeypatch.setattr(explanation, "find_window", little)
+    monkeypatch.setattr(relaxations, "find_window", little)
     why = sk.explain(crowd(), HARD)
     assert (why.undecided, why.complete, why.fits) == (True, False, False)
     assert not why.beyond
