@@ -83,6 +83,7 @@ PROGRAMS := build/programs
 programs: $(VENV)/.installed
 	$(call build_programs,$(VENV),$(PROGRAMS))
 
+# If PostgreSQL is installed (Debian: postgresql), the tests of ledgers start a server on loopback.
 test: $(VENV)/.installed programs
 	SLOTKERN_PROGRAMS=$(PROGRAMS) $(BIN)/python -m pytest -q $(PARALLEL)
 

@@ -1,8 +1,8 @@
 """A storm: processes change one ledger at random and are killed; the check judges.
 
-``python tests/ledger/storm.py SECONDS [PROCESSES]`` runs one. A worker writes each
-token to a file before its call, and the answer after it. A new worker first repeats the
-last call of its predecessor with its token.
+``python tests/ledger/storm.py SECONDS [PROCESSES [URL]]`` runs one. A worker writes
+each token to a file before its call, and the answer after it. A new worker first
+repeats the last call of its predecessor with its token.
 """
 
 from __future__ import annotations
@@ -78,9 +78,14 @@ def answer(pool, file, token, n, volume):  # type: ignore[no-untyped-def]
     return [] if booking is None else [booking]
 
 
-def storm(folder: Path, seconds: float, processes: int = 4) -> dict[str, int]:
-    """Run a storm; return counts. AssertionError if the ledger is not sound."""
-    path = folder / "site.db"
+def storm(
+    folder: Path, seconds: float, processes: int = 4, where: Path | str | None = None
+) -> dict[str, int]:
+    """Run a storm; return counts. AssertionError if the ledger is not sound.
+
+    The ledger is created at `where`, by default in the folder.
+    """
+    path = folder / "site.db" if where is None else where
     slots = sk.make_slots(node=range(8), start=0, end=1e6, performance=1, price=1)
     sk.SlotPool(slots).share(path)
 
@@ -140,4 +145,5 @@ if __name__ == "__main__":
         worker(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
         with tempfile.TemporaryDirectory() as made:
-            print(storm(Path(made), float(sys.argv[1]), *map(int, sys.argv[2:])))
+            count = int(sys.argv[2]) if len(sys.argv) > 2 else 4
+            print(storm(Path(made), float(sys.argv[1]), count, *sys.argv[3:]))

@@ -45,10 +45,10 @@ def test_the_log_decides_what_a_failed_commit_has_stored(
 ) -> None:
     end = pool._store._end
 
-    def fail(connection: sqlite3.Connection) -> None:
+    def fail() -> None:
         monkeypatch.undo()
         if stored:
-            end(connection)
+            end()
         raise sqlite3.OperationalError("disk I/O error")
 
     pool.place(JOB)
@@ -66,7 +66,7 @@ def test_a_group_continues_after_a_failed_commit(
 ) -> None:
     end = pool._store._end
 
-    def fail(connection: sqlite3.Connection) -> None:
+    def fail() -> None:
         monkeypatch.setattr(pool._store, "_end", end)
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -187,7 +187,7 @@ def test_closing_waits_for_a_flush(
 def test_errors_of_sqlite_are_errors_of_ledgers(
     pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = pool._store.path
+    path = pool._store.where
     pool.schedule([JOB] * 50)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

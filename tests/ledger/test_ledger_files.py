@@ -31,7 +31,7 @@ def test_an_older_copy_under_a_running_pool(
     pool.place(JOB)
     pool.backup(tmp_path / "old.db")
     pool.place(JOB)
-    path = pool._store.path
+    path = pool._store.where
     pool.close()
     shutil.copy(tmp_path / "old.db", path)
     with pytest.raises(ledger.Corrupt, match="went back from version 2 to 1"):
@@ -47,7 +47,7 @@ def test_an_older_copy_under_a_running_pool(
 
 
 def test_a_ledger_in_use_is_not_replaced(pool: sk.SharedPool, tmp_path: Path) -> None:
-    path = pool._store.path
+    path = pool._store.where
     pool.place(JOB)
     (tmp_path / "link.db").symlink_to(path)
     for target in (path, tmp_path / "link.db"):
@@ -119,7 +119,7 @@ def test_drafts_that_cannot_be_written(
 def test_a_link_to_a_ledger_has_its_lock(
     pool: sk.SharedPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "link.db").symlink_to(pool._store.path)
+    (tmp_path / "link.db").symlink_to(pool._store.where)
     monkeypatch.chdir(tmp_path)
     other = sk.SlotPool.open("link.db", patience=0)
     monkeypatch.chdir("/")
@@ -134,7 +134,7 @@ def test_a_link_to_a_ledger_has_its_lock(
 def test_another_file_under_a_running_pool(
     pool: sk.SharedPool, tmp_path: Path, replaced: bool
 ) -> None:
-    path = pool._store.path
+    path = pool._store.where
     pool.backup(tmp_path / "old.db")
     pool.place(JOB)
     path.unlink()

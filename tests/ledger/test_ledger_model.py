@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +9,7 @@ from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.ledger.codec import pack_window, unpack_window
-from tests.support.ledgers import assert_followed, nodes, state_of
+from tests.support.ledgers import NewPlace, assert_followed, nodes, state_of
 
 OWNERS = st.sampled_from(["ann", "bob"])
 SIZES = st.tuples(st.integers(1, 4), st.sampled_from([1.0, 3.0, 7.5]))
@@ -78,34 +75,33 @@ def run(pool: Any, call: tuple[Any, ...]) -> Any:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.booleans(), CALL), max_size=25), st.data())
 def test_shared_pools_and_a_plain_pool_stay_equal(
-    calls: list[tuple[bool, tuple[Any, ...]]], data: st.DataObject
+    new_place: NewPlace,
+    calls: list[tuple[bool, tuple[Any, ...]]],
+    data: st.DataObject,
 ) -> None:
-    folder = Path(tempfile.mkdtemp())
-    try:
-        plain = sk.SlotPool(nodes(5, 50.0))
-        first = sk.SlotPool(nodes(5, 50.0)).share(folder / "site.db")
-        second = sk.SlotPool.open(folder / "site.db", durable="crash")
-        states = {0: state_of(first)}
-        for which, call in calls:
-            pool = second if which else first
-            pool.refresh()
-            assert run(pool, call) == run(plain, call)
-            states[pool.version] = state_of(pool)
-            assert states[pool.version] == state_of(plain)
-            if data.draw(st.integers(0, 9)) == 0:
-                pool.snapshot()
-        first.refresh()
-        second.refresh()
-        assert state_of(first) == state_of(second) == state_of(plain)
-        assert_followed(second)
-        for stored in first._store.snapshots():  # a snapshot is the replay of a prefix
-            pool, bookings = sk.ledger.snapshots.unpack_pool(stored.body)
-            assert state_of(pool) == states[stored.version]
-            assert len(bookings) == len(pool.windows())
-        first.close()
-        second.close()
-    finally:
-        shutil.rmtree(folder)
+    where = new_place()
+    plain = sk.SlotPool(nodes(5, 50.0))
+    first = sk.SlotPool(nodes(5, 50.0)).share(where)
+    second = sk.SlotPool.open(where, durable="crash")
+    states = {0: state_of(first)}
+    for which, call in calls:
+        pool = second if which else first
+        pool.refresh()
+        assert run(pool, call) == run(plain, call)
+        states[pool.version] = state_of(pool)
+        assert states[pool.version] == state_of(plain)
+        if data.draw(st.integers(0, 9)) == 0:
+            pool.snapshot()
+    first.refresh()
+    second.refresh()
+    assert state_of(first) == state_of(second) == state_of(plain)
+    assert_followed(second)
+    for stored in first._store.snapshots():  # a snapshot is the replay of a prefix
+        pool, bookings = sk.ledger.snapshots.unpack_pool(stored.body)
+        assert state_of(pool) == states[stored.version]
+        assert len(bookings) == len(pool.windows())
+    first.close()
+    second.close()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -116,37 +112,35 @@ def test_shared_pools_and_a_plain_pool_stay_equal(
     )
 )
 def test_tokens_in_any_order(
+    new_place: NewPlace,
     calls: list[tuple[bool, str, tuple[int, float], bool]],
 ) -> None:
-    folder = Path(tempfile.mkdtemp())
-    try:
-        first = sk.SlotPool(nodes(5, 50.0)).share(folder / "site.db", user="ann")
-        second = sk.SlotPool.open(folder / "site.db", user="ann", durable="crash")
-        known: dict[str, Any] = {}
-        for which, token, size, grouped in calls:
-            pool = second if which else first
-            request, before = sk.Request(*size), (pool.refresh() and 0) or pool.version
-            try:
-                if grouped:
-                    with pool.group():
-                        booking = pool.place(request, token=token)
-                else:
+    where = new_place()
+    first = sk.SlotPool(nodes(5, 50.0)).share(where, user="ann")
+    second = sk.SlotPool.open(where, user="ann", durable="crash")
+    known: dict[str, Any] = {}
+    for which, token, size, grouped in calls:
+        pool = second if which else first
+        request, before = sk.Request(*size), (pool.refresh() and 0) or pool.version
+        try:
+            if grouped:
+                with pool.group():
                     booking = pool.place(request, token=token)
-            except sk.ledger.TokenUsed:
-                assert known[token][0] != request
-                assert pool.version == before
-                continue
-            if token in known:
-                assert known[token][0] == request
-                assert booking == known[token][1]._replace(repeated=True)
-                assert pool.version == before
-            elif booking is not None:
-                known[token] = request, booking
-        assert_followed(first)
-        first.close()
-        second.close()
-    finally:
-        shutil.rmtree(folder)
+            else:
+                booking = pool.place(request, token=token)
+        except sk.ledger.TokenUsed:
+            assert known[token][0] != request
+            assert pool.version == before
+            continue
+        if token in known:
+            assert known[token][0] == request
+            assert booking == known[token][1]._replace(repeated=True)
+            assert pool.version == before
+        elif booking is not None:
+            known[token] = request, booking
+    assert_followed(first)
+    first.close()
+    second.close()
 
 
 @given(st.lists(SIZES, min_size=1, max_size=5), st.sampled_from(["ragged", "square"]))

@@ -24,8 +24,8 @@ FOLDER = str(Path(ledger.__file__).parent)
 
 
 @pytest.fixture
-def pool(tmp_path: Path) -> sk.SharedPool:
-    return new_ledger(tmp_path, 4, 1e4)
+def pool(where: Path | str) -> sk.SharedPool:
+    return new_ledger(where, 4, 1e4)
 
 
 class Interrupt:
@@ -71,6 +71,8 @@ def test_ctrl_c_at_any_statement(pool: sk.SharedPool, name: str) -> None:
     pool.schedule([JOB] * 5)
     other = reopened(pool, patience=0.5)
     k, done, step = 0, False, 1 if name == "group" else 2
+    if isinstance(pool._store.where, str):  # a server: slower
+        step *= 4
     while not done:
         k += step
         assert k < 3000
@@ -89,14 +91,14 @@ def test_ctrl_c_at_any_statement(pool: sk.SharedPool, name: str) -> None:
         pool.refresh()
         other.refresh()
         assert state_of(pool) == state_of(other)
-    assert k > 30
+    assert k > 15 * step
     assert_followed(pool)
 
 
 def test_a_stopped_holder_makes_others_give_up(pool: sk.SharedPool) -> None:
     code = f"""if True:
         import slotkern as sk
-        pool = sk.SlotPool.open({str(pool._store.path)!r})
+        pool = sk.SlotPool.open({os.fspath(pool._store.where)!r})
         with pool.turn():
             pool.place(sk.Request(1, 1))
             print("ready", flush=True)
@@ -135,7 +137,7 @@ def test_children_of_a_fork_book_by_themselves(pool: sk.SharedPool) -> None:
             finally:
                 os._exit(1)
         children.append(child)
-    path = pool._store.path
+    path = pool._store.where
     pool.close()
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     assert sk.SlotPool.open(path).version == 21

@@ -11,7 +11,7 @@ from tests.ledger.storm import storm
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no flock")
-def test_a_storm_of_killed_processes(tmp_path: Path) -> None:
-    counts = storm(tmp_path, 4.0)
+def test_a_storm_of_killed_processes(tmp_path: Path, where: Path | str) -> None:
+    counts = storm(tmp_path, 4.0, where=where)
     assert counts["kills"] > 0
     assert counts["version"] > 0

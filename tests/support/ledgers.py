@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import slotkern as sk
+
+#: Returns the place of a new ledger.
+NewPlace = Callable[[], Path | str]
 
 
 def nodes(count: int = 4, end: float = 100.0, **columns: Any) -> np.ndarray:
@@ -17,14 +21,15 @@ def nodes(count: int = 4, end: float = 100.0, **columns: Any) -> np.ndarray:
     )
 
 
-def new_ledger(folder: Path, count: int = 4, end: float = 100.0) -> sk.SharedPool:
-    """Return the shared pool of a new ledger ``site.db`` in a folder."""
-    return sk.SlotPool(nodes(count, end)).share(folder / "site.db", user="ann")
+def new_ledger(place: Path | str, count: int = 4, end: float = 100.0) -> sk.SharedPool:
+    """Return the shared pool of a new ledger: at a URL, or ``site.db`` in a folder."""
+    where = place / "site.db" if isinstance(place, Path) and place.is_dir() else place
+    return sk.SlotPool(nodes(count, end)).share(where, user="ann")
 
 
 def reopened(pool: sk.SharedPool, **options: Any) -> sk.SharedPool:
     """Return another pool of the same ledger."""
-    return sk.SlotPool.open(pool._store.path, **options)
+    return sk.SlotPool.open(pool._store.where, **options)
 
 
 def state_of(pool: sk.SlotPool) -> dict[str, Any]:
@@ -40,8 +45,7 @@ def state_of(pool: sk.SlotPool) -> dict[str, Any]:
 def assert_followed(pool: sk.SharedPool) -> None:
     """Assert that memory and log agree, and that the check finds no violation."""
     pool.refresh()
-    path = pool._store.path
-    with sk.SlotPool.open(path) as other:
+    with sk.SlotPool.open(pool._store.where) as other:
         assert state_of(other) == state_of(pool)
         assert other.version == pool.version
     report = pool.check()

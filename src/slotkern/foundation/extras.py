@@ -17,6 +17,7 @@ EXTRAS = {
     "joblib": "studies",
     "dask": "studies",
     "distributed": "studies",
+    "psycopg": "postgres",
 }
 
 

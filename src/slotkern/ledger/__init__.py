@@ -1,6 +1,7 @@
-"""Ledgers: pools that several processes change at the same time, in one file.
+"""Ledgers: pools that several processes change at the same time.
 
-A ledger is a log of all changes and snapshots of the pool, in an SQLite file.
+A ledger is a log of all changes and snapshots of the pool, in an SQLite file or in a
+schema of a PostgreSQL database.
 `SlotPool.share` creates a ledger and `SlotPool.open` opens one.
 """
 

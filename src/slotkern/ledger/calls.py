@@ -165,7 +165,7 @@ class LoggedPool(FollowedPool):
     def _turn(self) -> Iterator[Turn]:
         """Get a turn, replay what others have done, and end the holds that are due."""
         while True:
-            with self._store.turn() as turn:
+            with self._store.turn(self.version) as turn:
                 self._catch_up(turn.head)
                 now = turn.now()
                 if self._holds and self._holds[0][0] <= now:
@@ -361,7 +361,7 @@ class LoggedPool(FollowedPool):
         since : int, optional
             The version after which to begin; by default the current one.
         poll : float
-            Seconds between two looks at the file.
+            Seconds between two reads of the ledger.
         """
         last = self.version if since is None else since
         while True:
@@ -455,9 +455,10 @@ class LoggedPool(FollowedPool):
             return self._store.prune(self._store.clock() - age)
 
     def backup(self, path: AnyPath) -> None:
-        """Write a copy of the ledger as of one moment, also while others write.
+        """Write a copy to a file, as of one moment, also while others write.
 
-        An existing file is replaced. Never copy the file of a ledger by other means
+        The copy of a ledger in a database is a ledger in a file, too. An existing file
+        is replaced. Never copy the file of a ledger by other means
         while it is in use: the copy may be unreadable.
         """
         with self._store.lock:
@@ -473,7 +474,7 @@ class LoggedPool(FollowedPool):
         """
         from slotkern.ledger.check import check_ledger
 
-        return check_ledger(self._store.path)
+        return check_ledger(self._store.where)
 
 
 def _user_of_process() -> str:

@@ -14,8 +14,10 @@ import sqlite3
 import struct
 import zipfile
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,30 +79,67 @@ class _Booked(NamedTuple):
     parts: list[tuple[int, float, float]]  # node, start, end
 
 
-def check_ledger(path: Path) -> Report:
-    """Check all rows of the file of a ledger; see `SharedPool.check`."""
+def check_ledger(where: Path | str) -> Report:
+    """Check all rows of a ledger in a file or at a URL; see `SharedPool.check`."""
+    report = Report()
+    with _sqlite(where) if isinstance(where, Path) else _postgres(where) as rows:
+        try:
+            _Judge(rows, report).judge()
+        except _Stop:
+            report.violations.append("more violations were not listed")
+        except sqlite3.DatabaseError as error:
+            report.violations.append(f"SQLite: {error}")
+    return report
+
+
+#: Returns the rows of a SELECT, which has ``?`` for values.
+_Rows = Callable[..., Iterator[Any]]
+
+
+@contextmanager
+def _sqlite(path: Path) -> Iterator[_Rows]:
     if not path.exists():
         raise FileNotFoundError(2, "no such ledger", str(path))
     where = f"{path.resolve().as_uri()}?mode=ro"
-    connection = sqlite3.connect(where, uri=True, isolation_level=None)
-    report = Report()
-    try:
-        connection.execute("BEGIN")
-        _Judge(connection, report).judge()
-    except _Stop:
-        report.violations.append("more violations were not listed")
-    except sqlite3.DatabaseError as error:
-        report.violations.append(f"SQLite: {error}")
-    finally:
-        connection.close()
-    return report
+    with closing(sqlite3.connect(where, uri=True, isolation_level=None)) as connection:
+
+        def rows(statement: str, *values: Any) -> Iterator[Any]:
+            if not connection.in_transaction:
+                connection.execute("BEGIN")
+                (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+                if problem != "ok":
+                    raise sqlite3.DatabaseError(problem)
+            return connection.execute(statement, values)
+
+        yield rows
+
+
+@contextmanager
+def _postgres(url: str) -> Iterator[_Rows]:
+    from slotkern.ledger.postgres import connect, ledger_errors, parse_url
+
+    address = parse_url(url)
+    with ledger_errors(address.name), closing(connect(address)) as connection:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+        def rows(statement: str, *values: Any) -> Iterator[Any]:
+            query = statement.replace("?", "%s").encode()
+            if values:
+                yield from connection.cursor(binary=True).execute(query, values)
+                return
+            with connection.cursor(f"c{next(numbers)}", binary=True) as cursor:
+                cursor.itersize = 1000  # not all rows at once
+                yield from cursor.execute(query)
+
+        numbers = count()
+        yield rows
 
 
 class _Judge:
     """The state that the log describes, in plain Python."""
 
-    def __init__(self, connection: sqlite3.Connection, report: Report) -> None:
-        self.rows, self.report = connection.execute, report
+    def __init__(self, rows: _Rows, report: Report) -> None:
+        self.rows, self.report = rows, report
         self.now = -np.inf
         self.slots: list[tuple[int, float, float]] = []  # node, start, end of each row
         self.gone: set[int] = set()
@@ -115,15 +154,12 @@ class _Judge:
             raise _Stop
 
     def judge(self) -> None:
-        (problem,) = self.rows("PRAGMA integrity_check(1)").fetchone()
-        if problem != "ok":
-            self.fault(f"SQLite: {problem}")
-        head = self.rows("SELECT version, tick, chain, pruned FROM head").fetchone()
+        head = next(self.rows("SELECT version, tick, chain, pruned FROM head"))
         version, tick, chain, pruned = head
         self.report.version = version
-        (base,) = self.rows(
-            "SELECT count(*) FROM snapshots WHERE version = ?", (pruned,)
-        ).fetchone()
+        (base,) = next(
+            self.rows("SELECT count(*) FROM snapshots WHERE version = ?", pruned)
+        )
         if not base:
             self.fault(f"there is no snapshot at version {pruned}, the first one kept")
             return
@@ -153,7 +189,7 @@ class _Judge:
                     self.fault(f"the snapshot {entry[0]} divides call {last}")
             if last in snapshots and last != pruned:
                 self._compare(last, known)
-        (stray,) = self.rows("SELECT max(version) FROM entries").fetchone()
+        (stray,) = next(self.rows("SELECT max(version) FROM entries"))
         if (last, at or tick, known) != (version, tick, chain) or (
             stray is not None and stray != last
         ):
@@ -166,7 +202,7 @@ class _Judge:
             "SELECT version, kind, of, owner, name, start, finish, nodes, cost, "
             "expires, body FROM entries ORDER BY version"
         )
-        waiting = entries.fetchone()
+        waiting = next(entries, None)
         for call in self.rows(
             "SELECT last, first, at, client, what, token, asked, answer, chain "
             "FROM calls ORDER BY last"
@@ -174,21 +210,21 @@ class _Judge:
             mine = []
             while waiting is not None and waiting[0] <= call[0]:
                 mine.append(waiting)
-                waiting = entries.fetchone()
+                waiting = next(entries, None)
             yield call, mine
 
     # --- snapshots
 
     def _snapshot(self, version: int) -> dict[str, Any]:
-        (body,) = self.rows(
-            "SELECT body FROM snapshots WHERE version = ?", (version,)
-        ).fetchone()
+        (body,) = next(
+            self.rows("SELECT body FROM snapshots WHERE version = ?", version)
+        )
         with np.load(io.BytesIO(body), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
 
     def _snapshot_chain(self, version: int) -> bytes:
-        row = self.rows("SELECT chain FROM snapshots WHERE version = ?", (version,))
-        chain: bytes = row.fetchone()[0]
+        rows = self.rows("SELECT chain FROM snapshots WHERE version = ?", version)
+        chain: bytes = next(rows)[0]
         return chain
 
     def _start(self, version: int) -> None:

@@ -100,9 +100,14 @@ class Store(Protocol):
     """A log and its snapshots. Methods may be called by one thread at a time."""
 
     lock: Any  # an RLock that protects the store and its pool
-    path: Path
+    name: str  # the place in messages, without a password
     readonly: bool
     durable: str
+
+    @property
+    def where(self) -> Path | str:
+        """The place by which the ledger is opened."""
+        ...
 
     def head(self) -> Head: ...
 
@@ -121,10 +126,15 @@ class Store(Protocol):
         ...
 
     def snapshots(self) -> Iterator[PoolSnapshot]:
-        """Yield the snapshots of one moment, the newest first."""
+        """Yield the snapshots, the newest first."""
         ...
 
-    def turn(self) -> AbstractContextManager[Turn]: ...
+    def turn(self, known: int = 0) -> AbstractContextManager[Turn]:
+        """Hold the lock of writers; what is not committed in the block is dropped.
+
+        `known` is the version of the caller, who will read what came after it.
+        """
+        ...
 
     def flush(self, repeated: bool = False) -> None:
         """Return when all commits of this process survive the loss of power.
@@ -138,7 +148,10 @@ class Store(Protocol):
         ...
 
     def rollback(self) -> None:
-        """Drop what a failed commit has written, within the turn."""
+        """Drop what a failed commit has written, and hold the lock of writers again.
+
+        Then reading decides what was stored, also if a session was lost.
+        """
         ...
 
     def abandon(self) -> None:

@@ -71,7 +71,7 @@ class FollowedPool(SlotPool):
                 continue
             break
         else:
-            raise Corrupt(f"{self._store.path}: no snapshot can be read: {fault}")
+            raise Corrupt(f"{self._store.name}: no snapshot can be read: {fault}")
         self._replace_state(pool)
         self._bookings: dict[int, Open] = bookings
         self._numbers = {each.window: i for i, each in bookings.items()}
@@ -88,7 +88,7 @@ class FollowedPool(SlotPool):
 
     def _catch_up(self, head: Head) -> int:
         """Replay the entries up to `head`; return their number."""
-        where = self._store.path
+        where = self._store.name
         if head.version < self.version:
             raise Corrupt(
                 f"{where} went back from version {self.version} to {head.version}: an "
@@ -136,7 +136,7 @@ class FollowedPool(SlotPool):
                 if isinstance(error, OtherFormat):
                     raise
                 raise Corrupt(
-                    f"{self._store.path}: an entry from version {group[0].version} to "
+                    f"{self._store.name}: an entry from version {group[0].version} to "
                     f"{group[-1].version} cannot be replayed: {error}"
                 ) from error
 
@@ -177,7 +177,7 @@ class FollowedPool(SlotPool):
             self._apply_nodes(kind, json.loads(_given(entry.body)), entry.owner)
         elif kind != "note" and not kind.startswith("x-"):
             raise OtherFormat(
-                f"{self._store.path}: version {entry.version} is of the kind {kind!r}, "
+                f"{self._store.name}: version {entry.version} is of the kind {kind!r}, "
                 "which this program does not know: restart it in its new version"
             )
 

@@ -13,7 +13,7 @@ import numpy as np
 from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
-from slotkern.files.atomic import AnyPath, as_path
+from slotkern.files.atomic import AnyPath
 from slotkern.foundation.checks import number, one_of, quote
 from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
 from slotkern.ledger.codec import (
@@ -30,8 +30,8 @@ from slotkern.ledger.codec import (
     unpack_window,
 )
 from slotkern.ledger.errors import Expired, LedgerError, NotYours, Taken
+from slotkern.ledger.places import as_place, create_ledger, open_store
 from slotkern.ledger.snapshots import first_snapshot
-from slotkern.ledger.sqlite import SqliteStore, create
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.closures import close_gaps, disable, enable
 from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
@@ -77,10 +77,10 @@ def share_pool(pool: SlotPool, where: AnyPath, user: str | None) -> SharedPool:
             "this pool has a ledger: backup(path) copies it, and copy().share(path) "
             "creates another, in which holds are bookings"
         )
-    path = as_path(where)
+    place = as_place(where)
     clock = "" if pool.clock is None else json.dumps(pool.clock.to_dict())
-    create(path, first_snapshot(pool), clock)
-    return open_ledger(path, user, "disk", 30.0, False)
+    create_ledger(place, first_snapshot(pool), clock)
+    return open_ledger(place, user, "disk", 30.0, False)
 
 
 def open_ledger(
@@ -88,7 +88,8 @@ def open_ledger(
 ) -> SharedPool:
     """Open a ledger; see `SlotPool.open`."""
     one_of("durable", durable, ("disk", "crash"))
-    store = SqliteStore(as_path(where), durable, number("patience", patience), readonly)
+    patience = number("patience", patience)
+    store = open_store(as_place(where), durable, patience, readonly)
     pool = SharedPool(store, user)
     if pool.replayed >= SNAPSHOT_AFTER and not readonly:
         with suppress(LedgerError):  # the ledger is busy: the next opening stores it
@@ -115,7 +116,7 @@ class SharedPool(LoggedPool):
     Notes
     -----
     The pool is as new as the last call that changed it, or `refresh`. Threads may share
-    it. After a fork, parent and child open the file again by themselves. `copy` and
+    it. After a fork, parent and child open the ledger again by themselves. `copy` and
     pickles give a plain `SlotPool`, for experiments. `save` writes the current state.
 
     Examples
@@ -140,7 +141,7 @@ class SharedPool(LoggedPool):
         self.close()
 
     def close(self) -> None:
-        """Close the files of the ledger; a later call opens them again."""
+        """Close the files or the session; a later call opens them again."""
         with self._store.lock:
             self._refuse_in_group("closing")
             self._store.close()
@@ -190,7 +191,7 @@ class SharedPool(LoggedPool):
         slotkern.ledger.TokenUsed
             If the token belongs to another request.
         slotkern.ledger.Unknown
-            If the file did not respond: repeat the call with the same token.
+            If the store did not respond: repeat the call with the same token.
         slotkern.ledger.LedgerError
             If the call could not be stored, as on a full disk.
         """
@@ -414,7 +415,7 @@ class SharedPool(LoggedPool):
 
         Notes
         -----
-        The owner protects against mistakes, not against people who can write the file.
+        The owner protects against mistakes, not against people who can write the log.
         """
         of: Any = window
         if isinstance(window, Booking):

@@ -241,8 +241,9 @@ def share(self: SlotPool, where: AnyPath, *, user: str | None = None) -> SharedP
 
     Parameters
     ----------
-    where : path
-        The new file, such as ``site.db``, on a local disk.
+    where : path or URL
+        The new file, such as ``site.db``, on a local disk; or a new pool of a database,
+        ``postgresql://user@host/database?pool=name`` (extra ``slotkern[postgres]``).
     user : str, optional
         As for `open`.
 
@@ -254,9 +255,10 @@ def share(self: SlotPool, where: AnyPath, *, user: str | None = None) -> SharedP
     Raises
     ------
     FileExistsError
-        If there is a file.
+        If there is a file, or a schema of this name.
     ValueError
-        If parts are booked without an owner: nobody could release them.
+        If parts are booked without an owner: nobody could release them; if the URL has
+        no valid name of a pool.
     slotkern.ledger.Elsewhere
         For a file system that several machines can write.
 
@@ -279,8 +281,8 @@ def open(
 
     Parameters
     ----------
-    where : path
-        The file of the ledger.
+    where : path or URL
+        The file of the ledger, or ``postgresql://user@host/database?pool=name``.
     user : str, optional
         The user in the list of calls, and the owner of bookings without one; by default
         the user of the process.
@@ -299,10 +301,13 @@ def open(
     Raises
     ------
     FileNotFoundError, OSError
-        If there is no such file, or it cannot be read.
+        If there is no such file or pool, or it cannot be read.
+    ModuleNotFoundError
+        For a URL without the extra ``slotkern[postgres]``.
     slotkern.ledger.LedgerError
-        For a file that is not a ledger, a ledger of another format, one on a file
-        system that several machines can write, and one that contradicts itself.
+        For a server that cannot be reached, and for a file that is not a ledger, a
+        ledger of another format, one on a file system that several machines can write,
+        and one that contradicts itself.
     """
     opened = adapter("open_ledger")(where, user, durable, patience, readonly)
     return cast("SharedPool", opened)
