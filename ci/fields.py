@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from slotkern.foundation.special_fields import SPECIAL_FIELDS
+
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "src/_native/slotkern/slots/request_fields.def"
 
@@ -84,7 +86,9 @@ def read() -> tuple[list[Field], int]:
 def signature(fields: list[Field], limits: int) -> list[str]:
     """Write the arguments of `Request` for `inspect.signature`."""
     given = [f"{field.name}={field.default}" for field in fields[1:]]
-    rest = ("where=None", "limits=()", "walltime=None", "reference=1.0", "name=None")
+    special = [f"{name}={each.default!r}" for name, each in SPECIAL_FIELDS.items()]
+    rest = ("walltime=None", "reference=1.0", "name=None")
+    rest = ("where=None", "limits=()", *special, *rest)
     text = ", ".join(("nodes", "volume=None", "*", *given, *rest))
     lines = textwrap.wrap(
         f'    """Request({text})',
@@ -217,7 +221,7 @@ REGIONS = (
         "    def __init__(self, nodes, volume=None, *,"
         "  # the fields are written by ci/fields.py",
         "                 where=None, limits=(), walltime=None, reference=1.0,"
-        " name=None, **unknown):",
+        " name=None, **special):",
         arguments,
     ),
     Region(

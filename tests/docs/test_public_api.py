@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import slotkern as sk
+from slotkern.foundation.special_fields import SPECIAL_FIELDS
 
 CALLABLE = [name for name in sk.__all__ if callable(getattr(sk, name))]
 JOB = sk.Request(2, 50)
@@ -46,7 +47,8 @@ def test_signature_of_request() -> None:
         assert (parameter.kind is parameter.KEYWORD_ONLY) is not needed
         if not needed:
             assert getattr(request, name) == parameter.default
-    optional = ["walltime", "reference", "name"]  # absent from some requests
+    # Some requests lack these fields.
+    optional = [*SPECIAL_FIELDS, "walltime", "reference", "name"]
     assert [*parameters] == [*sk.Request(1, 1)._fields(), *optional]
     shown = pydoc.render_doc(sk.Request, renderer=pydoc.plaintext)
     assert "Request(nodes, volume=None, *, budget=inf, min_performance=0.0" in shown

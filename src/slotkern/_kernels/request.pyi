@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ class Request:
     where: str | NDArray[np.bool_] | None
     limits: tuple[Limit, ...]
     name: str | None
+    special: dict[str, Any] | None
     as_given: dict[str, tuple[Any, Any]] | None
     def __init__(
         self,
@@ -40,6 +41,8 @@ class Request:
         max_runtime: Duration = ...,
         where: str | ArrayLike | None = None,
         limits: str | Limit | Iterable[str | Limit] | None = (),
+        share: Mapping[str, int] | None = None,
+        stack: int = 1,
         walltime: Duration | None = None,
         reference: float = 1.0,
         name: str | None = None,
@@ -72,5 +75,9 @@ class Request:
     def reference(self) -> float: ...
     @property
     def walltime(self) -> Duration | None: ...
+    @property
+    def share(self) -> Mapping[str, int] | None: ...
+    @property
+    def stack(self) -> int: ...
     def length(self, performance: ArrayLike) -> NDArray[np.float64]: ...
     def replace(self, **changes: Any) -> Request: ...

@@ -20,6 +20,7 @@ from slotkern._kernels.headers cimport (
 
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, meant, quote, unknown_keyword, visible
+from slotkern.foundation.special_fields import SPECIAL_FIELDS, special_values
 
 cnp.import_array()
 
@@ -66,7 +67,7 @@ FIELDS = read_fields()
 cdef dict FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
 cdef tuple FIELD_NAMES = tuple(FIELDS)
 REQUEST_FIELDS = ("nodes", *FIELDS, "where", "limits")
-cdef tuple KEYWORDS = (*REQUEST_FIELDS, "walltime", "reference", "name")
+cdef tuple KEYWORDS = (*REQUEST_FIELDS, *SPECIAL_FIELDS, "walltime", "reference", "name")
 
 
 cdef bint needs_clock(object value) except -1:
@@ -109,7 +110,7 @@ cdef tuple checked_limits(object limits):
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
             deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf,
-            where=None, limits=(), walltime=None, reference=1.0, name=None)
+            where=None, limits=(), share=None, stack=1, walltime=None, reference=1.0, name=None)
 --
 
     The requirements of a job: n nodes at the same time, and a volume of work on each.
@@ -155,6 +156,11 @@ cdef class Request:
         At most 6 constraints on sums over the parts: ``["sum(storage) >= 500",
         "sum(power * length) <= 12"]``. A term is a product of columns, numbers and
         ``length``, the length of the part. See `Limit` for arrays and functions.
+    share : mapping of str to int, optional
+        What each part takes of its node, as ``{"cores": 16, "gpus": 2}``; None for whole
+        nodes. See `SharePool`.
+    stack : int, default 1
+        Maximum number of parts on one node; with a share only.
     walltime : float, str or timedelta, optional
         Instead of a volume: the time that a node of performance `reference` needs, > 0. The
         volume is ``walltime * reference``.
@@ -178,9 +184,12 @@ cdef class Request:
     def __init__(self, nodes, volume=None, *,  # the fields are written by ci/fields.py
                  budget=UNSET, min_performance=UNSET, earliest=UNSET, deadline=UNSET,
                  max_price=UNSET, setup=UNSET, step=UNSET, latest=UNSET, max_runtime=UNSET,
-                 where=None, limits=(), walltime=None, reference=1.0, name=None, **unknown):
-        if unknown:
-            raise unknown_keyword("Request", next(iter(unknown)), KEYWORDS)
+                 where=None, limits=(), walltime=None, reference=1.0, name=None, **special):
+        self.special = None
+        if special:
+            for key in special.keys() - SPECIAL_FIELDS:
+                raise unknown_keyword("Request", key, KEYWORDS)
+            self.special = special_values(special)
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"name must be text, got {name!r}")
         self.name = name
@@ -309,6 +318,8 @@ cdef class Request:
         for i in range(kQueryFieldCount):
             fields[FIELD_NAMES[i]] = field_value(self, i)
         fields["where"], fields["limits"] = self.where, self.limits
+        if self.special is not None:
+            fields.update(self.special)
         if self.walltime is not None:
             fields["walltime"], fields["reference"] = self.walltime, self.reference
         if self.name is not None:
@@ -405,17 +416,30 @@ cdef object get_field(object request, void* index):
     return field_value(request, <int><Py_ssize_t>index)
 
 
+cdef object get_special(object request, void* name):
+    cdef str field = <str><object>name
+    values = (<Request>request).special
+    return SPECIAL_FIELDS[field].default if values is None or field not in values \
+        else values[field]
+
+
 cdef PyGetSetDef[64] PROPERTIES
+cdef list SPECIAL_TEXTS = [
+    (name, name.encode(), field.text.encode()) for name, field in SPECIAL_FIELDS.items()]
 
 
 cdef int add_properties() except -1:
-    """Add a property for each numeric field to the class `Request`."""
+    """Add a property for each numeric and each special field to the class `Request`."""
     cdef TypeObject* cls = <TypeObject*>Request
     cdef int i
     for i in range(kQueryFieldCount):
         PROPERTIES[i].name, PROPERTIES[i].doc = kQueryFields[i].name, kQueryFields[i].text
         PROPERTIES[i].get, PROPERTIES[i].closure = get_field, <void*><Py_ssize_t>i
         (<dict>cls.tp_dict)[FIELD_NAMES[i]] = PyDescr_NewGetSet(cls, &PROPERTIES[i])
+    for i, (name, key, text) in enumerate(SPECIAL_TEXTS, kQueryFieldCount):
+        PROPERTIES[i].name, PROPERTIES[i].doc = <bytes>key, <bytes>text
+        PROPERTIES[i].get, PROPERTIES[i].closure = get_special, <void*>name
+        (<dict>cls.tp_dict)[name] = PyDescr_NewGetSet(cls, &PROPERTIES[i])
     PyType_Modified(Request)
     return 0
 
@@ -436,6 +460,7 @@ cdef Request convert_times(Request request, object clock, object position):
     cdef Py_ssize_t i
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
+    copy.special = request.special
     for name, (value, parsed) in (<dict>request.as_given).items():
         if name == "reference" or value is None:
             continue
@@ -471,6 +496,7 @@ cdef Request copy_request(Request request):
     cdef Request copy = Request.__new__(Request)
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
+    copy.special = request.special
     copy.referenced_arrays = []
     return copy
 

@@ -24,6 +24,7 @@ from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import meant, visible
 from slotkern.foundation.context import context_of as context_of_object
 from slotkern.foundation.errors import SlotError, slot_error
+from slotkern.foundation.special_fields import refuse_special
 from slotkern.display import HasPlot
 
 cnp.import_array()
@@ -241,6 +242,8 @@ cdef class PreparedSlots:
                 refuse_under_tariffs(self, "limits on sums do")
             if request.query.max_price < INFINITY:
                 refuse_under_tariffs(self, "max_price does")
+        if request.special is not None:
+            refuse_special(request, "a search of slots")
         if request.where is None and not request.limits:
             return request
         cdef cnp.ndarray table = self.table

@@ -35,6 +35,7 @@ def print_answer(
     heading |= dict(zip(("criterion", "shape", "method"), method, strict=True))
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
     fields["limits"] = [limit.text for limit in request.limits]
+    fields |= request.special or {}
     if request.walltime is not None:
         fields["walltime"] = request.walltime
     whole = strict_json(heading | {"request": fields} | answer)

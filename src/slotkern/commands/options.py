@@ -1,7 +1,7 @@
 """Options that travel as one value: a request, or a record of options.
 
-The options of a request are its numeric fields, with nodes, walltime, filter and
-limits; `with_options` gives them to every command that has a request.
+The options of a request are its numeric and special fields, with nodes, walltime,
+filter and limits; `with_options` gives them to every command that has a request.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import slotkern as sk
 from slotkern._kernels.request import FIELDS, RequestField
 from slotkern.commands.machine import has_clock, is_bare, number_or_text
 from slotkern.foundation.extras import extra
+from slotkern.foundation.special_fields import SPECIAL_FIELDS, SpecialField
 from slotkern.machine.calendar import duration_of, moment_of
 
 with extra():
@@ -73,12 +74,31 @@ def _option_of(field: RequestField) -> inspect.Parameter:
     )
 
 
+def _option_of_special(name: str, field: SpecialField) -> inspect.Parameter:
+    """Return the option for a special field of a request."""
+    text = field.text.split(". ")[0].removesuffix(".").replace("`", "")
+    if field.kind == "amounts":
+        text += ", such as cores=16,gpus=2"
+    number = field.kind == "integer"
+    annotation: Any = int if number else str | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=field.default,
+        annotation=Annotated[annotation, typer.Option(help=f"{text}.")],
+    )
+
+
 def request_options() -> dict[str, inspect.Parameter]:
     """Return the options of a request, in the order of the help."""
     fields = {name: _option_of(field) for name, field in FIELDS.items()}
     others = inspect.signature(_other_options, eval_str=True).parameters
-    names = ("nodes", "volume", "walltime", *fields, "where", "limits")
-    return {name: (fields | dict(others))[name] for name in dict.fromkeys(names)}
+    special = {
+        name: _option_of_special(name, field) for name, field in SPECIAL_FIELDS.items()
+    }
+    names = ("nodes", "volume", "walltime", *fields, "where", "limits", *special)
+    every = fields | dict(others) | special
+    return {name: every[name] for name in dict.fromkeys(names)}
 
 
 def _other_options(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
 from slotkern.foundation.checks import meant, quote, row_label
+from slotkern.foundation.special_fields import SPECIAL_FIELDS
 
 from .calendar import NO_LIMIT, Moments
 from .clock import is_number
@@ -22,8 +23,21 @@ from .frames import FileColumns, column_of, columns_of, source_name, with_column
 __all__ = ["is_table", "read_jobs", "request_of_row", "requests_of", "rows_of"]
 
 #: The columns of a table of jobs.
-COLUMNS = ("name", *REQUEST_FIELDS, "walltime", "reference")
-TEXT_COLUMNS = ("name", "where", "criterion")
+COLUMNS = ("name", *REQUEST_FIELDS, *SPECIAL_FIELDS, "walltime", "reference")
+#: Columns of names and expressions, which are text although they may look like numbers.
+TEXT_COLUMNS = (
+    *("name", "where", "criterion"),
+    *(name for name, field in SPECIAL_FIELDS.items() if field.kind == "text"),
+)
+#: The columns of amounts by name: mappings, or columns such as ``share.cores``.
+_AMOUNTS = tuple(
+    name for name, field in SPECIAL_FIELDS.items() if field.kind == "amounts"
+)
+#: The columns of whole numbers.
+_INTEGERS = (
+    "nodes",
+    *(name for name, field in SPECIAL_FIELDS.items() if field.kind == "integer"),
+)
 #: The columns of numbers in clock units, or of dates and durations.
 TIME_COLUMNS = (
     *("arrival", "walltime"),
@@ -57,6 +71,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
     table : table
         Any table that `columns_of` accepts. Its columns are ``nodes``, ``volume`` or
         ``walltime``, and the other fields of `Request`; a column may be one value.
+        Amounts by name are one column each, as ``share.cores``.
     more : sequence of str
         Further allowed columns besides those of `Request`.
     name : str
@@ -71,7 +86,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
     name = source_name(table, name)
     columns = columns_of(table, name)
     for title in columns:
-        if title not in (*COLUMNS, *more):
+        if title not in (*COLUMNS, *more) and not _amount_of(title, more):
             raise ValueError(
                 f"{name}: unknown column {title!r}; jobs have "
                 f"{', '.join((*COLUMNS, *more))}{meant(title, (*COLUMNS, *more))}"
@@ -92,7 +107,7 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
         for i, value in enumerate(given):
             if not _is_empty(value):
                 try:
-                    found[i][title] = _cell(title, value)
+                    _store(found[i], title, value, more)
                 except (ValueError, TypeError) as error:
                     at = f"{name}, {row_label(name, i)}, column {title!r}"
                     raise type(error)(f"{at}: {error}") from None
@@ -105,6 +120,27 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
                 raise ValueError(f"{at}: is empty")
     _check_names(found, name)
     return found
+
+
+def _amount_of(title: str, more: Sequence[str]) -> tuple[str, str] | None:
+    """Return ("share", "cores") for a column ``share.cores``; None for others.
+
+    A column of `more` has the name of a special field, but another meaning.
+    """
+    field, dot, name = title.partition(".")
+    known = bool(dot and name) and field in _AMOUNTS and field not in more
+    return (field, name) if known else None
+
+
+def _store(row: Row, title: str, value: Any, more: Sequence[str]) -> None:
+    """Store a cell that is not empty in the dict of its row."""
+    if amount := _amount_of(title, more):
+        if found := _cell(title, value):
+            row.setdefault(amount[0], {})[amount[1]] = found
+    elif title in _AMOUNTS and title not in more:
+        row[title] = value if isinstance(value, Mapping) else str(value)
+    else:
+        row[title] = _cell(title, value)
 
 
 def _check_names(rows: list[Row], name: str) -> None:
@@ -235,7 +271,7 @@ def _cell(title: str, value: Any) -> Any:
         raise ValueError(f"{quote(value)} is no number") from None
     except OverflowError:
         raise ValueError(f"{quote(value)} is too large") from None
-    if title != "nodes":
+    if title not in _INTEGERS:
         return found
     if not found.is_integer():
         raise ValueError(f"{quote(value)} is no integer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -27,6 +28,7 @@ from slotkern.foundation.hostlists import count, expand, is_hostlist, quoted
 from slotkern.foundation.logger import log
 
 from .calendar import Moments
+from .capacity import Capacity, capacity_of
 from .clock import is_number
 from .frames import columns_of, source_name
 
@@ -37,7 +39,8 @@ MAX_NODES = 2**24
 
 
 class Machine(HasTable):
-    """Machine(table, *, name="name", processors=None)
+    """Machine(table, *, name="name", processors=None, capacity=None, prices=None, \
+grain=None)
 
     A table of nodes; the node of row i has the id i in slots, windows and pools.
 
@@ -56,6 +59,17 @@ class Machine(HasTable):
         For nodes with several processors: the column of their numbers, or one number
         for all nodes. Each processor becomes a row, named ``node/0``, ``node/1``, and
         its column ``host`` contains the name of the node.
+    capacity : str or sequence of str, optional
+        Columns of whole numbers: what several jobs can share of a node, such as
+        ``["cores", "gpus", "memory"]``. See `SharePool`.
+    prices : mapping, optional
+        Price of one unit of a resource for one time unit: a number, or the name of a
+        column, as ``{"cores": 0.01, "gpus": "gpu_price"}``; resources without one are
+        free. By default a share pays the node's price times its largest part of any
+        resource: 16 of 64 cores and one of four GPUs pay a quarter.
+    grain : mapping of str to int, optional
+        Units to which shares are rounded up, as ``{"memory": 4096}``. Searches take
+        less time and memory if requests have few different shares.
 
     Attributes
     ----------
@@ -63,6 +77,8 @@ class Machine(HasTable):
     performance, price : ndarray of float64, shape (N,)
     columns : dict of ndarray
         The further columns.
+    capacity : Capacity or None
+        What the nodes share: ``names`` and ``amounts`` (N rows), ``prices``, ``grain``.
 
     Raises
     ------
@@ -95,16 +111,24 @@ class Machine(HasTable):
     ['n08', 'n09', 'n10']
     """
 
-    __slots__ = ("_index", "columns", "names", "performance", "price")
+    __slots__ = ("_index", "capacity", "columns", "names", "performance", "price")
 
     names: NDArray[np.str_]
     performance: NDArray[np.float64]
     price: NDArray[np.float64]
     columns: dict[str, NDArray[Any]]
+    capacity: Capacity | None
 
     @hint_keywords
     def __init__(
-        self, table: Any, *, name: str = "name", processors: str | int | None = None
+        self,
+        table: Any,
+        *,
+        name: str = "name",
+        processors: str | int | None = None,
+        capacity: str | Sequence[str] | None = None,
+        prices: Mapping[str, str | float] | None = None,
+        grain: Mapping[str, int] | None = None,
     ) -> None:
         what = source_name(table, "machine")
         given = columns_of(table, what)
@@ -142,6 +166,9 @@ class Machine(HasTable):
         _check(self.performance > 0, self.performance, what, "performance", "positive")
         _check(self.price >= 0, self.price, what, "price", "at least 0")
         self.columns = columns
+        self.capacity = capacity_of(capacity, columns, prices, grain, what)
+        if self.capacity is not None:
+            columns |= self.capacity.columns()
         self._index: dict[str, int] = {}
         for row, each in enumerate(names.tolist()):
             if self._index.setdefault(each, row) != row:
@@ -162,6 +189,9 @@ class Machine(HasTable):
         performance: float = 1.0,
         price: float = 0.0,
         prefix: str = "n",
+        capacity: str | Sequence[str] | None = None,
+        prices: Mapping[str, str | float] | None = None,
+        grain: Mapping[str, int] | None = None,
         **columns: Any,
     ) -> Machine:
         """Create a machine of identical nodes.
@@ -173,6 +203,8 @@ class Machine(HasTable):
             Of each node.
         prefix : str
             Names consist of the prefix and a number from 0, all of equal width.
+        capacity, prices, grain : optional
+            As for `Machine`.
         **columns : array_like
             Further columns, or one value for all nodes.
 
@@ -190,7 +222,8 @@ class Machine(HasTable):
             "performance": np.full(nodes, number("performance", performance, above=0)),
             "price": np.full(nodes, number("price", price, least=0)),
         }
-        return cls(fixed | {key: np.asarray(v) for key, v in columns.items()})
+        table = fixed | {key: np.asarray(v) for key, v in columns.items()}
+        return cls(table, capacity=capacity, prices=prices, grain=grain)
 
     @classmethod
     def read(
@@ -199,8 +232,11 @@ class Machine(HasTable):
         *,
         name: str = "name",
         processors: str | int | None = None,
+        **sharing: Any,
     ) -> Machine:
         """Read a machine from a file: ``.csv`` with a header line, or ``.parquet``.
+
+        Further arguments are those of `Machine`, such as ``capacity=``.
 
         Raises
         ------
@@ -213,7 +249,7 @@ class Machine(HasTable):
         from .files import read_columns
 
         columns = read_columns(path, texts=(name, "tariff"))
-        return cls(columns, name=name, processors=processors)
+        return cls(columns, name=name, processors=processors, **sharing)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -231,14 +267,23 @@ class Machine(HasTable):
         if not isinstance(other, Machine):
             return NotImplemented
         mine, theirs = self.to_dict(), other.to_dict()
-        return mine.keys() == theirs.keys() and all(
-            np.array_equal(mine[key], theirs[key]) for key in mine
+        return (
+            mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[key], theirs[key]) for key in mine)
+            and self._sharing() == other._sharing()
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        return Machine, (self.to_dict(),)
+        return _restored, (self.to_dict(), self._sharing())
+
+    def _sharing(self) -> dict[str, Any]:
+        """Return the arguments of `Machine` that declare what nodes share."""
+        if self.capacity is None:
+            return {}
+        names, _, prices, grain = self.capacity
+        return {"capacity": names, "prices": prices, "grain": grain or None}
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return all columns as `Machine` accepts them, with special names quoted."""
@@ -327,6 +372,11 @@ class Machine(HasTable):
                 f"machine, but node {str(self.names[node])!r} is row {node}; write "
                 "names as text"
             )
+
+
+def _restored(columns: dict[str, NDArray[Any]], sharing: dict[str, Any]) -> Machine:
+    """Return an unpickled machine."""
+    return Machine(columns, **sharing)
 
 
 def _meant(name: str, columns: dict[str, Any]) -> str:

@@ -44,6 +44,11 @@ class Spans(NamedTuple):
     end: NDArray[np.float64]
     row: NDArray[np.int64]
 
+    def take(self, rows: NDArray[Any]) -> Spans:
+        """Return the spans that an array of bool or of indices selects."""
+        node, start, end, row = self
+        return Spans(node[rows], start[rows], end[rows], row[rows])
+
 
 _NO_SPANS = Spans(
     np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int64)

@@ -25,6 +25,7 @@ from .clock import Clock, is_number
 from .frames import source_name
 from .gaps import cut_at_prices, gaps
 from .nodes import Machine
+from .shared_time import free_amounts, taken_amounts
 from .span_tables import Horizon, Spans, SpanTable, numbers_of_spans, read_spans
 
 __all__ = ["FreeSlots", "free_slots", "why_busy"]
@@ -52,6 +53,10 @@ class FreeSlots(HasPlot):
         by ``reason`` and ``owner``.
     tariffs : Tariffs or None
         The tariffs that the column ``tariff`` of the slots names.
+    amounts : structured array or None
+        For a machine with capacity, the free amounts by time: node, start, end, and a
+        field for each resource. One row for each span in which they are constant, by
+        (node, start). The slots are then the time in which a whole node is free.
     """
 
     slots: NDArray[Any]
@@ -59,6 +64,7 @@ class FreeSlots(HasPlot):
     clock: Clock | None
     busy: NDArray[Any] = field(default_factory=lambda: np.empty(0, BUSY))
     tariffs: Tariffs | None = None
+    amounts: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -98,7 +104,9 @@ def free_slots(
         A table, as for `Machine`, with the columns ``node`` (names, hostlists such as
         ``n[001-004]``, or ids), ``start`` and ``end``. Spans may be in any order,
         overlap, and exceed the horizon. A missing end (or ``Unknown``, as in sacct)
-        means busy forever. Other columns are kept in `FreeSlots.busy`; pages and
+        means busy forever. Columns with the names of the machine's capacity are what a
+        span takes of its node, such as ``cores``; a span without any takes all of it.
+        Other columns are kept in `FreeSlots.busy`; pages and
         pictures colour busy spans by ``reason`` and name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end); the number inf for an unlimited one.
@@ -165,7 +173,13 @@ def free_slots(
     spans = numbers_of_spans(busy_table, machine, horizon)
     # numbers
     _log_unusual(spans, horizon)
-    node, begin, until = gaps(len(machine), *spans[:3], horizon.first, horizon.last)
+    amounts, taking = None, spans
+    if machine.capacity is not None:
+        taken = taken_amounts(machine.capacity, busy_table, spans)
+        taking = spans.take(np.flatnonzero(taken.any(axis=1)))
+        limits = horizon.first, horizon.last
+        amounts = free_amounts(machine.capacity, spans, taken, *limits)
+    node, begin, until = gaps(len(machine), *taking[:3], horizon.first, horizon.last)
     from .prices import node_prices, price_segments  # tariffs import this package
 
     priced = node_prices(machine, horizon, price_table, tariffs)
@@ -187,7 +201,7 @@ def free_slots(
         **{name: column[node] for name, column in further.items()},
     )
     kept = _busy(busy_table, spans, horizon)
-    return FreeSlots(slots, machine, horizon.clock, kept, priced.tariffs)
+    return FreeSlots(slots, machine, horizon.clock, kept, priced.tariffs, amounts)
 
 
 def _horizon(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import FIELDS, Request
 from slotkern.foundation.extras import extra
+from slotkern.foundation.special_fields import refuse_special
 
 with extra():
     import numba
@@ -89,6 +90,7 @@ class Job(NamedTuple):
 
 def supported_fields(request: Request, supported: Collection[str]) -> dict[str, Any]:
     """Return the supported fields; raise ValueError for another limit that is set."""
+    refuse_special(request, "a published algorithm")
     for name, field in FIELDS.items():
         value = getattr(request, name)
         if name not in supported and value != field.default:

@@ -1,0 +1,101 @@
+"""Fields of a request that are not numbers and that only some searches support.
+
+`SPECIAL_FIELDS` is the list of them: a request stores those that differ from their
+defaults in `Request.special`, which is None without any, and each search calls
+`refuse_special` with the fields that it supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from slotkern.foundation.amounts import MAX_AMOUNT, amounts_of
+from slotkern.foundation.checks import integer, quote
+
+__all__ = ["SPECIAL_FIELDS", "SpecialField", "refuse_special", "special_values"]
+
+
+class SpecialField(NamedTuple):
+    """A field of `Request` that only some searches support.
+
+    Attributes
+    ----------
+    kind : {"text", "integer", "amounts"}
+        The type of a cell in a table of jobs; amounts by name are columns such as
+        ``share.cores``, or one column of mappings.
+    default : object
+        The value that sets no condition.
+    check : function
+        Returns the value as it is stored, immutable and hashable; raises ValueError or
+        TypeError with the name of the field and the value.
+    needs : str
+        The searches that support it, after "needs", for the error of all others.
+    text : str
+        The description of the field in the documentation.
+    """
+
+    kind: Literal["text", "integer", "amounts"]
+    default: Any
+    check: Callable[[Any], Any]
+    needs: str
+    text: str
+
+
+_SHARED = "a SharePool: SharePool(free_slots(machine, ...)) of a machine with capacity="
+
+SPECIAL_FIELDS: dict[str, SpecialField] = {
+    "share": SpecialField(
+        "amounts",
+        None,
+        lambda value: None if value is None else amounts_of("share", value),
+        _SHARED,
+        "Amounts of the node's resources that each part takes; None for whole nodes.",
+    ),
+    "stack": SpecialField(
+        "integer",
+        1,
+        lambda value: integer("stack", value, least=1, most=MAX_AMOUNT),
+        _SHARED,
+        "Maximum number of parts on one node.",
+    ),
+}
+
+
+def special_values(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Check given special fields; return those that differ from their defaults.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an invalid value, and for fields that contradict each other.
+    """
+    found = {}
+    for name, field in SPECIAL_FIELDS.items():
+        if name in given and (value := field.check(given[name])) != field.default:
+            found[name] = value
+    if "stack" in found and "share" not in found:
+        raise ValueError(
+            f"stack={found['stack']} needs share=: whole nodes hold one part each"
+        )
+    return found or None
+
+
+def refuse_special(request: Any, who: str, supported: Iterable[str] = ()) -> None:
+    """Raise ValueError for a request with a special field that a search lacks.
+
+    Parameters
+    ----------
+    request : Request
+    who : str
+        The name of the search, for the error.
+    supported : iterable of str
+        The names of the special fields that the search supports.
+    """
+    for name, value in (request.special or {}).items():
+        if name not in supported:
+            at = f"{request.name}: " if request.name else ""
+            raise ValueError(
+                f"{at}{who} does not support {name}={quote(value)}; it needs "
+                f"{SPECIAL_FIELDS[name].needs}"
+            )
