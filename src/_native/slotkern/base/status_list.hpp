@@ -88,7 +88,10 @@
   X(undecided, UndecidedError, "no window was found within the allowed work", \
     "nothing was found within max_work = {work:,} units of work, and it is not proven that " \
     "nothing fits; raise max_work, or loosen the limits") \
-  X(line_not_valid, ValueError, "a line of a trace is not valid", "a line is not valid")
+  X(line_not_valid, ValueError, "a line of a trace is not valid", "a line is not valid") \
+  /* group rules, in a search that has no exact method for them */ \
+  X(groups_not_supported, ValueError, "this search does not support these group rules", \
+    "group rules (within, distinct, most) are not supported {where}")
 
 #define SLOTKERN_REASONS(X) \
   X(booked, "the request has a window") \

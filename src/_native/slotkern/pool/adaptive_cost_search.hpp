@@ -29,7 +29,7 @@ struct FreeTimeView {
 inline bool can_use_cost_cache(const PreparedSlots& prepared, const Query& query, int criterion,
                                ShapeKind shape) {
   return finds_cheapest(criterion) && shape == ShapeKind::ragged && !query.has_overhead() &&
-         !query.mask && !query.limits && !prepared.tariffs &&
+         !query.mask && !query.limits && !query.groups && !prepared.tariffs &&
          query.n <= static_cast<std::int64_t>(prepared.nodes.size()) &&
          CostBoundCache::is_applicable(prepared);
 }

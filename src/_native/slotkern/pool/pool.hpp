@@ -229,6 +229,8 @@ class SlotPool {
       valid = normalize(given, criterion, from);
     }
     if (valid != Status::ok) return valid;
+    if (from.groups && tariffs_.any()) [[unlikely]]
+      return Status::groups_not_supported;
     if (tariffs_.any()) [[unlikely]]
       return tariffs_.find(*prepared_, rows_.prices(), spans_, from, criterion, shape, work.parts,
                            found);

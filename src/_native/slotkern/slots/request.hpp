@@ -15,6 +15,7 @@
 
 #include "slotkern/base/exact_sum.hpp"
 #include "slotkern/base/numbers.hpp"
+#include "slotkern/slots/group_rules.hpp"
 #include "slotkern/slots/sum_constraints.hpp"
 
 namespace slotkern {
@@ -66,6 +67,7 @@ struct Query {
   const std::size_t* origins = nullptr;
   std::size_t masked = 0;
   const SumConstraints* limits = nullptr;  // on sums over the parts; null: none
+  const GroupRules* groups = nullptr;  // on the groups of the nodes; null: none
   // Work limit of a search under constraints, in units of 5 to 10 ns; a search that reaches it
   // returns an answer that is not proven.
   std::int64_t max_work = kLimitsWork;
@@ -109,7 +111,7 @@ struct Query {
   // start-bound cache compares (pool/start_bounds.hpp). Requests with overhead are cached
   // separately.
   bool is_cacheable() const {
-    bool others_unset = !mask && !limits;
+    bool others_unset = !mask && !limits && !groups;
 #define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
   others_unset = others_unset && (is_compared(&Query::name) || name == otherwise);
 #include "slotkern/slots/request_fields.def"

@@ -188,6 +188,7 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& giv
           status != Status::ok)
         return status;
     if (query.limits && record) return Status::request_not_valid;
+    if (query.groups) return Status::groups_not_supported;
     const auto search = [&](auto kind) {
       using Shape = typename decltype(kind)::type;
       if (query.limits)

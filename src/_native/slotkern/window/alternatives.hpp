@@ -276,8 +276,8 @@ class AlternativesSweep {
 }  // namespace detail
 
 // Finds at most `limit` windows, in the order in which repeated search by "first" and cutting finds
-// them. Sum limits are rejected: they may need other sets than the cheapest, so only repeated
-// search supports them. `out` keeps its memory, because a new allocation may cost as much as the
+// them. Sum limits and group rules are rejected: they may need other sets than the cheapest, so only
+// repeated search supports them. `out` keeps its memory, because a new allocation may cost as much as the
 // search.
 inline Status find_alternatives(const PreparedSlots& prepared, const Query& given, ShapeKind shape,
                                 std::size_t limit, WindowTable& out) noexcept {
@@ -288,6 +288,7 @@ inline Status find_alternatives(const PreparedSlots& prepared, const Query& give
     const Status status = prepared.check(query, true);
     if (status != Status::ok) return status;
     if (query.limits) return Status::request_not_valid;
+    if (query.groups) return Status::groups_not_supported;
     if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::ok;
     if (prepared.is_long_running(query, shape)) enable_interrupts();
     if (shape == ShapeKind::ragged) {

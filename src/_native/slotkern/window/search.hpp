@@ -1,10 +1,10 @@
 // Finds the best window by a built-in criterion. Every caller uses these functions.
 //
 // Layers: search() normalizes and checks the request; search_validated() rejects n > nodes and
-// dispatches on limits once, so that a request without limits does not pay for them;
-// search_unconstrained() and search_constrained() dispatch on criterion and shape.
+// dispatches on limits and group rules once, so that a request without them does not pay for them;
+// search_unconstrained(), search_constrained() and search_groups() dispatch on criterion and shape.
 //
-// The three functions in namespace detail instantiate all sweeps, which is most of the compile time
+// The four functions in namespace detail instantiate all sweeps, which is most of the compile time
 // of these headers. They are inline by default. A build of several libraries compiles them once: it
 // defines SLOTKERN_SEARCH_DECLARED in all translation units but one
 // (src/_native/compiled/search.cpp), which defines SLOTKERN_SEARCH_LINKAGE as nothing.
@@ -14,6 +14,7 @@
 
 #include "slotkern/window/changing_prices.hpp"
 #include "slotkern/window/constrained.hpp"
+#include "slotkern/window/groups.hpp"
 
 #ifndef SLOTKERN_SEARCH_LINKAGE
 #ifdef SLOTKERN_SEARCH_DECLARED
@@ -42,6 +43,11 @@ SLOTKERN_SEARCH_LINKAGE bool improve_cheapest(const PreparedSlots& prepared, con
 SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared, const Query& query,
                                              int criterion, ShapeKind shape, double least,
                                              Workspace& work, Found& found);
+
+// Searches under group rules. Returns ok, none, or groups_not_supported.
+SLOTKERN_SEARCH_LINKAGE Status search_groups(const PreparedSlots& prepared, const Query& query,
+                                             int criterion, ShapeKind shape, Workspace& work,
+                                             Found& found);
 
 #ifndef SLOTKERN_SEARCH_DECLARED
 
@@ -97,20 +103,41 @@ SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared,
   });
 }
 
+SLOTKERN_SEARCH_LINKAGE Status search_groups(const PreparedSlots& prepared, const Query& query,
+                                             int criterion, ShapeKind shape, Workspace& work,
+                                             Found& found) {
+  if (query.limits || !GroupChoice::supports(*query.groups, static_cast<std::size_t>(query.n)))
+    return Status::groups_not_supported;
+  return with_criterion(criterion, [&](auto c) {
+    using Criterion = decltype(c);
+    GroupSearch<Criterion> search(prepared, query, work, found);
+    const bool any = shape == ShapeKind::square ? search.square()
+                     : query.has_overhead()     ? search.template ragged<RaggedWithOverhead>()
+                                                : search.template ragged<Ragged>();
+    if (!any) return Status::none;
+    found.value = Criterion::value(found.start, found.runtime, found.cost);
+    return Status::ok;
+  });
+}
+
 #endif  // SLOTKERN_SEARCH_DECLARED
 
 }  // namespace detail
 
 // Returns ok with the window in `found` and work.parts, or none; under limits on sums also
-// undecided or limit_failed. The caller has checked the volume and converted a maximum runtime to a
+// undecided or limit_failed, under group rules groups_not_supported. The caller has checked the volume and converted a maximum runtime to a
 // minimum performance. `least`: lower bound on the value.
 inline Status search_validated(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
   if (query.n > static_cast<std::int64_t>(prepared.nodes.size())) return Status::none;
+  if (query.groups && prepared.tariffs) [[unlikely]]
+    return Status::groups_not_supported;
   if (prepared.tariffs) [[unlikely]]
     return prepared.tariffs->find(prepared, query, criterion, shape, work.parts, found);
   if (prepared.is_long_running(query, shape)) enable_interrupts();
+  if (query.groups) [[unlikely]]
+    return detail::search_groups(prepared, query, criterion, shape, work, found);
   if (query.limits) [[unlikely]]
     return detail::search_constrained(prepared, query, criterion, shape, least, work, found);
   return detail::search_unconstrained(prepared, query, criterion, shape, least, work, found)
