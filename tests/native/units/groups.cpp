@@ -1,4 +1,5 @@
-// Group rules: choices at one start and whole searches against all sets of candidates.
+// Group rules: choices at one start and whole searches against all sets of candidates; pools that
+// change against their free time prepared again.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -6,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "pools.hpp"
 #include "slotkern/window/find.hpp"
-#include "support.hpp"
 
 using namespace slotkern;
 using namespace unit;
@@ -86,7 +87,8 @@ void choices_equal_the_best_of_all_sets(int rounds) {
     for (std::size_t place = 0; place < nodes; ++place) {
       if (!below(5)) continue;
       all.push_back({unit * static_cast<double>(1 << below(3)), 1, 9, place,
-                     static_cast<std::int32_t>((place * 7) % 31), static_cast<std::int32_t>(place)});
+                     static_cast<std::int32_t>((place * 7) % 31),
+                     static_cast<std::int32_t>(place)});
     }
     std::sort(all.begin(), all.end());
     for (const GroupCandidate& c : all) live[plan.division_of(c.place)].push_back(c);
@@ -223,7 +225,8 @@ void windows_equal_the_best_of_all_windows(int rounds) {
             }
             if (cost > query.budget || !topology.obeys(places)) return;
             std::sort(trial.ids.begin(), trial.ids.end());
-            trial.value = with_criterion(criterion, [&](auto c) { return c.value(t, longest, cost); });
+            trial.value = with_criterion(
+                criterion, [&](auto c) { return c.value(t, longest, cost); });
             trial.start = t, trial.cost = cost;
             best = std::min(best, trial);
           });
@@ -240,6 +243,125 @@ void windows_equal_the_best_of_all_windows(int rounds) {
         CHECK(first.status == Status::ok);
         if (criterion == criterion_index("start")) CHECK(first.found.start == best.start);
       }
+  }
+}
+
+int by_rows = 0, late = 0;
+
+// Pools that change between searches, against a search of their free time prepared again.
+void pools_equal_prepared_slots(int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const std::size_t nodes = 3 + below(8);
+    const bool one_speed = below(4), one_price = below(2), touching = !below(5);
+    std::vector<Row> rows;
+    for (std::size_t node = 0; node < nodes; ++node) {
+      const double speed = one_speed || below(2) ? 1 : 2;
+      double price = one_price ? 1 : static_cast<double>(below(3));
+      for (double t = 0; t < 20;) {
+        const double end = t + static_cast<double>(4 + below(16));
+        rows.push_back({static_cast<std::int32_t>(2 * node), t, below(9) ? end : kInfinity, speed,
+                        price});
+        if (rows.back().end == kInfinity) break;
+        t = end + (touching && below(2) ? 0 : static_cast<double>(1 + below(3)));
+        if (!one_price && !below(3)) price += 1;
+      }
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return a.start != b.start ? a.start < b.start : a.node < b.node;
+    });
+    Pool pool(rows);
+    Topology topology;
+    topology.draw(nodes, 2, !below(4));
+    GroupRules plan;
+    std::size_t crossed;
+    std::vector<std::int32_t> by_place(nodes);  // nodes are ranked by performance
+    for (std::size_t k = 0; k < nodes; ++k)
+      by_place[k] =
+          topology.groups[below(2)][static_cast<std::size_t>(pool.prepared.nodes[k].id / 2)];
+    CHECK(plan.compile({{GroupRuleKind::max_groups, by_place.data(), 1}}, nodes, crossed) ==
+          GroupRules::kNested);
+    const GroupRules same = plan;
+    std::vector<std::pair<Found, std::vector<Part>>> booked;
+    for (int step = 0; step < 40; ++step) {
+      Query query;
+      query.n = static_cast<std::int64_t>(1 + below(4));
+      query.volume = static_cast<double>(1 + below(5));
+      query.groups = below(2) ? &plan : &same;
+      if (!below(3)) query.budget = static_cast<double>(below(30));
+      if (!below(4)) query.earliest = static_cast<double>(below(20)) + 0.5;
+      if (!below(5)) query.deadline = static_cast<double>(10 + below(20));
+      if (!below(6)) query.latest = static_cast<double>(5 + below(20));
+      if (!below(6)) query.setup = 1;
+      if (!below(8)) query.max_price = 1;
+      const int criterion =
+          below(3) ? criterion_index("start") : static_cast<int>(below(kBuiltins));
+      const auto shape = static_cast<ShapeKind>(below(2));
+      Found found;
+      Workspace& work = workspace();
+      const Status status = pool.pool.find(query, criterion, shape, work, found);
+      const std::vector<Part> parts = work.parts;
+
+      pool.pool.trim_before_now();
+      const PoolState state = pool.pool.state();
+      std::vector<Row> left;
+      for (std::size_t i = 0; i < state.free.size(); ++i) {
+        const Row& row = rows[state.free[i].origin_row];
+        left.push_back(
+            {row.node, state.free[i].start, state.free[i].end, row.performance, row.price});
+      }
+      std::sort(left.begin(), left.end(), [](const Row& a, const Row& b) {
+        return a.start != b.start ? a.start < b.start : a.node < b.node;
+      });
+      if (left.empty()) break;
+      PreparedSlots again(options);
+      CHECK(prepare_slots(again, view_of(left), true, ShapeKind::square, 0).status == Status::ok);
+      std::vector<std::int32_t> group(again.nodes.size());
+      for (std::size_t k = 0; k < group.size(); ++k)
+        for (std::size_t j = 0; j < nodes; ++j)
+          if (pool.prepared.nodes[j].id == again.nodes[k].id) group[k] = by_place[j];
+      GroupRules other;
+      CHECK(other.compile({{GroupRuleKind::max_groups, group.data(), 1}}, group.size(), crossed) ==
+            GroupRules::kNested);
+      Query plain = query;
+      plain.groups = &other;
+      plain.earliest = std::max(plain.earliest, pool.pool.now());
+      const Answer answer = find_window(again, plain, criterion, shape);
+      CHECK(status == answer.status);
+      if (status == Status::ok && answer.status == Status::ok) {
+        CHECK(found.start == answer.found.start && found.cost == answer.found.cost &&
+              found.runtime == answer.found.runtime && found.value == answer.found.value &&
+              found.processor_time == answer.found.processor_time);
+        bool equal = parts.size() == static_cast<std::size_t>(query.n);
+        for (std::size_t i = 0; equal && i < parts.size(); ++i)
+          equal = parts[i].node == answer.parts[i].node &&
+                  parts[i].length == answer.parts[i].length &&
+                  parts[i].cost == answer.parts[i].cost &&
+                  rows[parts[i].row].node == parts[i].node;
+        CHECK(equal);
+        by_rows += criterion == criterion_index("start") && one_speed && !touching;
+        late += found.start > 0;
+        std::size_t failed;
+        if (below(4) &&
+            pool.pool.book(found.start, parts.data(), parts.size(), failed) == Status::ok)
+          booked.push_back({found, parts});
+      }
+      if (!booked.empty() && !below(3)) {
+        const std::size_t i = below(booked.size());
+        std::size_t failed;
+        const auto& [window, of] = booked[i];
+        CHECK(pool.pool.release(window.start, of.data(), of.size(), failed) == Status::ok);
+        booked.erase(booked.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (!below(12)) {
+        const double t = static_cast<double>(below(20));
+        const std::int32_t node = rows[below(rows.size())].node;
+        pool.pool.close({node}, {node}, {{t, t + 3, 0}});
+      }
+      if (!below(25)) pool.pool.close({rows[0].node}, {}, {});
+      if (!below(12)) CHECK(pool.pool.advance(pool.pool.now() + 1) == Status::ok);
+      if (step == 0) CHECK(pool.pool.advance(0) == Status::ok);
+      if (!below(60)) pool.pool.remove(rows[below(rows.size())].node);
+    }
   }
 }
 
@@ -277,8 +399,11 @@ int main(int argc, char** argv) {
   CHECK(greedy > 3000 && tables > 1500 && infeasible > 1000 && crossings > 200 && within > 500);
   windows_equal_the_best_of_all_windows(400 * many);
   CHECK(windows > 1000 && no_windows > 300);
+  pools_equal_prepared_slots(300 * many);
+  CHECK(by_rows > 1000 && late > 1000);
   refused_searches_say_so();
-  std::printf("%d greedy, %d tables, %d infeasible, %d crossings, %d within; %d windows, %d none\n",
-              greedy, tables, infeasible, crossings, within, windows, no_windows);
+  std::printf("%d greedy, %d tables, %d infeasible, %d crossings, %d within; %d windows, %d none; "
+              "%d by rows\n",
+              greedy, tables, infeasible, crossings, within, windows, no_windows, by_rows);
   return report();
 }

@@ -19,6 +19,7 @@
 
 #include "slotkern/pool/adaptive_cost_search.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/group_timelines.hpp"
 #include "slotkern/pool/pool_tariffs.hpp"
 #include "slotkern/pool/start_bounds.hpp"
 #include "slotkern/pool/usable_slots.hpp"
@@ -39,6 +40,7 @@ class SlotPool {
     changes_since_trim_ = started_at_trim_ = 0, is_trimmed_ = true;
     prepared_ = &prepared;
     costs_.reset();
+    timelines_.clear();
     tariffs_.open(prepared.tariffs, prepared.nodes.size());
     spans_.reset(prepared.nodes);
     rows_.open(prepared, prices, least);
@@ -91,6 +93,7 @@ class SlotPool {
     return [this](std::size_t k, const Span& freed, const Span& grown) {
       lower_start_bounds(k, grown);
       if (tariffs_.any()) tariffs_.mark(k);
+      update_timelines(k, freed.start, freed.end);
       if (costs_.is_built()) costs_.on_released(k, spans_.free()[k], freed, grown);
     };
   }
@@ -107,6 +110,9 @@ class SlotPool {
     changes_since_trim_ += n;
     if (tariffs_.any())
       for (std::size_t i = 0; i < n; ++i) tariffs_.mark(spans_.place_of_existing(parts[i].node));
+    if (!timelines_.empty())
+      for (const Part* part = parts; part != parts + n; ++part)
+        update_timelines(spans_.place_of_existing(part->node), start, start + part->length);
     if (costs_.is_built())
       for (const Part* part = parts; part != parts + n; ++part) {
         const std::size_t k = spans_.place_of_existing(part->node);
@@ -153,6 +159,7 @@ class SlotPool {
       spans_.close(static_cast<std::size_t>(place), std::move(joined), rows_,
                    [&](std::size_t k, double start, double end) {
                      if (tariffs_.any()) tariffs_.mark(k);
+                     update_timelines(k, start, end);
                      if (costs_.is_built()) costs_.on_booked(k, spans_.free()[k], start, end);
                    },
                    on_freed());
@@ -212,6 +219,8 @@ class SlotPool {
     ++version_;
     spans_.remove_node(static_cast<std::size_t>(found), rows_);
     if (tariffs_.any()) tariffs_.mark(static_cast<std::size_t>(found));
+    for (GroupTimelines& timelines : timelines_)
+      timelines.on_removed(static_cast<std::size_t>(found));
     if (costs_.is_built()) costs_.on_node_removed(static_cast<std::size_t>(found));
     return true;
   }
@@ -244,6 +253,8 @@ class SlotPool {
     const double requested_earliest = from.earliest, cached_start = start_bounds.bound(from);
     if (cached_start == kInfinity) return Status::none;
     from.earliest = std::max(requested_earliest, cached_start);
+    if (from.groups) [[unlikely]]
+      return find_in_groups(from, requested_earliest, criterion, shape, work, found);
     if (finds_shortest(criterion) && shape == ShapeKind::ragged && from.is_cacheable() &&
         caches_starts()) {
       from.earliest = requested_earliest;
@@ -329,11 +340,82 @@ class SlotPool {
     return 2 * query.has_overhead() + static_cast<std::size_t>(shape);
   }
 
+  // Finds the best window under group rules. If they allow one group only, starts are cached for
+  // their divisions, and the earliest start is found by the rows of each group.
+  Status find_in_groups(Query from, double requested_earliest, int criterion, ShapeKind shape,
+                        Workspace& work, Found& found) {
+    if (!from.groups->is_within())
+      return search_validated(*prepared_, from, criterion, shape, work, found);
+    GroupTimelines& timelines = timelines_for(*from.groups);
+    StartBoundCache& start_bounds = timelines.start_bounds[cache_index(from, shape)];
+    const double cached_start = start_bounds.bound(from);
+    if (cached_start == kInfinity) return Status::none;
+    from.earliest = std::max(from.earliest, cached_start);
+    Status status;
+    if (criterion_name(criterion) == Start::name && timelines.is_exact() &&
+        GroupTimelines::supports(from)) {
+      const auto find = [&](const auto& parts) {
+        return timelines.find(
+            *prepared_, from, parts, spans_.free(),
+            [this](std::size_t k, const Span& span) { return rows_.slot_of(k, span); }, work,
+            found);
+      };
+      const bool any = shape == ShapeKind::square ? find(square_of(from))
+                       : from.has_overhead()      ? find(RaggedWithOverhead(from))
+                                                  : find(Ragged(from));
+      status = any ? Status::ok : Status::none;
+    } else {
+      status = search_validated(*prepared_, from, criterion, shape, work, found);
+    }
+    if (!prepared_->options.start_bounds) return status;
+    Query plain = from;  // bounds of one division set hold for it alone, so rules need no key
+    plain.groups = nullptr;
+    const bool from_the_first = requested_earliest <= std::max(prepared_->first_start(), now());
+    const double earliest = from_the_first ? -kInfinity : requested_earliest;
+    if (status == Status::none)
+      start_bounds.record(plain, fastest(), earliest, kInfinity);
+    else if (status == Status::ok && finds_earliest(criterion) && found.start > cached_start)
+      start_bounds.record(plain, fastest(), earliest, found.start);
+    return status;
+  }
+
+  Square square_of(const Query& query) const {
+    const double performance = prepared_->groups.front().performance;
+    return {query.length(performance), performance};
+  }
+
+  // Returns the timelines of these divisions. They have rows from the second search on.
+  GroupTimelines& timelines_for(const GroupRules& rules) {
+    auto found = std::find_if(timelines_.begin(), timelines_.end(),
+                              [&](const GroupTimelines& t) { return t.id() == rules.id; });
+    if (found == timelines_.end())
+      found = std::find_if(timelines_.begin(), timelines_.end(),
+                           [&](const GroupTimelines& t) { return t.is_for(rules); });
+    if (found != timelines_.end()) {
+      found->set_id(rules.id);
+      if (!found->is_built()) found->build(*prepared_, spans_.free(), now());
+      return *found;
+    }
+    if (timelines_.size() < kMaxTimelines) timelines_.emplace_back();
+    GroupTimelines& next = timelines_[oldest_timeline_++ % timelines_.size()];
+    next = {};
+    next.open(rules);
+    return next;
+  }
+  // Updates the rows of all groups after the free time of node k has changed in [start, end).
+  void update_timelines(std::size_t k, double start, double end) {
+    for (GroupTimelines& timelines : timelines_)
+      timelines.on_changed(k, spans_.free()[k], start, end, now());
+  }
+
   // Lowers the cached start bounds after the span has become free or has grown.
   void lower_start_bounds(std::size_t k, const Span& span) {
     Slot slot = rows_.slot_of(k, span);
     slot.start = std::max(slot.start, now());
     for (StartBoundCache& start_bounds : start_bounds_) start_bounds.lower_for_freed(slot);
+    for (GroupTimelines& timelines : timelines_)
+      for (StartBoundCache& start_bounds : timelines.start_bounds)
+        start_bounds.lower_for_freed(slot);
   }
 
   // Validates the query, brings the rows up to date for it, and returns it in normal form.
@@ -408,6 +490,10 @@ class SlotPool {
   // Slowest group of the last answer of find_min_runtime().
   std::ptrdiff_t last_group_ = 0;
   CostBoundCache costs_;
+  // The divisions of group rules searched last, and the next to be replaced.
+  static constexpr std::size_t kMaxTimelines = 4;
+  std::vector<GroupTimelines> timelines_;
+  std::size_t oldest_timeline_ = 0;
   PoolTariffs tariffs_;
   // The version and the volume of the last renew_prices(); version 0: none.
   std::size_t renewed_version_ = 0;

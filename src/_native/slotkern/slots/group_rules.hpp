@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -47,6 +48,7 @@ class GroupRules {
  public:
   static constexpr std::size_t kNested = ~std::size_t{0};
 
+  std::uint64_t id = 0;  // of the last compile() in this process
   std::vector<std::int32_t> division;  // [node place]; empty: all nodes are one division
   std::size_t divisions = 1;
   std::vector<GroupLevel> levels;  // of the tree, finest first
@@ -60,6 +62,8 @@ class GroupRules {
   // earlier rule, which is then `crossed`.
   std::size_t compile(const std::vector<GroupRule>& rules, std::size_t nodes,
                       std::size_t& crossed) {
+    static std::atomic<std::uint64_t> compiled{0};
+    id = ++compiled;
     division.clear(), levels.clear();
     divisions = 1;
     for (const GroupRule& rule : rules)
@@ -104,7 +108,8 @@ class GroupRules {
   }
 
   std::size_t division_of(std::int32_t place) const {
-    return division.empty() ? 0 : static_cast<std::size_t>(division[static_cast<std::size_t>(place)]);
+    if (division.empty()) return 0;
+    return static_cast<std::size_t>(division[static_cast<std::size_t>(place)]);
   }
 
  private:

@@ -1,16 +1,16 @@
 // Finds the best window by a built-in criterion under group rules (slots/group_rules.hpp).
 //
 // Input: prepared slots, a query with rules. Output: as window/best.hpp, with its goals and its tie
-// rule: of the windows that obey the rules the best value, then the earliest start, the lowest
+// rule: the best value of the windows that obey the rules, then the earliest start, the lowest
 // cost, the smallest node ids. By "first" the cheapest set that obeys the rules takes the place of
 // the n cheapest slots.
 //
 // One pass over the slots by start keeps the live slots of each division in cost order. At each
 // start at which a division has a new slot, the choice (window/group_choice.hpp) finds its cheapest
-// set. Exact because (1) the rules concern nodes only, so only a new slot can make a better set, and
+// set. Exact because (1) rules concern nodes only, so only a new slot can make a better set, and
 // windows start at slots or at `earliest`; (2) a shorter longest part is found by dropping all
-// slots that are no shorter and choosing again; (3) the n cheapest live slots of a division, and the
-// zone map's test of a slot with the n - 1 cheapest nodes, are lower bounds on any set's cost;
+// slots that are no shorter and choosing again; (3) the n cheapest live slots of a division, and
+// the zone map's test of a slot with the n - 1 cheapest nodes, are lower bounds on any set's cost;
 // (4) a square window without a slot of its group's performance obeys the rules in its own, faster
 // group too, at no higher cost. Cost: O(slots * (live slots of the division + choice)).
 #pragma once

@@ -125,8 +125,8 @@ SLOTKERN_SEARCH_LINKAGE Status search_groups(const PreparedSlots& prepared, cons
 }  // namespace detail
 
 // Returns ok with the window in `found` and work.parts, or none; under limits on sums also
-// undecided or limit_failed, under group rules groups_not_supported. The caller has checked the volume and converted a maximum runtime to a
-// minimum performance. `least`: lower bound on the value.
+// undecided or limit_failed; under group rules also groups_not_supported. The caller has checked
+// the volume and converted a maximum runtime to a minimum performance. `least`: lower bound on the value.
 inline Status search_validated(const PreparedSlots& prepared, const Query& query, int criterion,
                              ShapeKind shape, Workspace& work, Found& found,
                              double least = -kInfinity) {
