@@ -1,4 +1,6 @@
-"""Hypothesis profiles, selected by the environment variable HYPOTHESIS_PROFILE.
+"""Hypothesis profiles and places of new ledgers.
+
+Profiles are selected by the environment variable HYPOTHESIS_PROFILE:
 
 - default: the same cases in every run
 - fresh: the same number of new cases (`make fresh` prints the seed)
@@ -12,10 +14,16 @@ If SLOTKERN_SANITIZED is set, pools of a few slots use all search structures.
 """
 
 import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from slotkern._kernels.slots import index_options
+from tests.support.ledgers import NewPlace
+from tests.support.postgres import Cluster, missing, temporary_cluster
 
 settings.register_profile(
     "default",
@@ -36,3 +44,29 @@ settings.register_profile(
 if "SLOTKERN_SANITIZED" in os.environ:
     index_options(small=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Return a running PostgreSQL server."""
+    if reason := missing():
+        pytest.skip(reason)
+    with temporary_cluster() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
+    """Return a function that returns the place of a new ledger, for each store."""
+    if request.param == "sqlite":
+        return lambda: tmp_path / f"site{next(_numbers)}.db"
+    url = request.getfixturevalue("cluster").url
+    return lambda: f"{url}?pool=site{next(_numbers)}"
+
+
+@pytest.fixture
+def where(new_place: NewPlace) -> Path | str:
+    """Return the place of a new ledger, for each store."""
+    return new_place()

@@ -157,9 +157,9 @@ _ADAPTERS = {
     "frame_of": "slotkern.files.tables:frame_of",
     "load_pool": "slotkern.pool.file:load_pool",
     "moment_of": "slotkern.machine.calendar:moment_of",
-    "open_ledger": "slotkern.ledger.shared:open_ledger",
+    "open_ledger": "slotkern.ledger.opening:open_ledger",
     "save_pool": "slotkern.pool.file:save_pool",
-    "share_pool": "slotkern.ledger.shared:share_pool",
+    "share_pool": "slotkern.ledger.opening:share_pool",
     "values_of_windows": "slotkern.search.criteria:values_of_windows",
 }
 register(_ADAPTERS)

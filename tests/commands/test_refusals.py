@@ -65,7 +65,7 @@ def test_bad_commands_take_one_line(words: list[str]) -> None:
 
 def test_a_wrong_argument_is_not_taken_for_a_word_of_the_command() -> None:
     done = run("ledger", "log", "a\0.db")
-    refused(done, "null byte")
+    refused(done, "null character")
     assert "got" not in done.stderr
 
 

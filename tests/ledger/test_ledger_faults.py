@@ -191,7 +191,7 @@ def test_errors_of_sqlite_are_errors_of_ledgers(
     pool.schedule([JOB] * 50)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr("slotkern.ledger.shared.SNAPSHOT_AFTER", 1)
+    monkeypatch.setattr("slotkern.ledger.opening.SNAPSHOT_AFTER", 1)
     waiting = reopened(pool, patience=0.01)  # opening needs no lock
     with pytest.raises(ledger.Busy, match="another program has locked the file"):
         waiting.place(JOB)

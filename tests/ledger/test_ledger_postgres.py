@@ -14,6 +14,7 @@ import pytest
 import slotkern as sk
 from slotkern import ledger
 from slotkern.ledger import tables
+from slotkern.ledger.places import parse_url
 from tests.support.ledgers import assert_followed, new_ledger, reopened, state_of
 from tests.support.postgres import Cluster, missing, temporary_cluster
 
@@ -314,8 +315,6 @@ def test_a_backup_is_a_file(pool: sk.SharedPool, tmp_path: Path) -> None:
 
 
 def test_urls(monkeypatch: pytest.MonkeyPatch) -> None:
-    from slotkern.ledger.postgres import parse_url
-
     found = parse_url(
         "postgres://ann:se%40cret@db.site:5433/slots?pool=night&sslmode=x"
     )

@@ -443,7 +443,7 @@ def test_a_broken_snapshot_is_passed_over(pool: sk.SharedPool) -> None:
 def test_opening_after_many_entries_stores_a_snapshot(
     pool: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slotkern.ledger.shared.SNAPSHOT_AFTER", 3)
+    monkeypatch.setattr("slotkern.ledger.opening.SNAPSHOT_AFTER", 3)
     pool.schedule([JOB] * 3)
     sk.SlotPool.open(pool._store.where)
     assert [stored.version for stored in pool._store.snapshots()] == [3, 0]

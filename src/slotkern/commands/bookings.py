@@ -19,6 +19,7 @@ import slotkern as sk
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import reservation
 
+from . import places
 from .completion import format_count
 from .pools import (
     Force,
@@ -48,8 +49,9 @@ __all__ = ["register"]
 PoolFile = Annotated[
     Path,
     typer.Argument(
+        parser=places.path,
         help="Saved pool, .npz, as written by `slotkern free` or `slotkern schedule`; "
-        "or a ledger, .db."
+        "or a ledger, .db or a URL.",
     ),
 ]
 
@@ -57,6 +59,7 @@ Target = Annotated[
     Path | None,
     typer.Option(
         "--output",
+        parser=places.path,
         help="Write the changed pool to this file, .npz, and leave POOL unchanged; by "
         "default POOL is replaced.",
     ),

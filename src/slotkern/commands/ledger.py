@@ -1,7 +1,7 @@
 """``slotkern ledger``: create, list, follow, shrink, check and copy ledgers.
 
-All other commands accept a ledger, .db, instead of a pool file: what they book is
-stored in it.
+All other commands accept a ledger, a file .db or a URL, instead of a pool file: what
+they book is stored in it. `holds` has the commands for bookings by their ids.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from typing import Annotated
 import slotkern as sk
 from slotkern.foundation.extras import extra
 
+from . import holds, places
 from .flags import Application
+from .holds import LedgerPlace
+from .machine import read_free
 from .pools import number_or_text, require_ledger
 from .results import Output, check_output, write_table
 from .terminal import show
@@ -24,8 +27,6 @@ with extra():
 
 __all__ = ["register"]
 
-LedgerFile = Annotated[Path, typer.Argument(help="File of the ledger, .db.")]
-
 
 def register(app: typer.Typer) -> None:
     """Add the group of commands to the application."""
@@ -34,21 +35,33 @@ def register(app: typer.Typer) -> None:
     )
     for command in (create, log, follow, compact, check, backup, export):
         group.command()(command)
+    holds.register(group)
     app.add_typer(group)
 
 
 def create(
-    pool: Annotated[Path, typer.Argument(help="Saved pool, .npz.")],
-    ledger: LedgerFile,
+    slots: Annotated[
+        Path,
+        typer.Argument(
+            parser=places.path,
+            help="Saved pool, .npz; a file of free slots; or another ledger.",
+        ),
+    ],
+    ledger: LedgerPlace,
 ) -> None:
-    """Create a ledger from a saved pool, with its bookings."""
+    """Create a ledger from a pool with its bookings, or from free slots.
+
+    The current state of another ledger is copied without its log.
+    """
     require_ledger(ledger)
-    shared = sk.SlotPool.load(pool).share(ledger)
+    free, _ = read_free(slots)
+    pool = free.copy() if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
+    shared = pool.share(places.where_of(ledger))
     show(f"{ledger}: ledger of {len(shared.windows()):,} bookings")
 
 
 def log(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     user: Annotated[
         str | None, typer.Option(help="List only the calls of this user.")
     ] = None,
@@ -72,7 +85,7 @@ def log(
 
 
 def follow(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     since: Annotated[
         int | None,
         typer.Option(help="Start after this version; by default with the next entry."),
@@ -94,7 +107,7 @@ def follow(
 
 
 def compact(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     keep: Annotated[
         str, typer.Option(help="Age of the entries to keep: a duration.")
     ] = "30d",
@@ -102,11 +115,13 @@ def compact(
     """Drop old entries and their tokens; bookings are not affected."""
     require_ledger(ledger)
     age = number_or_text(keep)
-    count = sk.SlotPool.open(ledger).compact(keep if age is None else age)
+    count = sk.SlotPool.open(places.where_of(ledger)).compact(
+        keep if age is None else age
+    )
     show(f"{ledger}: {count:,} entries dropped")
 
 
-def check(ledger: LedgerFile) -> None:
+def check(ledger: LedgerPlace) -> None:
     """Check all rows of a ledger by code that does not write it.
 
     Exits with 1 if there is a violation.
@@ -114,24 +129,27 @@ def check(ledger: LedgerFile) -> None:
     from slotkern.ledger.check import check_ledger
 
     require_ledger(ledger)
-    report = check_ledger(ledger)  # also of one that cannot be opened
+    report = check_ledger(places.where_of(ledger))  # also of one that cannot be opened
     print(f"{ledger}: {report}")
     if not report:
         raise typer.Exit(1)
 
 
 def backup(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     output: Annotated[Path, typer.Argument(help="File of the copy, .db.")],
 ) -> None:
-    """Write a copy of a ledger as of one moment, also while others write."""
+    """Write a copy of a ledger as of one moment, also while others write.
+
+    The copy is a file, also of a ledger in a database.
+    """
     require_ledger(output)
     _open(ledger).backup(output)
     show(f"{output}: copy of {ledger}")
 
 
 def export(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     output: Annotated[Path, typer.Argument(help="Pool file, .npz.")],
 ) -> None:
     """Write the current state of a ledger as a pool file."""
@@ -142,4 +160,4 @@ def export(
 def _open(ledger: Path) -> sk.SharedPool:
     """Open a ledger to read it."""
     require_ledger(ledger)
-    return sk.SlotPool.open(ledger, readonly=True)
+    return sk.SlotPool.open(places.where_of(ledger), readonly=True)

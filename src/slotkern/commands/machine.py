@@ -25,6 +25,7 @@ from slotkern.machine.frames import FileColumns
 from slotkern.machine.jobs import read_jobs, requests_of
 from slotkern.tariffs.tables import factors_of_columns, read_tariffs
 
+from . import places
 from .about import info_lines
 from .completion import SHAPES, complete_from
 from .pools import (
@@ -319,8 +320,9 @@ def schedule(
     slots: Annotated[
         Path,
         typer.Argument(
-            help="File of free slots, a saved pool, .npz, or a ledger, .db, which "
-            "stores the bookings."
+            parser=places.path,
+            help="File of free slots, a saved pool, .npz, or a ledger, .db or a URL, "
+            "which stores the bookings.",
         ),
     ],
     jobs: Annotated[

@@ -1,4 +1,4 @@
-"""Pool files that commands change, and the options that refer to pools.
+"""Pool files and ledgers that commands change, and the options that refer to pools.
 
 A command that reads a pool file and replaces it locks the file from load to save, so
 that concurrent commands run one after the other and no booking is lost.
@@ -19,6 +19,8 @@ from slotkern.files.atomic import lock_file
 from slotkern.foundation.checks import visible
 from slotkern.foundation.extras import extra
 from slotkern.machine.calendar import NO_LIMIT
+
+from .places import LedgerUrl, where_of
 
 with extra():
     import typer
@@ -82,14 +84,17 @@ def lock_for_update(read: Path, writes: Iterable[Path | None]) -> Iterator[None]
 
 
 def is_ledger(path: Path) -> bool:
-    """Return whether a path is that of a ledger, .db."""
+    """Return whether a place is that of a ledger: a file, .db, or a URL."""
     return path.suffix.lower() == ".db"
 
 
 def require_ledger(path: Path) -> None:
     """Raise ValueError for a name without the suffix of ledgers."""
     if not is_ledger(path):
-        raise ValueError(f"{path}: the name of a ledger ends in .db")
+        raise ValueError(
+            f"{path}: the name of a ledger ends in .db, or is a URL "
+            "postgresql://user@host/database?pool=name"
+        )
 
 
 def load_pool(path: Path, target: Path | None = None) -> sk.SlotPool:
@@ -100,9 +105,10 @@ def load_pool(path: Path, target: Path | None = None) -> sk.SlotPool:
     """
     if not is_ledger(path):
         return sk.SlotPool.load(path)
-    if target is None:
-        return sk.SlotPool.open(path, readonly=not os.access(path, os.W_OK))
-    pool = sk.SlotPool.open(path)
+    if target is None:  # who may write a file must, to read its WAL
+        readonly = isinstance(path, LedgerUrl) or not os.access(path, os.W_OK)
+        return sk.SlotPool.open(where_of(path), readonly=readonly)
+    pool = sk.SlotPool.open(where_of(path))
     return pool if target == path else pool.copy()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from slotkern.commands import places
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.results import Html, Output
 from slotkern.files import SUFFIXES
@@ -34,8 +35,9 @@ __all__ = [
 SlotsFile = Annotated[
     Path,
     typer.Argument(
-        help=f"File of free slots: {SUFFIXES}; or a saved "
-        "pool as written by `slotkern free`, which has node names and dates."
+        parser=places.path,
+        help=f"File of free slots: {SUFFIXES}; a saved pool as written by "
+        "`slotkern free`, which has node names and dates; or a ledger, .db or a URL.",
     ),
 ]
 Shape = Annotated[

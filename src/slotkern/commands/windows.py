@@ -19,9 +19,16 @@ import slotkern as sk
 from slotkern.commands import tables
 from slotkern.commands.answers import print_answer
 from slotkern.commands.completion import complete_from
+from slotkern.commands.holds import show_id
 from slotkern.commands.machine import is_pool, read_free
 from slotkern.commands.options import with_options
-from slotkern.commands.pools import Force, is_ledger, lock_for_update, store_pool
+from slotkern.commands.pools import (
+    Force,
+    is_ledger,
+    lock_for_update,
+    number_or_text,
+    store_pool,
+)
 from slotkern.commands.results import (
     Output,
     check_output,
@@ -120,10 +127,18 @@ class BookingOptions:
             "selected by `slotkern release --name`; by default no name."
         ),
     ] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(
+            help="With --book and a ledger: the booking ends after this time, such as "
+            "10min, unless `slotkern ledger confirm` comes before."
+        ),
+    ] = None
     force: Force = False
 
     def __post_init__(self) -> None:
-        for option, value in (("--name", self.name), ("--owner", self.owner)):
+        options = {"--name": self.name, "--owner": self.owner, "--hold": self.hold}
+        for option, value in options.items():
             if value is not None and not self.book:
                 raise ValueError(
                     f"{option} {value!r} needs --book, which makes the booking"
@@ -144,7 +159,7 @@ def find(
     with 1 and an explanation if no window exists.
     """
     shape, plot, output = options.shape, results.plot, results.output
-    owner, name = booking.owner, booking.name
+    owner, name, hold = booking.owner, booking.name, booking.hold
     if name is not None:
         request = request.replace(name=name)
     target = _pool_to_book(slots, owner, output) if booking.book else None
@@ -156,10 +171,13 @@ def find(
         free, table = read_free(slots, target)
         # In a turn, nobody changes a ledger between search and booking.
         shared = target is not None and is_ledger(target)
+        if hold is not None and not shared:
+            raise ValueError(f"--hold needs a ledger, .db or a URL, got {slots}")
         with free.turn() if shared else nullcontext():
             window = search(free, request, **vars(options))
             if target is not None and window is not None:
-                free.book(window, owner)
+                how = {} if hold is None else {"hold": number_or_text(hold)}
+                booked = free.book(window, owner, **how)
                 store_pool(free, slots, target, booking.force)
     why = None if window is not None else _explain(free, request, shape)
     if window is not None:
@@ -186,7 +204,9 @@ def find(
             )
         if window.proven_over != "all starts":
             show(f"optimal over the {window.proven_over} only (see --placement)")
-        if target is not None:
+        if shared:
+            show_id(target, booked)
+        elif target is not None:
             show(f"{target}: booked for {owner}" + (f", name {name}" if name else ""))
     else:
         show(str(why))

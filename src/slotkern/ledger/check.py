@@ -116,7 +116,8 @@ def _sqlite(path: Path) -> Iterator[_Rows]:
 
 @contextmanager
 def _postgres(url: str) -> Iterator[_Rows]:
-    from slotkern.ledger.postgres import connect, ledger_errors, parse_url
+    from slotkern.ledger.places import parse_url
+    from slotkern.ledger.postgres import connect, ledger_errors
 
     address = parse_url(url)
     with ledger_errors(address.name), closing(connect(address)) as connection:

@@ -1,21 +1,30 @@
-"""Places of ledgers: files of SQLite, and URLs of PostgreSQL databases.
-
-The store of a place is imported when it is used, because PostgreSQL needs an extra.
-"""
+"""Places of ledgers: files of SQLite, and URLs of PostgreSQL databases."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from slotkern.files.atomic import AnyPath, as_path
+from slotkern.foundation.checks import quote as shown
 
-if TYPE_CHECKING:
-    from slotkern.ledger.log import Store
-
-__all__ = ["as_place", "create_ledger", "is_url", "open_store"]
+__all__ = [
+    "Address",
+    "as_place",
+    "is_url",
+    "parse_url",
+]
 
 _SCHEMES = ("postgresql://", "postgres://")
+#: Parameters of the connection unless the URL has others: a lost peer is noticed.
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+}
 
 
 def is_url(where: object) -> bool:
@@ -28,26 +37,37 @@ def as_place(where: AnyPath) -> Path | str:
     return where if isinstance(where, str) and is_url(where) else as_path(where)
 
 
-def create_ledger(where: Path | str, snapshot: bytes, clock: str) -> None:
-    """Create a ledger with a first snapshot; FileExistsError if there is one."""
-    if isinstance(where, Path):
-        from slotkern.ledger import sqlite
+class Address(NamedTuple):
+    """A parsed URL: for libpq, the schema, and the text of messages."""
 
-        sqlite.create(where, snapshot, clock)
-    else:
-        from slotkern.ledger import postgres
-
-        postgres.create(where, snapshot, clock)
+    url: str
+    pool: str
+    name: str  # without a password
 
 
-def open_store(
-    where: Path | str, durable: str, patience: float, readonly: bool
-) -> Store:
-    """Open the store of an existing ledger."""
-    if isinstance(where, Path):
-        from slotkern.ledger.sqlite import SqliteStore
+def parse_url(url: str) -> Address:
+    """Return the parts of ``postgresql://[user[:password]@]host/database?pool=name``.
 
-        return SqliteStore(where, durable, patience, readonly)
-    from slotkern.ledger.postgres import PostgresStore
-
-    return PostgresStore(where, durable, patience, readonly)
+    Raises
+    ------
+    ValueError
+        If the name of the pool is missing, or not a word of lower-case letters, digits
+        and underscores that begins with a letter.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    pool = options.pop("pool", None)
+    user, at, host = parts.netloc.rpartition("@")
+    place = f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
+    if pool is None:
+        raise ValueError(
+            f"{place}: the name of the pool is missing; write {place}?pool=NAME"
+        )
+    if not re.fullmatch("(?!pg_)[a-z][a-z0-9_]{0,50}", pool):
+        raise ValueError(
+            f"{place}: pool={shown(pool)} is not allowed: use at most 51 lower-case "
+            "letters, digits and underscores, a letter first, and not pg_"
+        )
+    query = urlencode(_DEFAULTS | options, quote_via=quote)
+    full = f"postgresql://{parts.netloc}{parts.path}?{query}"
+    return Address(full, pool, f"{place}?pool={pool}")

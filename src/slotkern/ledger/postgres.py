@@ -20,13 +20,12 @@ import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from slotkern.foundation.checks import quote as shown
 from slotkern.foundation.extras import extra
 from slotkern.ledger.codec import Call, Entry, Head
 from slotkern.ledger.errors import Busy, Corrupt, LedgerError
 from slotkern.ledger.log import PIECE, PoolSnapshot, Turn
+from slotkern.ledger.places import Address, parse_url
 from slotkern.ledger.tables import (
     ADD_CALL,
     ADD_ENTRY,
@@ -45,7 +44,7 @@ with extra():
     import psycopg
     from psycopg.pq import TransactionStatus
 
-__all__ = ["PostgresStore", "connect", "create", "ledger_errors", "parse_url"]
+__all__ = ["PostgresStore", "connect", "create", "ledger_errors"]
 
 _SCHEMA = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT);
@@ -58,53 +57,10 @@ CREATE TABLE clients(
     TABLES,
 )
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-#: Parameters of the connection unless the URL has others: a lost peer is noticed.
-_DEFAULTS = {
-    "connect_timeout": "10",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-}
 #: Milliseconds after which the server ends the turn of a client that does not respond.
 _LONGEST_PAUSE = 60_000
 #: The number of rows above which COPY is faster than one INSERT for each.
 _FEW = 40
-
-
-class Address(NamedTuple):
-    """A parsed URL: for libpq, the schema, and the text of messages."""
-
-    url: str
-    pool: str
-    name: str  # without a password
-
-
-def parse_url(url: str) -> Address:
-    """Return the parts of ``postgresql://[user[:password]@]host/database?pool=name``.
-
-    Raises
-    ------
-    ValueError
-        If the name of the pool is missing, or not a word of lower-case letters, digits
-        and underscores that begins with a letter.
-    """
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    pool = options.pop("pool", None)
-    user, at, host = parts.netloc.rpartition("@")
-    place = f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
-    if pool is None:
-        raise ValueError(
-            f"{place}: the name of the pool is missing; write {place}?pool=NAME"
-        )
-    if not re.fullmatch("(?!pg_)[a-z][a-z0-9_]{0,50}", pool):
-        raise ValueError(
-            f"{place}: pool={shown(pool)} is not allowed: use at most 51 lower-case "
-            "letters, digits and underscores, a letter first, and not pg_"
-        )
-    query = urlencode(_DEFAULTS | options, quote_via=quote)
-    full = f"postgresql://{parts.netloc}{parts.path}?{query}"
-    return Address(full, pool, f"{place}?pool={pool}")
 
 
 @contextlib.contextmanager

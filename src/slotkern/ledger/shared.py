@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
@@ -13,8 +11,7 @@ import numpy as np
 from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
-from slotkern.files.atomic import AnyPath
-from slotkern.foundation.checks import number, one_of, quote
+from slotkern.foundation.checks import quote
 from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
@@ -29,9 +26,7 @@ from slotkern.ledger.codec import (
     to_json,
     unpack_window,
 )
-from slotkern.ledger.errors import Expired, LedgerError, NotYours, Taken
-from slotkern.ledger.places import as_place, create_ledger, open_store
-from slotkern.ledger.snapshots import first_snapshot
+from slotkern.ledger.errors import Expired, NotYours, Taken
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.closures import close_gaps, disable, enable
 from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
@@ -39,10 +34,7 @@ from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
 if TYPE_CHECKING:
     from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
-__all__ = ["Booking", "SharedPool", "open_ledger", "share_pool"]
-
-#: The number of replayed entries after which opening stores a snapshot for the next.
-SNAPSHOT_AFTER = 20_000
+__all__ = ["Booking", "SharedPool"]
 
 
 class Booking(NamedTuple):
@@ -68,33 +60,6 @@ class Booking(NamedTuple):
     token: str | None = None
     expires: datetime | None = None
     repeated: bool = False
-
-
-def share_pool(pool: SlotPool, where: AnyPath, user: str | None) -> SharedPool:
-    """Create a ledger of a pool; see `SlotPool.share`."""
-    if isinstance(pool, SharedPool):
-        raise TypeError(
-            "this pool has a ledger: backup(path) copies it, and copy().share(path) "
-            "creates another, in which holds are bookings"
-        )
-    place = as_place(where)
-    clock = "" if pool.clock is None else json.dumps(pool.clock.to_dict())
-    create_ledger(place, first_snapshot(pool), clock)
-    return open_ledger(place, user, "disk", 30.0, False)
-
-
-def open_ledger(
-    where: AnyPath, user: str | None, durable: str, patience: float, readonly: bool
-) -> SharedPool:
-    """Open a ledger; see `SlotPool.open`."""
-    one_of("durable", durable, ("disk", "crash"))
-    patience = number("patience", patience)
-    store = open_store(as_place(where), durable, patience, readonly)
-    pool = SharedPool(store, user)
-    if pool.replayed >= SNAPSHOT_AFTER and not readonly:
-        with suppress(LedgerError):  # the ledger is busy: the next opening stores it
-            pool.snapshot()
-    return pool
 
 
 class SharedPool(LoggedPool):
@@ -468,6 +433,27 @@ class SharedPool(LoggedPool):
             rows.append(("release", i))
         return rows
 
+    def open_bookings(self, owner: str | None = None) -> list[Booking]:
+        """Return the bookings that have neither ended nor passed, with their ids.
+
+        Parameters
+        ----------
+        owner : str, optional
+            Only the bookings of this owner.
+
+        Returns
+        -------
+        list of Booking
+            In the order of their ids, without tokens.
+        """
+        with self._store.lock:
+            found = sorted(self._bookings.items())
+        return [
+            Booking(i, each.window, each.owner, None, _date(each.expires))
+            for i, each in found
+            if self._is_open(i) and owner in (None, each.owner)
+        ]
+
     # --- time and nodes
 
     def advance(self, now: Time) -> None:
@@ -579,19 +565,19 @@ class SharedPool(LoggedPool):
             else:  # it has ended meanwhile
                 window = unpack_window(entry.body or b"", entry.name, self.context)
                 expires = entry.expires
-            date = (
-                None if expires is None else datetime.fromtimestamp(expires / 1e6, UTC)
-            )
+            owner, date = entry.owner or "", _date(expires)
             found.append(
-                Booking(
-                    entry.version, window, entry.owner or "", token, date, done.repeated
-                )
+                Booking(entry.version, window, owner, token, date, done.repeated)
             )
         return found
 
 
 def _delay(hold: float | str | None) -> int | None:
     return None if hold is None else microseconds("hold", hold)
+
+
+def _date(expires: int | None) -> datetime | None:
+    return None if expires is None else datetime.fromtimestamp(expires / 1e6, UTC)
 
 
 def _end(now: int, delay: int | None) -> int | None:
