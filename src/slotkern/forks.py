@@ -22,6 +22,7 @@ LATE_IMPORTS = (
     "slotkern._kernels.values",
     "slotkern.display.table",
     "slotkern.expressions.filters",
+    "slotkern.expressions.groups",
     "slotkern.expressions.limits",
     "slotkern.foundation.extras",
     "slotkern.foundation.hostlists",

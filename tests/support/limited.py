@@ -9,6 +9,7 @@ decide.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
@@ -77,20 +78,38 @@ def in_cost_order(window: Window, slots, shape: str, *terms: float) -> tuple:
 
 
 def best_within(slots: np.ndarray, shape: str, limits, **request) -> dict:
-    """Return the best window, or None, by first, start, finish, runtime and cost."""
+    """Return the best windows that meet limits on sums; see `best_that`."""
     terms = terms_of(request)
-    windows = [
-        window
-        for window in all_windows(slots, shape, **request)
-        if meets_limits(window, slots, shape, limits, *terms)
-    ]
-    found = {"first": first_within(slots, shape, limits, **request)}
+
+    def meets(window: Window) -> bool:
+        return meets_limits(window, slots, shape, limits, *terms)
+
+    def order(window: Window) -> tuple:
+        return window.cost, in_cost_order(window, slots, shape, *terms)
+
+    return best_that(meets, order, slots, shape, **request)
+
+
+def best_that(
+    meets: Callable[[Window], bool],
+    order: Callable[[Window], tuple],
+    slots: np.ndarray,
+    shape: str,
+    **request,
+) -> dict:
+    """Return the best window, or None, by first, start, finish, runtime and cost.
+
+    `meets` returns whether a window is admitted. Of windows of equal value and start
+    (square: and runtime) the one that `order` puts first is a candidate.
+    """
+    windows = [w for w in all_windows(slots, shape, **request) if meets(w)]
+    found = {"first": first_that(meets, order, slots, shape, **request)}
     for criterion, value in VALUE.items():
         candidates: dict[tuple[float, ...], tuple] = {}
         for window in windows:
             key = (value(window), window.start)
             key += (window.runtime,) if shape == "square" else ()
-            rank = (window.cost, in_cost_order(window, slots, shape, *terms))
+            rank = order(window)
             if key not in candidates or rank < candidates[key][0]:
                 candidates[key] = (rank, window)
         found[criterion] = min(
@@ -104,10 +123,11 @@ def best_within(slots: np.ndarray, shape: str, limits, **request) -> dict:
     return found
 
 
-def first_within(
+def first_that(
+    meets: Callable[[Window], bool],
+    order: Callable[[Window], tuple],
     slots: np.ndarray,
     shape: str,
-    limits,
     *,
     nodes: int,
     volume: float,
@@ -116,7 +136,7 @@ def first_within(
     step: float = 0.0,
     **others,
 ) -> Best | None:
-    """Return the cheapest window of the first group at the first step that has one."""
+    """Return the cheapest window of the first length at the first step that has one."""
     terms = (volume, setup, step)
     steps = steps_in_order(
         slots, shape, volume=volume, setup=setup, step=step, **others
@@ -127,13 +147,13 @@ def first_within(
             for parts in combinations(live, nodes)
         ]
         candidates = [
-            (window.cost, in_cost_order(window, slots, shape, *terms), window)
+            (order(window), window)
             for window in windows
             if window.runtime == group or shape == "ragged"
             if met(window.cost, budget)
-            and meets_limits(window, slots, shape, limits, *terms)
+            if meets(window)
         ]
         if candidates:
-            w = min(candidates, key=lambda each: each[:2])[2]
+            w = min(candidates, key=lambda each: each[0])[1]
             return Best(start, start, w.cost, w.nodes, w.rows)
     return None

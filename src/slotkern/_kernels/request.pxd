@@ -10,6 +10,7 @@ cdef class Request:
     cdef readonly object where, name
     cdef readonly object as_given  # {field: (value, parsed)} of times that need a clock, or None
     cdef readonly tuple limits  # of Limit
+    cdef readonly tuple rules  # of Rule: the group rules of `limits` and `within`
     cdef readonly dict special  # {field: value} of set fields of SPECIAL_FIELDS, or None
     cdef SumConstraints sums  # storage of query.limits; `referenced_arrays` keeps its arrays alive
     cdef list referenced_arrays

@@ -4,6 +4,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern.expressions.groups import Rule
 from slotkern.expressions.limits import Limit
 from slotkern.typing import Duration, Time
 
@@ -23,6 +24,7 @@ class Request:
     where: str | NDArray[np.bool_] | None
     limits: tuple[Limit, ...]
     name: str | None
+    rules: tuple[Rule, ...]
     special: dict[str, Any] | None
     as_given: dict[str, tuple[Any, Any]] | None
     def __init__(
@@ -41,6 +43,7 @@ class Request:
         max_runtime: Duration = ...,
         where: str | ArrayLike | None = None,
         limits: str | Limit | Iterable[str | Limit] | None = (),
+        within: str | None = None,
         share: Mapping[str, int] | None = None,
         stack: int = 1,
         walltime: Duration | None = None,
@@ -75,6 +78,8 @@ class Request:
     def reference(self) -> float: ...
     @property
     def walltime(self) -> Duration | None: ...
+    @property
+    def within(self) -> str | None: ...
     @property
     def share(self) -> Mapping[str, int] | None: ...
     @property

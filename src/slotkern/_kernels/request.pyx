@@ -99,18 +99,25 @@ cdef object checked_where(object where):
     return array
 
 
-cdef tuple checked_limits(object limits):
+cdef tuple checked_limits(object limits, object within):
     from slotkern.expressions.limits import limits_of
-    found = limits_of(limits)
-    if len(found) > <Py_ssize_t>kMaxSumConstraints:
-        raise ValueError(f"at most {kMaxSumConstraints} limits, got {len(found)}")
+    found = limits_of(limits, within)
+    cdef Py_ssize_t count = sum([limit.kind == "sum" for limit in found])
+    if count > <Py_ssize_t>kMaxSumConstraints:
+        raise ValueError(f"at most {kMaxSumConstraints} limits, got {count}")
     return found
+
+
+cdef tuple rules_of_request(object request):
+    from slotkern.expressions.groups import rules_of
+    return rules_of(request)
 
 
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
             deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf,
-            where=None, limits=(), share=None, stack=1, walltime=None, reference=1.0, name=None)
+            where=None, limits=(), within=None, share=None, stack=1, walltime=None, reference=1.0,
+            name=None)
 --
 
     The requirements of a job: n nodes at the same time, and a volume of work on each.
@@ -156,6 +163,12 @@ cdef class Request:
         At most 6 constraints on sums over the parts: ``["sum(storage) >= 500",
         "sum(power * length) <= 12"]``. A term is a product of columns, numbers and
         ``length``, the length of the part. See `Limit` for arrays and functions.
+        Also group rules: ``"distinct(rack) <= 2"`` or ``>=`` bounds the number of groups that
+        the nodes belong to, ``"most(rack) <= 4"`` the number of nodes in any one group. The
+        values of a column, such as ``rack``, are the groups.
+    within : str, optional
+        A column whose value is the same for all nodes, such as ``"rack"``; the same as
+        ``limits="distinct(rack) <= 1"``.
     share : mapping of str to int, optional
         What each part takes of its node, as ``{"cores": 16, "gpus": 2}``; None for whole
         nodes. See `SharePool`.
@@ -227,8 +240,10 @@ cdef class Request:
         if self.query.earliest > -INFINITY:
             self.check_order(given)
         self.where = checked_where(where)
-        no_limits = limits is None or (isinstance(limits, tuple) and not limits)
-        self.limits = () if no_limits else checked_limits(limits)
+        self.limits = self.rules = ()
+        if not (limits is None or (isinstance(limits, tuple) and not limits)) or special:
+            self.limits = checked_limits(limits, self.within)
+            self.rules = rules_of_request(self)
         if self.as_given is not None:
             self.as_given.setdefault("volume", (volume, None))
             self.query.volume = NAN  # infeasible until a clock has converted the times
@@ -460,7 +475,7 @@ cdef Request convert_times(Request request, object clock, object position):
     cdef Py_ssize_t i
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
-    copy.special = request.special
+    copy.special, copy.rules = request.special, request.rules
     for name, (value, parsed) in (<dict>request.as_given).items():
         if name == "reference" or value is None:
             continue
@@ -496,7 +511,7 @@ cdef Request copy_request(Request request):
     cdef Request copy = Request.__new__(Request)
     copy.query = request.query
     copy.name, copy.where, copy.limits = request.name, request.where, request.limits
-    copy.special = request.special
+    copy.special, copy.rules = request.special, request.rules
     copy.referenced_arrays = []
     return copy
 

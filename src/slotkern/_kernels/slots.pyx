@@ -242,7 +242,7 @@ cdef class PreparedSlots:
                 refuse_under_tariffs(self, "limits on sums do")
             if request.query.max_price < INFINITY:
                 refuse_under_tariffs(self, "max_price does")
-        if request.special is not None:
+        if request.special is not None or request.rules:
             refuse_special(request, "a search of slots")
         if request.where is None and not request.limits:
             return request
@@ -261,6 +261,8 @@ cdef class PreparedSlots:
             copy.query.mask = <const unsigned char*>cnp.PyArray_DATA(<cnp.ndarray>mask)
             copy.query.masked = len(mask)
         for limit in request.limits:
+            if limit.kind != "sum":
+                continue
             part = no_limit
             part.amount, part.at_least = limit.amount, limit.side == ">="
             if isinstance(limit.of, (str, np.ndarray)):

@@ -116,7 +116,7 @@ class Site:
             for key in values.keys() & rule.keys():
                 values[key][hit] = _column(rule[key], rows, f"node {k}: {key}")[hit]
         values["price"] /= _UNITS[self.unit]
-        return Machine(given | values)
+        return Machine(given | values, **machine._options())
 
 
 def _column(value: Any, rows: NDArray[Any], what: str) -> NDArray[np.float64]:

@@ -1,6 +1,9 @@
-"""Sum constraints: limits on sums over the parts of a window, ``sum(storage) >= 500``.
+"""Limits on the parts of a window: on sums, ``sum(storage) >= 500``, and group rules.
 
-The text is parsed to `Limit` objects, whose terms are products of columns and numbers.
+The text is parsed to `Limit` objects. The term of a sum is a product of columns and
+numbers. Group rules bound the number of groups that the parts touch, ``distinct(rack)
+<= 2``, or the number of parts in one group, ``most(rack) <= 4``; `groups` reads the
+columns.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.expressions.syntax import Fault, abbreviate, no_column, number_of, parse
-from slotkern.foundation.checks import number, one_of, quote
+from slotkern.foundation.checks import meant, number, one_of, quote
+from slotkern.foundation.special_fields import level_name
 
 __all__ = ["Limit", "Uses", "limits_of", "uses_of"]
 
 #: The name in a term for the length of a part, in time units.
 LENGTH = "length"
 
+#: The names of limits in texts: a sum, and the two kinds of group rules.
+KINDS = ("sum", "distinct", "most")
 _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
 _MIRRORED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MAX_TEXT_LENGTH = 10_000
@@ -35,7 +41,7 @@ _MAX_SUM = 2.0**31 * _MAX_USE  # a part of the largest use on each possible node
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A limit on a sum over the parts of a window.
+    """A limit on a sum over the parts of a window, or on the groups that they touch.
 
     Parameters
     ----------
@@ -43,10 +49,14 @@ class Limit:
         The use of a part: a product of columns, numbers and ``length`` (the run time of
         the part) such as ``"power * length"``; an array with one value for each row of
         exactly the slots that will be searched; or a function of the slot and the
-        length.
+        length. For the other kinds: the name of the column whose values are the groups.
     side : {"<=", ">="}
         Whether the sum is at most or at least the amount.
     amount : float
+        For the other kinds an integer, at least 1.
+    kind : {"sum", "distinct", "most"}
+        distinct: the number of groups that the parts touch. most: the number of parts
+        in one group, at most the amount in each.
 
     Raises
     ------
@@ -72,23 +82,47 @@ class Limit:
     of: Any
     side: Literal["<=", ">="]
     amount: float
+    kind: Literal["sum", "distinct", "most"] = "sum"
 
     def __post_init__(self) -> None:
         one_of("the side of a limit", self.side, ("<=", ">="))
+        one_of("the kind of a limit", self.kind, KINDS)
         object.__setattr__(
             self, "amount", number("the amount of a limit", self.amount) + 0.0
         )
-        if isinstance(self.of, str):
+        if self.kind != "sum":
+            self._check_rule()
+        elif isinstance(self.of, str):
             _factors(self.of)
         elif not (callable(self.of) and hasattr(self.of, "capsule")):
             object.__setattr__(self, "of", _checked_array(self.of))
+
+    def _check_rule(self) -> None:
+        """Check the level and the count of a group rule."""
+        level_name(self.of, f"the level of {self.kind}")
+        if self.kind == "most" and self.side == ">=":
+            raise ValueError(
+                f"most({self.of}) bounds the nodes in each group from above: write "
+                f"most({self.of}) <= {self.amount:g}, or distinct({self.of}) for the "
+                "number of groups"
+            )
+        if not (self.amount.is_integer() and self.amount >= 1):
+            raise ValueError(
+                f"{self.kind}({self.of}) {self.side} {self.amount:g}: the count must "
+                "be an integer of at least 1"
+            )
 
     @property
     def text(self) -> str | None:
         """The limit as text that `Request` accepts; None for arrays and functions."""
         if not isinstance(self.of, str):
             return None
-        return f"sum({self.of}) {self.side} {self.amount!r}"
+        return f"{self.kind}({self.of}) {self.side} {self._amount}"
+
+    @property
+    def _amount(self) -> str:
+        """The amount as text; a count of a group rule without a point."""
+        return repr(self.amount if self.kind == "sum" else int(self.amount))
 
     @cached_property
     def unit(self) -> float:
@@ -117,12 +151,14 @@ class Limit:
         return (count - (count * unit > _last_admitted_sum(self))) * unit
 
     def __repr__(self) -> str:
-        return f"Limit({quote(self.of)}, {self.side!r}, {self.amount!r})"
+        kind = "" if self.kind == "sum" else f", {self.kind!r}"
+        return f"Limit({quote(self.of)}, {self.side!r}, {self._amount}{kind})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Limit):
             return NotImplemented
-        if (self.side, self.amount) != (other.side, other.amount):
+        mine = self.side, self.amount, self.kind
+        if mine != (other.side, other.amount, other.kind):
             return False
         if isinstance(self.of, np.ndarray) and isinstance(other.of, np.ndarray):
             return bool(np.array_equal(self.of, other.of))
@@ -130,11 +166,14 @@ class Limit:
 
     def __hash__(self) -> int:
         of = self.of if isinstance(self.of, str) else None
-        return hash((of, self.side, self.amount))
+        return hash((of, self.side, self.amount, self.kind))
 
 
-def limits_of(limits: Any) -> tuple[Limit, ...]:
-    """Convert a text, or a sequence of texts and Limits, to limits."""
+def limits_of(limits: Any, within: Any = None) -> tuple[Limit, ...]:
+    """Convert a text, or a sequence of texts and Limits, to limits.
+
+    `within` is the level of a single group; it must not contradict the limits.
+    """
     if limits is None:
         return ()
     if isinstance(limits, str | Limit):
@@ -153,7 +192,8 @@ def limits_of(limits: Any) -> tuple[Limit, ...]:
             raise TypeError(f"limits[{k}] must be text or a Limit, got {quote(limit)}")
     for limit in found:
         _check_possible(limit)
-    _check_contradictions(found)
+    implied = [] if within is None else [Limit(within, "<=", 1, "distinct")]
+    _check_contradictions(implied + found)
     return tuple(found)
 
 
@@ -183,7 +223,7 @@ class Uses(NamedTuple):
 
 
 def columns_of_term(of: str) -> frozenset[str]:
-    """Return the names of the columns that a term reads.
+    """Return the names of the columns that a term, or a group rule, reads.
 
     Examples
     --------
@@ -271,6 +311,8 @@ def _checked_array(of: Any) -> NDArray[np.float64]:
 
 def _check_possible(limit: Limit) -> None:
     """Raise ValueError for a limit that no sum can meet, whatever the columns."""
+    if limit.kind != "sum":
+        return
     far = limit.amount if limit.side == ">=" else -limit.amount
     if far > _MAX_SUM:
         raise ValueError(
@@ -292,15 +334,20 @@ def _check_possible(limit: Limit) -> None:
 
 
 def _check_contradictions(limits: list[Limit]) -> None:
-    """Raise ValueError if two limits on the same sum exclude each other."""
+    """Raise ValueError if two limits on the same sum or level exclude each other."""
     for k, one in enumerate(limits):
         for other in limits[:k]:
             low, high = (one, other) if one.side == ">=" else (other, one)
             if (
                 low.side == ">="
                 and high.side == "<="
+                and low.kind == high.kind
                 and _last_admitted_sum(low) > _last_admitted_sum(high)
-                and _same_sum(low.of, high.of)
+                and (
+                    _same_sum(low.of, high.of)
+                    if low.kind == "sum"
+                    else low.of == high.of
+                )
             ):
                 raise ValueError(
                     f"limits contradict each other: {_words(low)} and {_words(high)}"
@@ -360,26 +407,42 @@ def _parsed(text: str) -> tuple[Limit, ...]:
 def _comparison(node: ast.expr, text: str) -> list[Limit]:
     """Return the limits of ``sum(a) >= 5``, ``5 <= sum(a)`` or ``3 <= sum(a) <= 5``."""
     if not isinstance(node, ast.Compare):
-        raise _error(text, "is no comparison such as sum(storage) >= 500")
+        raise _error(
+            text,
+            "is no comparison such as sum(storage) >= 500 or distinct(rack) <= 2",
+        )
     sides = [node.left, *node.comparators]
-    sums = [k for k, side in enumerate(sides) if _summed(side, text) is not None]
-    if len(sums) != 1 or len(sides) > 3 or (len(sides) == 3 and sums != [1]):
-        raise _error(text, "compare one sum(...) with a number, or between two")
-    of = _summed(sides[sums[0]], text)
-    assert of is not None
+    measures = [_measure(side, text) for side in sides]
+    at = [k for k, measure in enumerate(measures) if measure is not None]
+    if len(at) != 1 or len(sides) > 3 or (len(sides) == 3 and at != [1]):
+        raise _error(
+            text,
+            "compare one sum(...) with a number, or between two; distinct(level) and "
+            "most(level) likewise",
+        )
+    kind, of = measures[at[0]]  # type: ignore[misc]
     found = []
     for k, op in enumerate(node.ops):
         if type(op) not in _SIDES:
-            raise _error(text, "a sum is compared with <= or >=")
+            noun = "a sum" if kind == "sum" else kind
+            raise _error(text, f"{noun} is compared with <= or >=")
         side = _SIDES[type(op)]
-        amount = sides[k] if sums[0] == k + 1 else sides[k + 1]
-        turned = _MIRRORED[side] if sums[0] == k + 1 else side
-        found.append(Limit(of, turned, _literal(amount, text)))
+        amount = sides[k] if at[0] == k + 1 else sides[k + 1]
+        turned = _MIRRORED[side] if at[0] == k + 1 else side
+        number = _literal(amount, text)
+        try:
+            found.append(Limit(of, turned, number, kind))
+        except ValueError as error:
+            if kind == "sum":
+                raise
+            raise _error(text, str(error)) from None
     return found
 
 
-def _summed(node: ast.expr, text: str) -> str | None:
-    """Return the term of ``sum(term)``, or None for anything else."""
+def _measure(
+    node: ast.expr, text: str
+) -> tuple[Literal["sum", "distinct", "most"], str] | None:
+    """Return the kind and the term of ``sum(term)`` or ``distinct(level)``, or None."""
     match node:
         case ast.Call(func=ast.Name(id="sum"), args=[term], keywords=[]):
             of = ast.unparse(term)
@@ -387,7 +450,21 @@ def _summed(node: ast.expr, text: str) -> str | None:
                 _factors(of)
             except ValueError as error:
                 raise _error(text, str(error)) from None
-            return of
+            return "sum", of
+        case ast.Call(
+            func=ast.Name(id="distinct" | "most" as kind),
+            args=[ast.Name(id=level)],
+            keywords=[],
+        ):
+            return kind, level  # type: ignore[return-value]
+        case ast.Call(func=ast.Name(id="distinct" | "most" as kind)):
+            raise _error(text, f"{kind} takes one name of a column, as {kind}(rack)")
+        case ast.Call(func=ast.Name(id=name)) if name != "sum":
+            raise _error(
+                text,
+                f"{ast.unparse(node)} is no sum of one term, distinct(level) or "
+                f"most(level){meant(name, KINDS)}",
+            )
         case ast.Call():
             raise _error(text, f"{ast.unparse(node)} is no sum of one term")
     return None

@@ -13,7 +13,13 @@ from typing import Any, Literal, NamedTuple
 from slotkern.foundation.amounts import MAX_AMOUNT, amounts_of
 from slotkern.foundation.checks import integer, quote
 
-__all__ = ["SPECIAL_FIELDS", "SpecialField", "refuse_special", "special_values"]
+__all__ = [
+    "SPECIAL_FIELDS",
+    "SpecialField",
+    "level_name",
+    "refuse_special",
+    "special_values",
+]
 
 
 class SpecialField(NamedTuple):
@@ -42,9 +48,38 @@ class SpecialField(NamedTuple):
     text: str
 
 
+def level_name(value: Any, what: str = "within") -> str:
+    """Check the name of a level: a column that a group rule can name.
+
+    Examples
+    --------
+    >>> level_name("rack")
+    'rack'
+    >>> level_name("rack 1")
+    Traceback (most recent call last):
+        ...
+    ValueError: within must be one name of a column such as rack, got 'rack 1'
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be the name of a column, got {quote(value)}")
+    if not value.isidentifier():
+        raise ValueError(
+            f"{what} must be one name of a column such as rack, got {quote(value)}"
+        )
+    return value
+
+
+_RULES = "a search by first, start, finish, runtime or cost with the method exact"
 _SHARED = "a SharePool: SharePool(free_slots(machine, ...)) of a machine with capacity="
 
 SPECIAL_FIELDS: dict[str, SpecialField] = {
+    "within": SpecialField(
+        "text",
+        None,
+        lambda value: None if value is None else level_name(value),
+        _RULES,
+        "Column whose value is the same on all nodes, such as rack.",
+    ),
     "share": SpecialField(
         "amounts",
         None,
@@ -90,12 +125,19 @@ def refuse_special(request: Any, who: str, supported: Iterable[str] = ()) -> Non
     who : str
         The name of the search, for the error.
     supported : iterable of str
-        The names of the special fields that the search supports.
+        The names of the special fields that the search supports. The other group rules,
+        which are limits, are supported like ``within``.
     """
-    for name, value in (request.special or {}).items():
+    given = {
+        name: f"{name}={quote(value)}"
+        for name, value in (request.special or {}).items()
+    }
+    if request.rules:
+        given.setdefault("within", " and ".join(rule.text for rule in request.rules))
+    for name, text in given.items():
         if name not in supported:
             at = f"{request.name}: " if request.name else ""
             raise ValueError(
-                f"{at}{who} does not support {name}={quote(value)}; it needs "
+                f"{at}{who} does not support {text}; it needs "
                 f"{SPECIAL_FIELDS[name].needs}"
             )

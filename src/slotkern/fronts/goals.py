@@ -153,9 +153,10 @@ def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
     side: Literal["<=", ">="] = "<=" if scale > 0 else ">="
 
     def limit_to(request: Request, most: float) -> Request:
-        if len(request.limits) >= _MAX_LIMITS:
+        count = sum(limit.kind == "sum" for limit in request.limits)
+        if count >= _MAX_LIMITS:
             raise ValueError(
-                f"the request has {len(request.limits)} limits; a front by a sum needs "
+                f"the request has {count} limits; a front by a sum needs "
                 f"one of the {_MAX_LIMITS} for itself"
             )
         limit = Limit(of, side, scale * most)

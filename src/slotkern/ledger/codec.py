@@ -245,7 +245,8 @@ def plain(value: Any) -> Any:
         known = hashlib.blake2b(without_padding(value).tobytes(), digest_size=16)
         return f"array {value.dtype} {value.shape} {known.hexdigest()}"
     if isinstance(value, Limit):
-        return [plain(value.of), value.side, value.amount]
+        kind = [] if value.kind == "sum" else [value.kind]
+        return [plain(value.of), value.side, value.amount, *kind]
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
     if isinstance(value, np.generic):

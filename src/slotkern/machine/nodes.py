@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern.display import HasTable
 from slotkern.display.table import Table
+from slotkern.expressions.groups import check_nesting, is_empty_cell
 from slotkern.files.atomic import AnyPath
 from slotkern.foundation.checks import (
     Source,
@@ -26,6 +27,7 @@ from slotkern.foundation.checks import (
 )
 from slotkern.foundation.hostlists import count, expand, is_hostlist, quoted
 from slotkern.foundation.logger import log
+from slotkern.foundation.special_fields import level_name
 
 from .calendar import Moments
 from .capacity import Capacity, capacity_of
@@ -40,7 +42,7 @@ MAX_NODES = 2**24
 
 class Machine(HasTable):
     """Machine(table, *, name="name", processors=None, capacity=None, prices=None, \
-grain=None)
+grain=None, levels=())
 
     A table of nodes; the node of row i has the id i in slots, windows and pools.
 
@@ -70,6 +72,11 @@ grain=None)
     grain : mapping of str to int, optional
         Units to which shares are rounded up, as ``{"memory": 4096}``. Searches take
         less time and memory if requests have few different shares.
+    levels : sequence of str
+        Columns whose values are groups of nodes, from the finest to the coarsest, such
+        as ``["rack", "site"]``. No cell may be empty, and all nodes of a group belong
+        to one group of each coarser level. Group rules of a request accept any column;
+        the columns named here are checked once, with the machine.
 
     Attributes
     ----------
@@ -79,6 +86,7 @@ grain=None)
         The further columns.
     capacity : Capacity or None
         What the nodes share: ``names`` and ``amounts`` (N rows), ``prices``, ``grain``.
+    levels : tuple of str
 
     Raises
     ------
@@ -111,13 +119,22 @@ grain=None)
     ['n08', 'n09', 'n10']
     """
 
-    __slots__ = ("_index", "capacity", "columns", "names", "performance", "price")
+    __slots__ = (
+        "_index",
+        "capacity",
+        "columns",
+        "levels",
+        "names",
+        "performance",
+        "price",
+    )
 
     names: NDArray[np.str_]
     performance: NDArray[np.float64]
     price: NDArray[np.float64]
     columns: dict[str, NDArray[Any]]
     capacity: Capacity | None
+    levels: tuple[str, ...]
 
     @hint_keywords
     def __init__(
@@ -129,6 +146,7 @@ grain=None)
         capacity: str | Sequence[str] | None = None,
         prices: Mapping[str, str | float] | None = None,
         grain: Mapping[str, int] | None = None,
+        levels: str | Sequence[str] = (),
     ) -> None:
         what = source_name(table, "machine")
         given = columns_of(table, what)
@@ -166,6 +184,7 @@ grain=None)
         _check(self.performance > 0, self.performance, what, "performance", "positive")
         _check(self.price >= 0, self.price, what, "price", "at least 0")
         self.columns = columns
+        self.levels = _levels(levels, columns, what)
         self.capacity = capacity_of(capacity, columns, prices, grain, what)
         if self.capacity is not None:
             columns |= self.capacity.columns()
@@ -192,6 +211,7 @@ grain=None)
         capacity: str | Sequence[str] | None = None,
         prices: Mapping[str, str | float] | None = None,
         grain: Mapping[str, int] | None = None,
+        levels: str | Sequence[str] = (),
         **columns: Any,
     ) -> Machine:
         """Create a machine of identical nodes.
@@ -203,7 +223,7 @@ grain=None)
             Of each node.
         prefix : str
             Names consist of the prefix and a number from 0, all of equal width.
-        capacity, prices, grain : optional
+        capacity, prices, grain, levels : optional
             As for `Machine`.
         **columns : array_like
             Further columns, or one value for all nodes.
@@ -223,7 +243,8 @@ grain=None)
             "price": np.full(nodes, number("price", price, least=0)),
         }
         table = fixed | {key: np.asarray(v) for key, v in columns.items()}
-        return cls(table, capacity=capacity, prices=prices, grain=grain)
+        more = {"capacity": capacity, "prices": prices, "grain": grain}
+        return cls(table, levels=levels, **more)  # type: ignore[arg-type]
 
     @classmethod
     def read(
@@ -232,7 +253,7 @@ grain=None)
         *,
         name: str = "name",
         processors: str | int | None = None,
-        **sharing: Any,
+        **options: Any,
     ) -> Machine:
         """Read a machine from a file: ``.csv`` with a header line, or ``.parquet``.
 
@@ -249,7 +270,7 @@ grain=None)
         from .files import read_columns
 
         columns = read_columns(path, texts=(name, "tariff"))
-        return cls(columns, name=name, processors=processors, **sharing)
+        return cls(columns, name=name, processors=processors, **options)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -270,20 +291,21 @@ grain=None)
         return (
             mine.keys() == theirs.keys()
             and all(np.array_equal(mine[key], theirs[key]) for key in mine)
-            and self._sharing() == other._sharing()
+            and self._options() == other._options()
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        return _restored, (self.to_dict(), self._sharing())
+        return _restored, (self.to_dict(), self._options())
 
-    def _sharing(self) -> dict[str, Any]:
-        """Return the arguments of `Machine` that declare what nodes share."""
+    def _options(self) -> dict[str, Any]:
+        """Return the arguments of `Machine` for levels and what nodes share."""
         if self.capacity is None:
-            return {}
+            return {"levels": self.levels}
         names, _, prices, grain = self.capacity
-        return {"capacity": names, "prices": prices, "grain": grain or None}
+        shared = {"capacity": names, "prices": prices, "grain": grain or None}
+        return {"levels": self.levels, **shared}
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return all columns as `Machine` accepts them, with special names quoted."""
@@ -374,9 +396,34 @@ grain=None)
             )
 
 
-def _restored(columns: dict[str, NDArray[Any]], sharing: dict[str, Any]) -> Machine:
+def _restored(columns: dict[str, NDArray[Any]], options: dict[str, Any]) -> Machine:
     """Return an unpickled machine."""
-    return Machine(columns, **sharing)
+    return Machine(columns, **options)
+
+
+def _levels(
+    levels: Any, columns: dict[str, NDArray[Any]], what: str
+) -> tuple[str, ...]:
+    """Check the names of levels, that no cell is empty, and that the levels nest."""
+    found = (levels,) if isinstance(levels, str) else tuple(levels)
+    for level in found:
+        level_name(level, "a level")
+        if level not in columns:
+            there = ", ".join(columns) or "no further columns"
+            raise ValueError(
+                f"{what} has no column {level!r} for a level; it has {there}"
+                f"{meant(level, columns)}"
+            )
+        if found.count(level) > 1:
+            raise ValueError(f"{what}: levels has {level!r} twice")
+        empty = np.flatnonzero(is_empty_cell(columns[level]))
+        if empty.size:
+            place = row_label(what, int(empty[0]))
+            raise ValueError(
+                f"{what}, {place}: the level {level!r} is empty: each node needs one"
+            )
+    check_nesting(found, columns, what, ordered=True)
+    return found
 
 
 def _meant(name: str, columns: dict[str, Any]) -> str:

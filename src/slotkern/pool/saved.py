@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_arrays", "has_tariffs", "to_arrays"]
 
-_COLUMN = "machine "
+_COLUMN, _LEVELS = "machine ", "levels of machine"
 #: The arrays of the table of tariffs, by its columns.
 _TARIFF = {"tariff": "tariff name", "start": "tariff start", "factor": "tariff factor"}
 _NUMBERS = ("start", "finish", "runtime", "cost", "processor_time", "value", "bound")
@@ -47,6 +47,8 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
                     f"machine: column {name!r} holds objects: cannot be saved"
                 )
             found[_COLUMN + name] = column
+        if pool.machine.levels:
+            found[_LEVELS] = np.array(pool.machine.levels)
     tariffs = (pool.context or SlotContext()).tariffs
     if tariffs is not None:
         table = tariffs.to_table()
@@ -100,7 +102,7 @@ def from_arrays(
     if "name" in columns and columns["name"].dtype.kind == "U":
         columns["name"] = quoted_names(columns["name"])
     if columns:
-        machine = Machine(columns)
+        machine = Machine(columns, levels=arrays.get(_LEVELS, np.empty(0)).tolist())
     tariffs = None
     if has_tariffs(arrays):
         table = {column: arrays.get(name) for column, name in _TARIFF.items()}

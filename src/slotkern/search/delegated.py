@@ -26,6 +26,7 @@ from slotkern._kernels.slots import (
 from slotkern._kernels.windows import Window, window_from_rows
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of
+from slotkern.foundation.special_fields import refuse_special
 from slotkern.search.criteria import Minimize, Profile
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def find_delegated(
     method, span = options.method, options.span
     if method != "exact":
         refuse_tariffs(slots, f"method {method!r} does")
+        refuse_special(request, f"method {method!r}")
     if request.limits and (method != "exact" or span != "window"):
         feature = f"method {method!r}" if method != "exact" else f"span {span!r}"
         raise ValueError(
