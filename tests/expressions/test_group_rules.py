@@ -140,7 +140,7 @@ def slots_with(**columns):
 )
 def test_groups_are_the_values_of_a_column(level, codes, count):
     found = groups_of("level", slots_with(level=np.asarray(level)))
-    assert (found.of_row.tolist(), found.count) == (codes, count)
+    assert (found.of_row.tolist(), found.groups) == (codes, count)
     assert found.of_row.dtype == np.int32
 
 

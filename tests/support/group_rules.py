@@ -2,8 +2,8 @@
 
 Plain Python, written from the definition: the parts of a window touch the groups of
 their rows; `distinct` is the number of these groups, `most` the largest number of parts
-in one of them. All sets of parts are enumerated. Of windows of equal value and start
-the cheapest wins, before rounding, then the one of the smallest node ids.
+in one of them. All sets of parts are enumerated. Among windows of equal value and start
+the cheapest wins, before rounding, then the one with the smallest node ids.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def best_that(
 ) -> dict:
     """Return the best window, or None, by first, start, finish, runtime and cost.
 
-    `meets` returns whether a window is admitted. Of windows of equal value and start
+    `meets` returns whether a window is admitted. Among windows of equal value and start
     (square: and runtime) the one that `order` puts first is a candidate.
     """
     windows = [w for w in all_windows(slots, shape, **request) if meets(w)]

@@ -22,7 +22,14 @@ from slotkern.foundation.checks import quote, row_label
 if TYPE_CHECKING:
     from slotkern._kernels.request import Request
 
-__all__ = ["Groups", "Rule", "check_nesting", "groups_of", "is_empty_cell", "rules_of"]
+__all__ = [
+    "LevelGroups",
+    "Rule",
+    "check_nesting",
+    "groups_of",
+    "is_empty_cell",
+    "rules_of",
+]
 
 
 class Rule(NamedTuple):
@@ -43,11 +50,11 @@ class Rule(NamedTuple):
         return f"{kind}({self.level}) {side} {self.bound}"
 
 
-class Groups(NamedTuple):
+class LevelGroups(NamedTuple):
     """The number of the group of each row, int32 from 0, and the number of groups."""
 
     of_row: NDArray[np.int32]
-    count: int
+    groups: int
 
 
 _KINDS = {
@@ -76,7 +83,7 @@ def rules_of(request: Request) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def groups_of(level: str, slots: NDArray[Any]) -> Groups:
+def groups_of(level: str, slots: NDArray[Any]) -> LevelGroups:
     """Return the group of each slot by a level.
 
     Parameters
@@ -87,7 +94,7 @@ def groups_of(level: str, slots: NDArray[Any]) -> Groups:
 
     Returns
     -------
-    Groups
+    LevelGroups
         Groups are numbered by their values, ascending.
 
     Raises
@@ -137,32 +144,24 @@ def groups_of(level: str, slots: NDArray[Any]) -> Groups:
             "a node have one group"
         )
     values, codes = np.unique(own, return_inverse=True)
-    return Groups(codes[node].astype(np.int32), len(values))
+    return LevelGroups(codes[node].astype(np.int32), len(values))
 
 
 def is_empty_cell(column: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which cells are empty: NaN, NaT, None, or text without a character."""
     kind = column.dtype.kind
+    empty: NDArray[np.bool_] = np.zeros(len(column), np.bool_)
     if kind in "fc":
-        return np.isnan(column)
-    if kind in "mM":
-        return np.isnat(column)
-    if kind == "U":
-        return np.strings.str_len(np.strings.strip(column)) == 0
-    if kind == "S":
-        return np.strings.str_len(np.strings.strip(column)) == 0
-    if kind == "O":
-        cells = column.tolist()
-        return np.array(
-            [
-                cell is None
-                or bool(cell != cell)
-                or (isinstance(cell, str) and not cell.strip())
-                for cell in cells
-            ],
-            np.bool_,
-        )
-    return np.zeros(len(column), np.bool_)
+        empty = np.isnan(column)
+    elif kind in "mM":
+        empty = np.isnat(column)
+    elif kind in "US":
+        empty = np.strings.str_len(np.strings.strip(column)) == 0
+    elif kind == "O":
+        for row, cell in enumerate(column.tolist()):
+            no_text = isinstance(cell, str) and not cell.strip()
+            empty[row] = cell is None or bool(cell != cell) or no_text
+    return empty
 
 
 def check_nesting(

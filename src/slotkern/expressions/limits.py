@@ -456,7 +456,7 @@ def _measure(
             args=[ast.Name(id=level)],
             keywords=[],
         ):
-            return kind, level  # type: ignore[return-value]
+            return kind, level
         case ast.Call(func=ast.Name(id="distinct" | "most" as kind)):
             raise _error(text, f"{kind} takes one name of a column, as {kind}(rack)")
         case ast.Call(func=ast.Name(id=name)) if name != "sum":
