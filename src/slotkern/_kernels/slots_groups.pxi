@@ -30,7 +30,7 @@ cdef CompiledRules compiled_rules(PreparedSlots self, tuple rules, object table)
     crossing = compiled.rules.compile(given, self.prepared.nodes.size(), crossed)
     if crossing != kNested:
         from slotkern.expressions.groups import check_nesting
-        check_nesting(rules, table)
+        check_nesting([rules[crossed].level, rules[crossing].level], table, "slots")
         raise ValueError(
             f"the levels {rules[crossed].level!r} and {rules[crossing].level!r} cross: each group "
             "of one must lie in one group of the other")

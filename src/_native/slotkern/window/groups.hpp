@@ -204,7 +204,7 @@ class GroupSearch {
     if (!goal.best.found) return false;
     double cost = kInfinity;
     select_at(shape, goal.best, cost, [](double) { return true; });
-    return true;
+    return any_;
   }
 
   bool square() {
@@ -241,7 +241,7 @@ class GroupSearch {
         if (bound.group != best.group && !(bound.total > cost) &&
             Criterion::SquareRules::is_span_allowed(best, bound.span))
           select(bound);
-    return true;
+    return any_;
   }
 
  private:
@@ -291,10 +291,11 @@ class GroupSearch {
       if (!Shape::per_part_length)
         trial.processor_time = static_cast<double>(n_) * trial.runtime;
       const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
-      if (trial.cost == cost &&
+      if (any_ && trial.cost == cost &&
           !std::lexicographical_compare(work_.trial_parts.begin(), work_.trial_parts.end(),
                                         work_.parts.begin(), work_.parts.end(), by_node))
         continue;
+      any_ = true;
       cost = trial.cost;
       found_ = trial;
       work_.parts.swap(work_.trial_parts);
@@ -310,6 +311,7 @@ class GroupSearch {
   Found& found_;
   std::vector<Workspace::GroupBound> bounds_;
   std::vector<Entry> chosen_;
+  bool any_ = false;  // found_ and work_.parts hold a window
 };
 
 }  // namespace slotkern
