@@ -79,6 +79,7 @@ LAYERS = {
     ),
     "ledger": Layer(PYTHON, "pools that several processes change", ("ledger",)),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
+    "compound": Layer(PYTHON, "jobs of several parts", ("compound",)),
     "searches": Layer(
         PYTHON,
         "functions that users call, above the bindings",

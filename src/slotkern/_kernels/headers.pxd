@@ -7,7 +7,7 @@ from libcpp.vector cimport vector
 from slotkern._kernels.base cimport Fault, Status
 
 
-cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
+cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
     cdef enum class ShapeKind(int):
         square
         ragged
@@ -33,35 +33,15 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         vector[SumConstraint] all
         size_t rows
 
-    cdef enum class GroupRuleKind(int):
-        max_groups
-        min_groups
-        max_parts
-
-    cdef cppclass GroupRule:
-        GroupRuleKind kind
-        const int32_t* group
-        int64_t bound
-
-    cdef cppclass CGroupRules "slotkern::GroupRules":
-        size_t divisions
-        vector[int32_t] division
-        cbool is_within()
-        size_t compile(const vector[GroupRule]&, size_t, size_t&) except +
-
-    const size_t kNested "slotkern::GroupRules::kNested"
-    cbool supports_rules "slotkern::GroupChoice::supports"(const CGroupRules&, size_t)
-
     const size_t kMaxSumConstraints
     const int64_t kLimitsWork
 
     cdef cppclass Query:
         int64_t n
-        double volume, earliest, deadline, latest, max_price  # the others: kQueryFields
+        double volume, earliest, deadline, latest, max_price, budget, max_runtime  # the others: kQueryFields
         const uint8_t* mask
         size_t masked
         const SumConstraints* limits
-        const CGroupRules* groups
         int64_t max_work
         double length(double performance)
         cbool has_overhead()
@@ -152,6 +132,8 @@ cdef extern from "slotkern/window/find.hpp" namespace "slotkern" nogil:
         void add_from(const CWindowTable&, size_t) except +
         void fill(WindowRow*) const
         void fill(PartRow*) const
+
+    Status find_together(const CPreparedSlots&, vector[Query]&, ShapeKind, CWindowTable&) noexcept
 
     Fault check(const SlotView&) noexcept
     Fault prepare_slots(CPreparedSlots&, const SlotView&, cbool, ShapeKind, size_t) noexcept

@@ -23,6 +23,7 @@ cdef vector[double] prices_of(object table) except *
 
 cdef class Bookings(WindowTable):
     cdef vector[uint8_t] codes  # reason of each request: an index of REASONS
+    cdef readonly dict plans  # {index: Plan} of the jobs of several parts; None: no such jobs
 
 
 cdef extern from "<shared_mutex>" namespace "std" nogil:

@@ -14,9 +14,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
-from slotkern._kernels.base cimport Status, InterruptScope, attempt, status_error, is_main_thread
+from slotkern._kernels.base cimport (
+    Status, InterruptScope, attempt, is_main_thread, resolve_index, status_error)
 from slotkern._kernels.headers cimport (
-    Part, Query, ShapeKind, Answer, CPreparedSlots, CWindowTable, find_window,
+    Part, Query, ShapeKind, Answer, CPreparedSlots, CWindowTable, find_together, find_window,
 )
 from slotkern._kernels.request cimport Request, is_booking_invariant, parse_shape
 from slotkern._kernels.slots cimport (
@@ -26,6 +27,8 @@ from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 from slotkern._kernels.base import REASONS
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.slots import CLOSURE, SLOT, SPAN, as_slot_array, check_slots
+from slotkern.display import HasPlot
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, meant, number
 from slotkern.foundation.errors import SlotError
 from slotkern.pool import closures, ledger, methods
@@ -143,6 +146,7 @@ cdef class SlotPool(ChangingSlots):
     by_node = methods.by_node
     find_alternatives = methods.find_alternatives
     reserve = methods.reserve
+    starts = methods.starts
     disable = closures.disable
     enable = closures.enable
     utilization = ledger.utilization
@@ -346,8 +350,8 @@ cdef class SlotPool(ChangingSlots):
 
         Parameters
         ----------
-        window : Window or str
-            The window as it was booked; or an owner: all their windows are released, and their
+        window : Window, Plan or str
+            The window, or the windows of a plan, as booked; or an owner: all their windows are released, and their
             reservations end.
         name : str, optional
             Only the owner's windows of jobs with this name.
@@ -370,12 +374,14 @@ cdef class SlotPool(ChangingSlots):
         cached bounds.
         """
         cdef Window each
-        if not isinstance(window, (str, Window)):
+        plan = window if isinstance(window, HasPlot) and hasattr(window, "windows") else None
+        if plan is None and not isinstance(window, (str, Window)):
             raise TypeError(
                 f"only windows and owners can be released, got {type(window).__name__}")
         if name is not None and not isinstance(window, str):
             raise TypeError("name selects among an owner's windows: give the owner first")
-        cdef list windows = self.windows(window) if isinstance(window, str) else [window]
+        cdef list windows = (self.windows(window) if isinstance(window, str)
+                             else [window] if plan is None else list(plan.windows))
         covered = isinstance(window, str) and name is None and window in self.owners
         if not windows and not covered:
             raise ValueError(closures.nothing_booked(self, window))
@@ -532,7 +538,7 @@ cdef class SlotPool(ChangingSlots):
 
         Parameters
         ----------
-        requests : iterable of Request, mapping or table
+        requests : iterable of Request, AnyOf, Together or Chain; mapping or table
             The keys of a mapping are the names of the jobs; the columns of a table are the
             fields of `Request`.
         criterion : str

@@ -20,8 +20,7 @@ cdef class Bookings(WindowTable):
         exists, but only above the budget; 3 time: never n suitable slots at the same time;
         4 volume: so small that a part's end equals its start; 6 limits: a window exists,
         but none meets the limits on sums; 7 undecided: the search under limits spent its
-        work, so a window may exist (call `SlotPool.find` with a larger ``max_work``);
-        8 groups: a window exists, but none obeys the group rules.
+        work, so a window may exist (call `SlotPool.find` with a larger ``max_work``).
     reasons : list of str
         The reasons as words.
     parts : structured array
@@ -31,6 +30,9 @@ cdef class Bookings(WindowTable):
         Offsets of the windows in `parts`.
     names : list
         The name of each request, or None.
+    plans : dict or None
+        For jobs of several parts: the index of each booked one, and its `Plan`, which an integer
+        index returns too. `parts` then has the fields ``option`` (-1: none) and ``role``.
     """
 
     def __init__(self, *_args, **_options):
@@ -44,12 +46,26 @@ cdef class Bookings(WindowTable):
     cdef str item_noun(self):
         return "requests"
 
+    def __getitem__(self, index):
+        found = WindowTable.__getitem__(self, index)
+        if self.plans is not None and isinstance(found, Window):
+            return self.plans.get(resolve_index(index, len(self), "requests"), found)
+        return found
+
     cdef WindowTable select_rows(self, object rows):
         cdef Bookings some = WindowTable.select_rows(self, rows)
         cdef size_t i
         for i in rows:
             some.codes.push_back(self.codes[i])
+        if self.plans is not None:
+            some.plans = {k: self.plans[i] for k, i in enumerate(rows) if i in self.plans}
         return some
+
+    cdef object flat_parts(self):
+        if self.plans is None or self.part_table is not None:
+            return WindowTable.flat_parts(self)
+        self.part_table = ledger.parts_of_jobs(WindowTable.flat_parts(self), self.first, self.plans)
+        return self.part_table
 
     cdef dict leading_columns(self):
         return WindowTable.leading_columns(self) | {"reason": np.array(self.reasons, np.str_)}
@@ -77,13 +93,15 @@ cdef class Bookings(WindowTable):
     def listing(self):
         """Return one row for each request: name, reason, nodes, start, finish, cost, and dates.
 
+        A job of several parts has a row for each window, and all jobs the columns role and option.
+
         Returns
         -------
         structured array
             nodes: the node names as one text. With a clock also start_time and finish_time:
             text in the clock's zone. Empty or NaN if nothing was booked.
         """
-        return ledger.window_rows(list(self), self.context, name=self.names, reason=self.reasons)
+        return ledger.job_rows(list(self), self.context, self.names, self.reasons, self.plans)
 
     def __repr__(self):
         return f"Bookings({int(self.booked.sum())} of {len(self)} booked)"
@@ -101,8 +119,13 @@ cdef class Bookings(WindowTable):
 
 
 def bookings_from_windows(windows, reason, str criterion, str shape, names=None, context=None):
-    """Return Bookings from a window or None, and a reason, for each request."""
-    cdef Bookings self = table_from_windows(Bookings, windows, criterion, shape)
+    """Return Bookings from a window, a plan or None, and a reason, for each request."""
+    cdef list items = list(windows)
+    plans = {i: item for i, item in enumerate(items)
+             if item is not None and not isinstance(item, Window)}
+    items = [item.merged() if i in plans else item for i, item in enumerate(items)]
+    cdef Bookings self = table_from_windows(Bookings, items, criterion, shape)
+    self.plans = plans or None
     self.names, self.context = list(names or [None] * len(reason)), context
     cdef uint8_t code
     for code in reason.tolist():
@@ -114,9 +137,12 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
     """Book a window for each request; every exception has what was booked before it."""
     cdef Bookings out = Bookings.__new__(Bookings)
     out.names, out.context = [], pool.context
-    stopped = None
+    several_parts, stopped = False, None
     try:
-        schedule_into(pool, out, requests, criterion, shape, owner)
+        if not isinstance(requests, (list, tuple)):
+            from slotkern.machine.jobs import requests_of
+            requests = requests_of(requests)
+        several_parts = not schedule_into(pool, out, requests, criterion, shape, owner)
     except BaseException as error:
         stopped = error
     while owner is not None and len(out):  # record the owner despite further signals
@@ -129,12 +155,17 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
         del out.names[len(out):]  # the requests that were not processed
         stopped.bookings = out
         raise stopped
+    if several_parts:
+        return adapter("schedule_compounds")(pool, requests, criterion, shape, owner)
     return out
 
 
-cdef int schedule_into(SlotPool pool, Bookings out, requests, criterion, str shape,
-                       owner) except -1:
-    """Compile and schedule the requests; on an error `out` holds what was booked before."""
+cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str shape,
+                        owner) except -1:
+    """Compile and schedule the requests; on an error `out` holds what was booked before.
+
+    Returns False, without a change, if some of the jobs have several parts.
+    """
     cdef ShapeKind form = parse_shape(shape)
     if type(criterion) is not str or criterion not in INDEX:
         raise ValueError(
@@ -144,15 +175,12 @@ cdef int schedule_into(SlotPool pool, Bookings out, requests, criterion, str sha
     cdef vector[Query] queries
     cdef Request each
     masked = []
-    if not isinstance(requests, (list, tuple)):
-        from slotkern.machine.jobs import requests_of
-        requests = requests_of(requests)
     if owner is not None:
         check_owner(owner)
     for i, request in enumerate(requests):
         if not isinstance(request, Request):
-            raise TypeError(
-                f"requests[{i}] must be a Request, got {type(request).__name__}")
+            adapter("check_job")(request, f"requests[{i}]")
+            return False
         each = resolve_times(pool, request, i)
         out.names.append(each.name)
         if not is_booking_invariant(each):
@@ -163,5 +191,5 @@ cdef int schedule_into(SlotPool pool, Bookings out, requests, criterion, str sha
         each = pool.compile_listed_request(each, i)
         masked.append(each)  # owns the mask
         queries.push_back(each.query)
-    return check_status(
-        pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
+    check_status(pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
+    return True

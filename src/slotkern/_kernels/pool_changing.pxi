@@ -5,6 +5,8 @@
 
 cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Answer find_in "slotkern::find_window"(CSlotPool&, const Query&, int, ShapeKind) noexcept
+    Status find_together_in "slotkern::find_together"(CSlotPool&, vector[Query]&, ShapeKind,
+                                                     CWindowTable&) noexcept
     Status trim_rows_for(CSlotPool&, double) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
@@ -183,6 +185,20 @@ cdef class ChangingSlots(PreparedSlots):
                     answer = find_window(self.prepared, self.costs, query, criterion, shape)
                     self.unlock_after_search()
         return answer
+
+    cdef Status search_together(self, vector[Query]& roles, ShapeKind shape,
+                                CWindowTable& out) except *:
+        cdef Status status = Status.ok
+        cdef InterruptScope interrupts
+        while attempt(interrupts, status):
+            self.lock_current()
+            with nogil:
+                if self.changed:
+                    status = find_together_in(self.pool, roles, shape, out)
+                else:
+                    status = find_together(self.prepared, roles, shape, out)
+                self.unlock_after_search()
+        return status
 
     # Like PreparedSlots.search_all: installs a signal handler for many queries.
     cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,

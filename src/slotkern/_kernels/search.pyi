@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, WindowTable
+from slotkern.compound.plan import Plan
+from slotkern.machine.jobs import Compound
 from slotkern.typing import (
     BuiltIn,
     Criterion,
@@ -80,6 +82,24 @@ def find_window(
     seed: int = 0,
     required: bool = False,
 ) -> Window | None: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Compound,
+    criterion: BuiltIn = "finish",
+    *,
+    shape: Shape = "square",
+    required: Literal[True],
+) -> Plan: ...
+@overload
+def find_window(
+    slots: Slots,
+    request: Compound,
+    criterion: BuiltIn = "finish",
+    *,
+    shape: Shape = "square",
+    required: bool = False,
+) -> Plan | None: ...
 def find_windows(
     slots: Slots,
     requests: Iterable[Request],
@@ -90,6 +110,25 @@ def find_windows(
     threads: int = 1,
     **options: Any,
 ) -> WindowTable: ...
+def depends_on_bookings(request: Request) -> bool: ...
+def find_limited(
+    slots: PreparedSlots,
+    request: Request,
+    criterion: str,
+    shape: str,
+    limits: tuple[float, ...] = ...,
+    *,
+    own_rows: bool = False,
+) -> Window | None: ...
+def find_together(
+    slots: PreparedSlots,
+    requests: list[Request],
+    shape: str,
+    limits: tuple[float, ...] = ...,
+) -> list[Window] | None: ...
+
+ANY_TIME: tuple[float, ...]
+
 def find_once(
     pool: PreparedSlots,
     request: Request,

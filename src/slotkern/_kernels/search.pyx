@@ -31,7 +31,7 @@ CRITERIA = {
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 
 
-def find_window(slots, Request request not None, criterion="finish", *, str shape="square",
+def find_window(slots, request not None, criterion="finish", *, str shape="square",
                 str method="exact", str placement="slot-start", str span="window", gap=0.0,
                 max_work=None, seed=0, bint required=False, **unknown):
     """Return the best window for a request, or None if no window exists.
@@ -41,8 +41,8 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     slots : structured array, SlotPool or Environment
         Free slots, sorted by (start, node). An array is validated and prepared in every
         call, a pool only once. An Environment means its ``slots``.
-    request : Request
-        The requirements of the job.
+    request : Request, AnyOf, Together or Chain
+        The requirements of the job. For a job of several parts the result is a `Plan`.
     criterion : str, array, or other
         ``"first"`` (AMP and FirstFit), ``"start"``, ``"finish"``, ``"runtime"`` or
         ``"cost"``; a sum of values: ``"processor_time"``, ``"dependable"``,
@@ -76,7 +76,7 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
 
     Returns
     -------
-    Window or None
+    Window, Plan or None
         None if no window exists; `explain` reports the reason. Method exact returns the
         window of the best value; ties are broken by the earliest start, then the lowest
         cost, then the smallest node ids. If costs are equal only after rounding, the n
@@ -120,19 +120,23 @@ def find_window(slots, Request request not None, criterion="finish", *, str shap
     """
     if unknown:
         raise unknown_keyword("find_window", next(iter(unknown)), KEYWORDS)
-    original = request
-    request = resolve_times(slots, request)
+    cdef Request given
+    if not isinstance(request, Request):
+        return adapter("find_compound")(
+            slots, request, criterion, shape=shape, method=method, placement=placement,
+            span=span, gap=gap, max_work=max_work, seed=seed, required=required)
+    given = resolve_times(slots, <Request>request)
     cdef object options = None
     if (method != "exact" or placement != "slot-start" or span != "window" or gap != 0.0
             or max_work is not None or type(seed) is not int or seed < 0):
         options = adapter("SearchOptions")(
             shape, method, placement, span, gap, max_work, seed)
-    cdef Window window = find_by_options(slots, request, criterion, shape, options)
+    cdef Window window = find_by_options(slots, given, criterion, shape, options)
     if window is not None:
-        window.name = request.name
+        window.name = given.name
         window.context = context_of(slots)
     elif required:
-        raise NoWindowError(adapter("explain")(slots, original, shape=shape), method)
+        raise NoWindowError(adapter("explain")(slots, request, shape=shape), method)
     return window
 
 
@@ -348,3 +352,4 @@ cdef WindowTable with_names(WindowTable table, list requests, object context):
 
 
 include "search_alternatives.pxi"
+include "search_compound.pxi"

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
+from slotkern.compound.plan import Plan
 from slotkern.display.table import Table
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
+from slotkern.machine.jobs import Compound
 from slotkern.machine.nodes import Machine
 from slotkern.tariffs import Tariff, Tariffs
-from slotkern.typing import Criterion, Slots
+from slotkern.typing import BuiltIn, Criterion, Slots
 
 SLOT: np.dtype[np.void]
 
@@ -48,9 +50,14 @@ class PreparedSlots:
     @property
     def nodes(self) -> NDArray[np.int32]: ...
     def require_original_rows(self, name: str) -> None: ...
+    @overload
     def find(
         self, request: Request, criterion: Criterion = "finish", **options: Any
     ) -> Window | None: ...
+    @overload
+    def find(
+        self, request: Compound, criterion: BuiltIn = "finish", **options: Any
+    ) -> Plan | None: ...
 
 def resolve_times(
     slots: Slots, request: Request, position: int | None = None

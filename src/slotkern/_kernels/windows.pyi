@@ -118,11 +118,12 @@ class WindowTable(Sequence[Window | None]):
 def _restore_window(*state: Any) -> Window: ...
 def window_from_rows(
     slots: NDArray[np.void],
-    rows: NDArray[np.int64],
+    rows: NDArray[np.int64] | list[int],
     start: float,
     request: Request,
     criterion: str,
     shape: str,
     value: float | None = None,
     longest: float = 0.0,
+    proven: bool = False,
 ) -> Window: ...

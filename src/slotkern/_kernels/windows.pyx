@@ -313,11 +313,12 @@ cdef Window window_from_answer(const Answer& answer, Py_ssize_t n, str criterion
 
 
 def window_from_rows(slots, rows, double start, Request request, str criterion, str shape,
-                     value=None, double longest=0):
+                     value=None, double longest=0, bint proven=False):
     """Return the window of the slots `rows` at a start, for algorithms that select rows themselves.
 
     Uses the same expressions as the kernels, so equal windows have equal totals. A square window
-    is as long as its slowest part, or `longest` if that is longer. `proven` is False, `bound` -inf.
+    is as long as its slowest part, or `longest` if that is longer. `bound` is the value if `proven`,
+    else -inf.
     """
     cdef ShapeKind form = parse_shape(shape)
     table = slots[rows]
@@ -342,7 +343,8 @@ def window_from_rows(slots, rows, double start, Request request, str criterion, 
     values = {"first": start, "start": start, "local_price": start, "finish": self.finish,
               "runtime": self.runtime, "cost": self.cost, "processor_time": self.processor_time}
     self.value = values[criterion] if value is None else value
-    self.proven, self.bound, self.proven_over = False, -INFINITY, ALL_STARTS
+    self.proven, self.bound = proven, self.value if proven else -INFINITY
+    self.proven_over = ALL_STARTS
     self.criterion, self.shape = criterion, shape
     allocate_parts(self, len(rows))
     cdef Py_ssize_t i

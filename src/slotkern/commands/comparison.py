@@ -90,7 +90,8 @@ def compare(
         )
         sk.plot_gantt(table, there, path=plot, title=title)
     if not there:
-        show(str(sk.explain(free, request, shape=shapes[0])))  # type: ignore[arg-type]
+        first: Any = shapes[0]  # explain checks the text
+        show(str(sk.explain(free, request, shape=first)))
         raise typer.Exit(1)
     show(comparison_table(found))
 

@@ -115,7 +115,7 @@ def hold(
     with _open(slots) as pool:
         booking = pool.place(request, **how)
         if booking is None:
-            show(str(sk.explain(pool, request, shape=shape)))  # type: ignore[arg-type]
+            show(str(sk.explain(pool, request, shape=shape)))  # type: ignore[call-overload]
             raise typer.Exit(1)
         show(window_table(pool.origin, booking.window), totals(booking.window))
     show_id(slots, booking)

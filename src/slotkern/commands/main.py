@@ -1,5 +1,5 @@
 """The command line: ``slotkern demo``, ``find``, ``front``, ``alternatives``,
-``compare``, ``slots-from-trace``, ``free``, ``explain``, ``schedule``,
+``compare``, ``slots-from-trace``, ``free``, ``explain``, ``starts``, ``schedule``,
 ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``batch``,
 ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
 ``reproduce``, ``study``, ``cluster``, ``ledger``, ``info``.

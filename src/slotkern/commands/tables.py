@@ -37,6 +37,7 @@ __all__ = [
     "front_table",
     "listing_table",
     "metrics_table",
+    "starts_table",
     "totals",
     "window_table",
 ]
@@ -393,6 +394,20 @@ def listing_table(listing: npt.NDArray[Any], clock: Any = None) -> Table:
             abbreviate_nodes(expand(text), ",") if text else ""
             for text in columns["nodes"]
         ]
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(escaped_text, row))
+    return table
+
+
+def starts_table(starts: npt.NDArray[Any], clock: Any) -> Table:
+    """Return a table with one row per interval of possible starts, and its length."""
+    table = Table(box=SIMPLE_HEAD)
+    columns: dict[str, list[str]] = {}
+    times = {f"{name} start": starts[name] for name in ("first", "last")}
+    add_times(table, columns, times, clock)
+    columns["length"] = format_times("runtime", starts["last"] - starts["first"], clock)
+    for name in columns:
+        table.add_column(escaped_text(name), justify="right")
     for row in zip(*columns.values(), strict=True):
         table.add_row(*map(escaped_text, row))
     return table

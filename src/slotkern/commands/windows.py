@@ -1,4 +1,4 @@
-"""The commands ``slotkern find``, ``front``, ``alternatives`` and ``explain``.
+"""The commands ``slotkern find``, ``front``, ``alternatives``, ``explain``, ``starts``.
 
 Each reads a file of slots, builds a request from its options, runs one search and
 prints the result as a table or, with ``--json``, as one JSON object. `with_options`
@@ -71,6 +71,7 @@ def register(app: typer.Typer) -> None:
     app.command()(front)
     app.command()(alternatives)
     app.command()(explain)
+    app.command()(starts)
 
 
 @dataclass(frozen=True)
@@ -407,6 +408,48 @@ def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> N
     why = _explain(free, request, shape)
     show(str(why))
     if not why.fits:
+        raise typer.Exit(1)
+
+
+@with_options
+def starts(
+    slots: SlotsFile,
+    request: sk.Request,
+    shape: Shape = "square",
+    *,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """List when a job can begin: all its possible starts, as intervals.
+
+    A window exists for a start if and only if it lies in one of the
+    intervals. Exits with 1 and an explanation if there are none.
+    """
+    check_results(slots, None, output)
+    free, _ = read_free(slots)
+    options: Any = {"shape": shape}
+    found = sk.starts(free, request, **options)
+    why = None if len(found) else _explain(free, request, shape)
+    if output is not None:
+        columns: dict[str, Any] = {name: found[name] for name in ("first", "last")}
+        if free.clock is not None:
+            columns |= date_columns(free.clock, columns)
+        write_table(output, columns)
+    if as_json:
+        names = found.dtype.names or ()
+        rows = [dict(zip(names, row, strict=True)) for row in found.tolist()]
+        print_answer(
+            slots,
+            ("start", shape, "exact"),
+            request,
+            starts=rows,
+            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+        )
+    elif why is None:
+        show(tables.starts_table(found, free.clock))
+    else:
+        show(str(why))
+    if not len(found):
         raise typer.Exit(1)
 
 

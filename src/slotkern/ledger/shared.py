@@ -27,7 +27,7 @@ from slotkern.ledger.codec import (
     unpack_window,
 )
 from slotkern.ledger.errors import Expired, NotYours, Taken
-from slotkern.machine.jobs import requests_of
+from slotkern.machine.jobs import Compound, requests_of
 from slotkern.pool.closures import close_gaps, disable, enable
 from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
 
@@ -250,6 +250,12 @@ class SharedPool(LoggedPool):
         owner = self._owner(owner)
         jobs = requests if isinstance(requests, list | tuple) else requests_of(requests)
         jobs = list(jobs)
+        for i, job in enumerate(jobs):
+            if isinstance(job, Compound):
+                raise ValueError(
+                    f"requests[{i}] is a {type(job).__name__}; a ledger schedules "
+                    "single requests: find the plan and book it in one turn()"
+                )
         how = [owner, criterion, shape]
         what = to_json({"do": "schedule", "how": how, "jobs": len(jobs)})
         content = b""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
 from slotkern.files.atomic import AnyPath, as_path, refuse_folder
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import meant, quote, row_label
 from slotkern.foundation.special_fields import SPECIAL_FIELDS
 
@@ -20,13 +21,22 @@ from .clock import is_number
 from .files import read_columns
 from .frames import FileColumns, column_of, columns_of, source_name, with_column_context
 
-__all__ = ["is_table", "read_jobs", "request_of_row", "requests_of", "rows_of"]
+__all__ = [
+    "Compound",
+    "is_table",
+    "read_jobs",
+    "request_of_row",
+    "requests_of",
+    "rows_of",
+]
 
+#: The columns that make jobs of several parts of some rows, in tables for `schedule`.
+COMPOUND_COLUMNS = ("after", "any_of", "together", "role")
 #: The columns of a table of jobs.
 COLUMNS = ("name", *REQUEST_FIELDS, *SPECIAL_FIELDS, "walltime", "reference")
 #: Columns of names and expressions, which are text although they may look like numbers.
 TEXT_COLUMNS = (
-    *("name", "where", "criterion"),
+    *("name", "where", "criterion", *COMPOUND_COLUMNS),
     *(name for name, field in SPECIAL_FIELDS.items() if field.kind == "text"),
 )
 #: The columns of amounts by name: mappings, or columns such as ``share.cores``.
@@ -50,6 +60,28 @@ _LIMITS = tuple(
 )
 
 Row = dict[str, Any]
+
+
+class Compound:
+    """Base class of the jobs of several parts of `slotkern.compound`."""
+
+    __slots__ = ()
+
+    name: str | None
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The requests, or jobs, in this job."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each part, or its kind and number."""
+        raise NotImplementedError
+
+    def replace(self, **changes: Any) -> Compound:
+        """Return a copy with some fields changed."""
+        raise NotImplementedError
 
 
 def is_table(jobs: Any) -> bool:
@@ -165,7 +197,9 @@ def request_of_row(row: Row, number: int, name: str) -> Request:
 
 def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
     """Convert a mapping of requests by name, a table, or an iterable to requests."""
-    if isinstance(jobs, Mapping) and all(isinstance(v, Request) for v in jobs.values()):
+    if isinstance(jobs, Mapping) and all(
+        isinstance(v, Request | Compound) for v in jobs.values()
+    ):
         return [
             request if request.name == name else request.replace(name=str(name))
             for name, request in jobs.items()
@@ -173,7 +207,10 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
     if not is_table(jobs):
         return list(jobs)
     name = source_name(jobs, name)
-    rows = rows_of(jobs, name=name)
+    rows = rows_of(jobs, COMPOUND_COLUMNS, name)
+    if any(row.keys() & set(COMPOUND_COLUMNS) for row in rows):
+        found: list[Any] = adapter("jobs_of_rows")(rows, name)
+        return found
     return [request_of_row(row, i, name) for i, row in enumerate(rows)]
 
 

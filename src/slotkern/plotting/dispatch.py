@@ -16,6 +16,7 @@ from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
 from slotkern.communities.result import CommunityRun
+from slotkern.compound.plan import Plan
 from slotkern.environment.generate import TASK, Environment
 from slotkern.fronts import Front
 from slotkern.machine.spans import FreeSlots, why_busy
@@ -115,7 +116,7 @@ def _community(thing: CommunityRun, **options: Any) -> Figure:
 _DRAWERS: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
     (Front, plot_front),
-    ((Window, WindowTable), _windows),
+    ((Window, WindowTable, Plan), _windows),
     (SlotPool, _pool),
     (FreeSlots, _free),
     ((PreparedSlots, TraceSlots), plot_gantt),

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern._kernels.pool import CLOSURE, SlotPool
+from slotkern.compound.plan import Plan
 from slotkern.plotting.style import FONT, escape_label
 from slotkern.plotting.times import TimeAxis
 
@@ -264,9 +265,11 @@ def label_windows(windows: Windows | None) -> dict[str, WindowLike]:
 
 
 def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
-    """Return the windows by name: key, request name, criterion or number."""
+    """Return the windows by name: key, role, request name, criterion or number."""
     if windows is None:
         return {}
+    if isinstance(windows, Plan):
+        windows = windows.by_role()
     if isinstance(windows, Mapping):
         return {str(name): w for name, w in windows.items() if w is not None}
     single = hasattr(windows, "slots")  # otherwise a collection of windows

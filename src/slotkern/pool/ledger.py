@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "check_owner",
     "ids_of",
+    "job_rows",
     "owners_of",
+    "parts_of_jobs",
     "reservation",
     "time_of",
     "utilization",
@@ -299,6 +301,59 @@ def window_rows(
     table = np.empty(len(windows), [(name, c.dtype) for name, c in fields.items()])
     for name, column in fields.items():
         table[name] = column
+    return table
+
+
+def job_rows(
+    windows: Sequence[Any],
+    context: SlotContext | None,
+    names: Sequence[Any],
+    reasons: Sequence[str],
+    plans: Mapping[int, Any] | None,
+) -> NDArray[np.void]:
+    """Return a table of jobs: a row for each window, or for each one of a plan."""
+    if not plans:
+        return window_rows(windows, context, name=names, reason=reasons)
+    flat: list[Window | None] = []
+    columns: dict[str, list[Any]] = {"name": [], "reason": [], "role": [], "option": []}
+    for i, (window, name, reason) in enumerate(
+        zip(windows, names, reasons, strict=True)
+    ):
+        plan = plans.get(i)
+        flat += [window] if plan is None else list(plan.windows)
+        count = 1 if plan is None else len(plan)
+        columns["name"] += [name] if plan is None else [w.name for w in plan]
+        columns["reason"] += [reason] * count
+        columns["role"] += [None] if plan is None else plan.roles
+        columns["option"] += [None] if plan is None else plan.options
+    return window_rows(flat, context, **columns)
+
+
+def parts_of_jobs(
+    parts: NDArray[np.void], first: NDArray[np.int64], plans: Mapping[int, Any]
+) -> NDArray[np.void]:
+    """Return the parts of jobs with option and role; some jobs have a plan.
+
+    A part of a plan begins at the start of its own window.
+    """
+    names = list(parts.dtype.names or ())
+    columns = {name: parts[name].copy() for name in names}
+    option = np.full(len(parts), -1, np.int64)
+    roles: list[str] = [""] * len(parts)
+    for i, plan in plans.items():
+        own = np.concatenate([window.slots for window in plan])
+        here = slice(int(first[i]), int(first[i + 1]))
+        for name in names:
+            columns[name][here] = own[name]
+        counts = [len(window) for window in plan]
+        taken = [-1 if each is None else each for each in plan.options]
+        option[here] = np.repeat(taken, counts)
+        roles[here] = np.repeat(np.array(plan.roles, object), counts).tolist()
+    columns |= {"option": option, "role": np.array(roles, np.str_)}
+    table = np.empty(len(parts), [(name, c.dtype) for name, c in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    table.flags.writeable = False
     return table
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slotkern._kernels.windows import Window
     from slotkern.files.atomic import AnyPath
     from slotkern.ledger.shared import SharedPool
-    from slotkern.typing import Criterion, Time
+    from slotkern.typing import Criterion, Shape, Time
 
 __all__ = [
     "as_table",
@@ -37,6 +37,7 @@ __all__ = [
     "reserve",
     "save",
     "share",
+    "starts",
 ]
 
 
@@ -115,6 +116,14 @@ def find_alternatives(
     """Return `find_alternatives` of this pool, with the same arguments and errors."""
     search = adapter("find_alternatives")
     return cast("Alternatives", search(self, request, criterion, **options))
+
+
+def starts(
+    self: SlotPool, request: Request, *, shape: Shape = "square"
+) -> NDArray[np.void]:
+    """Return `starts` of this pool: all possible starts of a request, as intervals."""
+    found: NDArray[np.void] = adapter("starts")(self, request, shape=shape)
+    return found
 
 
 def reserve(

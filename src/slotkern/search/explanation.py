@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from slotkern.expressions.filters import columns_of_filter
 from slotkern.expressions.limits import Limit
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.hostlists import abridge
+from slotkern.machine.jobs import Compound
 from slotkern.search.price_facts import PriceFacts, price_facts
 from slotkern.search.relaxations import LIFTED, RELAXATIONS, RelaxedSearches
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from slotkern.machine.clock import Clock
     from slotkern.machine.nodes import Machine
+    from slotkern.search.blame import CompoundExplanation
     from slotkern.typing import Shape, Slots
 
 __all__ = ["Explanation", "explain"]
@@ -372,21 +374,33 @@ def _amounts(
     return {k: x for k in limits if (x := amount(k)) is not None}
 
 
+@overload
+def explain(
+    slots: Slots, request: Request, *, shape: Shape = "square"
+) -> Explanation: ...
+@overload
+def explain(
+    slots: Slots, request: Compound, *, shape: Shape = "square"
+) -> CompoundExplanation: ...
 @hint_keywords
-def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Explanation:
+def explain(
+    slots: Slots, request: Request | Compound, *, shape: Shape = "square"
+) -> Explanation | CompoundExplanation:
     """Explain why no window fits a request, or which limits bind the one that does.
 
     Parameters
     ----------
     slots : structured array or SlotPool
         As for `find_window`.
-    request : Request
+    request : Request, AnyOf, Together or Chain
     shape : {"square", "ragged"}
 
     Returns
     -------
     Explanation
-        The figures and the smallest changes that help; ``str()`` puts all in words.
+        The figures and the smallest changes that help; ``str()`` puts all in words. For
+        a job of several parts a `CompoundExplanation`: one for each part, and the part
+        or gap that is to blame.
 
     Raises
     ------
@@ -411,6 +425,10 @@ def explain(slots: Slots, request: Request, *, shape: Shape = "square") -> Expla
     >>> why.fits, why.cheapest, why.most_nodes
     (False, 16.0, 1)
     """
+    if isinstance(request, Compound):
+        from slotkern.search.blame import explain_compound
+
+        return explain_compound(slots, request, shape, explain)
     if not isinstance(request, Request):
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
     asked, request = request, resolve_times(slots, request)

@@ -14,6 +14,7 @@ from slotkern._kernels.windows import Window, WindowTable
 from slotkern.batch.cycles import Cycles
 from slotkern.batch.execution import Execution
 from slotkern.batch.schedule import Schedule
+from slotkern.compound.plan import Plan
 from slotkern.environment.generate import Environment
 from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
@@ -63,7 +64,9 @@ def make_background(thing: Any, tasks: NDArray[Any] | None = None) -> Background
             return _replay_background(thing)
         case Cycles() if thing.schedules:
             return make_background(thing.schedules[0]._jobs.prepared, tasks)
-        case Cycles() | Window() | WindowTable() if not isinstance(thing, Alternatives):
+        case Cycles() | Window() | WindowTable() | Plan() if not isinstance(
+            thing, Alternatives
+        ):
             return _make_background(empty_spans(), tasks, "blank", thing)
         case Schedule():
             return make_background(thing._jobs.prepared, tasks)
@@ -216,7 +219,7 @@ def collect_items(thing: Any) -> Items:
 
 def collect_own_items(thing: Any) -> Items:
     """Return the windows that an object itself contains, possibly none."""
-    has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window)
+    has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window, Plan)
     if isinstance(thing, FreeSlots):
         return _busy_items(thing)
     return collect_items(thing) if isinstance(thing, has) else Items.empty()

@@ -124,8 +124,8 @@ def view(
         `Environment` with its tasks, a `Replay` with its jobs on their processors, a
         `Schedule` with all alternatives of a batch and the chosen ones, `Cycles` with
         the windows of each cycle, `Alternatives` and an `Execution` with the slots that
-        were searched; a `Window` or `WindowTable` is shown alone.
-    windows : Window, iterable of Window, mapping of name to Window, or any of these
+        were searched; a `Window`, `Plan` or `WindowTable` is shown alone.
+    windows : Window, Plan, iterable or mapping of name to Window, or any of these
         The windows to show on the slots; by default those of `slots`.
     tasks : structured array, optional
         Spans in which nodes are occupied: fields node, start, end. By default all time

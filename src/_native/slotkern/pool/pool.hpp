@@ -351,8 +351,7 @@ class SlotPool {
     const double cached_start = start_bounds.bound(from);
     if (cached_start == kInfinity) return Status::none;
     from.earliest = std::max(from.earliest, cached_start);
-    Status status = Status::none;
-    bool swept = true;
+    Status status;
     if (criterion_name(criterion) == Start::name && timelines.is_exact() &&
         GroupTimelines::supports(from)) {
       const auto find = [&](const auto& parts) {
@@ -361,12 +360,13 @@ class SlotPool {
             [this](std::size_t k, const Span& span) { return rows_.slot_of(k, span); }, work,
             found);
       };
-      status = shape == ShapeKind::square ? find(square_of(from))
-               : from.has_overhead()      ? find(RaggedWithOverhead(from))
-                                          : find(Ragged(from));
-      swept = timelines.overflows;
+      const bool any = shape == ShapeKind::square ? find(square_of(from))
+                       : from.has_overhead()      ? find(RaggedWithOverhead(from))
+                                                  : find(Ragged(from));
+      status = any ? Status::ok : Status::none;
+    } else {
+      status = search_validated(*prepared_, from, criterion, shape, work, found);
     }
-    if (swept) status = search_validated(*prepared_, from, criterion, shape, work, found);
     if (!prepared_->options.start_bounds) return status;
     Query plain = from;  // bounds of one division set hold for it alone, so rules need no key
     plain.groups = nullptr;

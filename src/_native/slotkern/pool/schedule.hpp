@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "slotkern/pool/pool.hpp"
+#include "slotkern/window/together.hpp"
 
 namespace slotkern {
 
@@ -42,10 +43,6 @@ inline Reason rejection_reason(Status status, SlotPool& pool, const PreparedSlot
     freer.limits = nullptr;
     if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::limits;
   }
-  if (query.groups) {
-    freer.groups = nullptr;
-    if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::groups;
-  }
   if (query.budget == kInfinity) return Reason::time;
   freer.budget = kInfinity;
   return pool.find(freer, earliest, shape, work, found) == Status::ok ? Reason::budget
@@ -70,6 +67,14 @@ inline Answer find_window(SlotPool& pool, const Query& query, int criterion,
   return run_search(query, [&](Workspace& work, Found& found) {
     return pool.find(query, criterion, shape, work, found);
   });
+}
+
+// As find_together() of window/together.hpp, on a changing pool.
+inline Status find_together(SlotPool& pool, std::vector<Query>& roles, ShapeKind shape,
+                            WindowTable& out) noexcept {
+  constexpr int start = 1;  // index of the criterion
+  return find_together(
+      roles, [&](const Query& role) { return find_window(pool, role, start, shape); }, out);
 }
 
 // Functions of a SlotPool that never throw. `failed_part`: index of the part that was refused.
