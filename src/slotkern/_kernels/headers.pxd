@@ -33,6 +33,25 @@ cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
         vector[SumConstraint] all
         size_t rows
 
+    cdef enum class GroupRuleKind(int):
+        max_groups
+        min_groups
+        max_parts
+
+    cdef cppclass GroupRule:
+        GroupRuleKind kind
+        const int32_t* group
+        int64_t bound
+
+    cdef cppclass CGroupRules "slotkern::GroupRules":
+        size_t divisions
+        vector[int32_t] division
+        cbool is_within()
+        size_t compile(const vector[GroupRule]&, size_t, size_t&) except +
+
+    const size_t kNested "slotkern::GroupRules::kNested"
+    cbool supports_rules "slotkern::GroupChoice::supports"(const CGroupRules&, size_t)
+
     const size_t kMaxSumConstraints
     const int64_t kLimitsWork
 
@@ -42,6 +61,7 @@ cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
         const uint8_t* mask
         size_t masked
         const SumConstraints* limits
+        const CGroupRules* groups
         int64_t max_work
         double length(double performance)
         cbool has_overhead()

@@ -20,7 +20,8 @@ cdef class Bookings(WindowTable):
         exists, but only above the budget; 3 time: never n suitable slots at the same time;
         4 volume: so small that a part's end equals its start; 6 limits: a window exists,
         but none meets the limits on sums; 7 undecided: the search under limits spent its
-        work, so a window may exist (call `SlotPool.find` with a larger ``max_work``).
+        work, so a window may exist (call `SlotPool.find` with a larger ``max_work``);
+        8 groups: a window exists, but none obeys the group rules.
     reasons : list of str
         The reasons as words.
     parts : structured array

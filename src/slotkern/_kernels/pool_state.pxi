@@ -211,6 +211,9 @@ cdef size_t limits_number(SlotPool pool, limits) except *:
     cdef Request request = Request(1, 1, limits=limits)
     if not request.limits:
         return 0
+    if request.rules:
+        raise ValueError("limits with a handle are limits on sums, "
+                         f"not group rules such as {request.limits[0].text}")
     if not is_booking_invariant(request):
         raise ValueError(
             "limits with a handle must be terms over columns other than start and end, "

@@ -2,7 +2,8 @@
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
-from slotkern._kernels.headers cimport Answer, CostCachePool, CPreparedSlots, CWindowTable, Query, ShapeKind
+from slotkern._kernels.headers cimport (
+    Answer, CGroupRules, CostCachePool, CPreparedSlots, CWindowTable, Query, ShapeKind)
 from slotkern._kernels.request cimport Request
 
 # Searches over at least LARGE nodes release the GIL; for fewer, the release does not pay.
@@ -39,9 +40,15 @@ cdef class PreparedSlots:
                                 CWindowTable& out) except *
 
 
+# The group rules of a request, compiled for the nodes of prepared slots.
+cdef class CompiledRules:
+    cdef CGroupRules rules
+
+
 cpdef Request resolve_times(object slots, Request request, object position=*)
 cdef object context_of(object slots)
 cdef int prepare_all(PreparedSlots self, object slots) except -1
 cdef PreparedSlots prepare_with_context(object slots, object context)
+cdef object division_of_rows(PreparedSlots self, const CGroupRules& rules)
 cdef int refuse_under_tariffs(PreparedSlots self, object what) except -1
 cdef PreparedSlots as_prepared(object slots, bint both, ShapeKind shape, size_t n)

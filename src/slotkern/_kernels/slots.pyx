@@ -7,7 +7,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport strcmp
 from libcpp.vector cimport vector
 
@@ -15,9 +15,9 @@ from slotkern._kernels.base cimport (
     Fault, Status, InterruptScope, attempt, status_error, status_message, status_name,
 )
 from slotkern._kernels.headers cimport (
-    Answer, CPreparedSlots, CWindowTable, IndexOptions, UseFunction, SumConstraint, Query, ShapeKind,
-    SlotView, check, find_together, find_window, find_windows, prepare_slots,
-    small_pool_options,
+    Answer, CGroupRules, CPreparedSlots, CWindowTable, GroupRule, GroupRuleKind, IndexOptions,
+    UseFunction, SumConstraint, Query, ShapeKind, SlotView, check, find_together, find_window,
+    find_windows, kNested, prepare_slots, small_pool_options, supports_rules,
 )
 from slotkern._kernels.request cimport Request, copy_request, convert_times, search_error
 
@@ -108,6 +108,7 @@ cdef object fault_error(const Fault& fault, object slots):
 
 
 include "slots_tariffs.pxi"
+include "slots_groups.pxi"
 
 
 def check_slots(slots):
@@ -170,11 +171,7 @@ cdef class PreparedSlots:
     @property
     def nodes(self):
         """The node ids, ascending (int32)."""
-        ids = np.empty(self.prepared.nodes.size(), np.int32)
-        cdef int32_t[::1] view = ids
-        cdef size_t k
-        for k in range(self.prepared.nodes.size()):
-            view[k] = self.prepared.nodes[k].id
+        ids = place_ids(self)
         ids.sort()
         return ids
 
@@ -233,19 +230,21 @@ cdef class PreparedSlots:
         return 0
 
     cdef Request compile_request(self, Request request):
-        """Return the request with the mask of its filter and the weights of its limits.
+        """Return the request with the mask of its filter, the weights of its limits and its rules.
 
-        A request with neither is returned itself. The result is cached in the request, unless
+        A request with none of them is returned itself. The result is cached in the request, unless
         the table is the caller's array, which may change.
         """
         if self.prepared.has_tariffs():
+            if request.rules:
+                refuse_under_tariffs(self, "group rules (within, distinct, most) do")
             if request.limits:
                 refuse_under_tariffs(self, "limits on sums do")
             if request.query.max_price < INFINITY:
                 refuse_under_tariffs(self, "max_price does")
         if request.special is not None or request.rules:
-            refuse_special(request, "a search of slots")
-        if request.where is None and not request.limits:
+            refuse_special(request, "a search of slots", ("within",))
+        if request.where is None and not request.limits and not request.rules:
             return request
         cdef cnp.ndarray table = self.table
         compiled = request.compiled
@@ -283,8 +282,20 @@ cdef class PreparedSlots:
                 part.stride = cnp.PyArray_STRIDE(table, 0)
             copy.sums.all.push_back(part)
         copy.sums.rows = len(table)
-        if request.limits:
+        if copy.sums.all.size():
             copy.query.limits = &copy.sums
+        cdef CompiledRules rules
+        if request.rules:
+            if copy.sums.all.size():
+                raise ValueError("limits on sums and group rules (within, distinct, most) of one "
+                                 "request are not supported together")
+            rules = compiled_rules(self, request.rules, table)
+            if not supports_rules(rules.rules, request.query.n):
+                raise ValueError(
+                    f"group rules on these levels are not supported for {request.query.n} nodes: "
+                    "their table would be too large; bound fewer groups, or one level")
+            copy.referenced_arrays.append(rules)
+            copy.query.groups = &rules.rules
         if not self.borrowed:
             request.compiled = table, copy
         return copy
@@ -354,7 +365,8 @@ cdef class PreparedSlots:
         cdef Answer answer
         cdef InterruptScope interrupts
         while attempt(interrupts, answer.status):
-            if self.prepared.nodes.size() < LARGE and query.limits == NULL:
+            if (self.prepared.nodes.size() < LARGE and query.limits == NULL
+                    and query.groups == NULL):
                 answer = find_window(self.prepared, self.costs, query, criterion, shape)
             else:
                 with nogil:

@@ -16,8 +16,9 @@ from libcpp.vector cimport vector
 from slotkern._kernels.base cimport (
     Fault, Status, InterruptScope, attempt, status_error,
 )
-from slotkern._kernels.slots cimport PreparedSlots, refuse_under_tariffs
-from slotkern._kernels.headers cimport Answer, CPreparedSlots, Found, Part, Query, ShapeKind
+from slotkern._kernels.slots cimport PreparedSlots, division_of_rows, refuse_under_tariffs
+from slotkern._kernels.headers cimport (
+    Answer, CGroupRules, CPreparedSlots, Found, Part, Query, ShapeKind)
 from slotkern._kernels.request cimport Request, parse_shape
 from slotkern._kernels.windows cimport Window, window_from_answer
 
@@ -192,38 +193,92 @@ def find(PreparedSlots pool not None, Request request not None, str source, obje
     capsule of the function, whose name is its signature. `fixed`: the function does not depend on
     the length. Returns None, a Window, or a pair of arrays (starts, values).
     """
-    cdef Valuation valuation
-    cdef ValueOptions options
+    cdef ValueSearch search
     refuse_under_tariffs(pool, "criteria of sums of values do")
     request = pool.compile_request(request)
-    cdef Query query = request.query
-    valuation.sign = sign
-    set_valuation(&valuation, source, data, pool.slots)
-    valuation.fixed = fixed
-    options.lite, options.any_start, options.gap = lite, any_start, gap
-    options.group_span = group_span
-    options.limits.work, options.limits.memory = max_work, memory
-    cdef ShapeKind form = parse_shape(shape)
+    search.query = request.query
+    search.valuation.sign = sign
+    set_valuation(&search.valuation, source, data, pool.slots)
+    search.valuation.fixed = fixed
+    search.options.lite, search.options.any_start, search.options.gap = lite, any_start, gap
+    search.options.group_span = group_span
+    search.options.limits.work, search.options.limits.memory = max_work, memory
+    search.shape = parse_shape(shape)
+    search.record = record
+    if search.query.groups != NULL:
+        return best_of_groups(pool, search, request.where, name, shape)
+    return run_search(pool, search, name, shape)
+
+
+cdef struct ValueSearch:
+    Query query
+    Valuation valuation
+    ValueOptions options
+    ShapeKind shape
+    bint record
+
+
+cdef object run_search(PreparedSlots pool, ValueSearch& search, str name, str shape):
     cdef ValueAnswer answer
     cdef InterruptScope interrupts
     while attempt(interrupts, answer.status):
         with nogil:
-            answer = find_by_value(pool.prepared, query, valuation, form, options, record)
-    if answer.status == Status.none and not record:
+            answer = find_by_value(pool.prepared, search.query, search.valuation, search.shape,
+                                   search.options, search.record)
+    if answer.status == Status.none and not search.record:
         return None
     if answer.status != Status.ok and answer.status != Status.none:
-        raise value_error(answer, query.volume, pool.slots, name, max_work, memory)
-    if record:
+        raise value_error(answer, search.query.volume, pool.slots, name,
+                          search.options.limits.work, search.options.limits.memory)
+    if search.record:
         return take_recorded_steps()
     cdef Answer plain
     plain.found, plain.parts = answer.found, answer.parts
-    cdef Window window = window_from_answer(plain, query.n, name, shape)
+    cdef Window window = window_from_answer(plain, search.query.n, name, shape)
     window.proven, window.bound = answer.proven, answer.bound
-    if source_facts(<int>valuation.kind).moving and not any_start:
+    if source_facts(<int>search.valuation.kind).moving and not search.options.any_start:
         window.proven_over = SLOT_STARTS
     window.effort = {"groups": answer.effort.groups, "steps": answer.effort.steps,
                      "subsets": answer.effort.subsets, "work": answer.effort.work}
     return window
+
+
+cdef Window best_of_groups(PreparedSlots pool, ValueSearch& search, object where, str name,
+                           str shape):
+    """Return the best window of all groups: one search of the slots of each.
+
+    Raises ValueError for rules other than that all nodes are of one group.
+    """
+    cdef const CGroupRules* rules = search.query.groups
+    if not rules.is_within():
+        raise ValueError("criteria of sums of values support within= alone, not 'distinct' with "
+                         "other bounds or 'most'")
+    if search.record or search.options.lite:
+        raise ValueError("step_values and method 'lite' do not support within=")
+    cdef Window best = None, window
+    cdef SourceFacts facts = source_facts(<int>search.valuation.kind)
+    cdef double direction = facts.sign if facts.name.size() else search.valuation.sign
+    cdef double bound = -INFINITY
+    cdef int group
+    cdef cnp.ndarray mask
+    division = division_of_rows(pool, rules[0])
+    search.query.groups = NULL
+    for group in range(<int>rules.divisions):
+        mask = division == group
+        if where is not None:
+            mask &= where
+        search.query.mask = <const unsigned char*>cnp.PyArray_DATA(mask)
+        search.query.masked = len(mask)
+        window = run_search(pool, search, name, shape)
+        if window is None:
+            continue
+        bound = max(bound, direction * window.bound)
+        if best is None or direction * window.value > direction * best.value:
+            best = window
+    if best is not None:
+        best.bound = direction * bound
+        best.proven = best.proven and bound <= direction * best.value
+    return best
 
 
 cdef object take_recorded_steps():

@@ -54,7 +54,8 @@ class Schedule(HasPlot):
         ever free together; 4 volume: too small to change the time in floating point;
         5 limit: the remaining limit of the organization is too small; 6 limits: a
         window exists, but not within the limits on sums; 7 undecided: the search under
-        limits reached its work limit, so a window may exist.
+        limits reached its work limit, so a window may exist; 8 groups: a window exists,
+        but none obeys the group rules.
     slices : structured array
         The result of each sub-batch's choice: limit, value, bound, expense, proven.
     target, under : str

@@ -120,7 +120,7 @@ def find_alternatives(
     one_sweep = isinstance(criterion, str) and criterion == "first"
     # Under tariffs a step without a window may have one later, so each is searched.
     one_sweep = one_sweep and not has_tariffs(slots)
-    if one_sweep and method == "exact" and not request.limits:
+    if one_sweep and method == "exact" and not (request.limits or request.rules):
         if options:  # checks their names and values
             find_window(slots, request, "first", shape=shape, **options)
         return first_alternatives(slots, request, shape, limit)

@@ -101,5 +101,6 @@
   X(volume, "so small that a part would not advance the clock") \
   X(limit, "windows exist, but the limit of the batch leaves none for this job") \
   X(limits, "a window exists, but not under the limits on sums") \
-  X(undecided, "the search under limits spent its work: a window may exist")
+  X(undecided, "the search under limits spent its work: a window may exist") \
+  X(groups, "a window exists, but not under the group rules")
 // clang-format on

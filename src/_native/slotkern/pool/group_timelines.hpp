@@ -36,7 +36,8 @@ namespace detail {
 
 // The rows of one division.
 struct GroupTimeline {
-  std::vector<std::size_t> places;  // [bit]: node place, by node id
+  // [bit]: node place; by price, if all slots of a node have one, then by node id
+  std::vector<std::size_t> places;
   std::vector<double> begin;  // ascending; the first is -inf
   std::vector<std::uint64_t> bits;  // [row]: the free nodes
   std::size_t compacted = 0;  // rows after the last compact()
@@ -106,6 +107,8 @@ class GroupTimelines {
   // The most nodes of a division with rows.
   static constexpr std::size_t kMaxNodes = 64;
 
+  bool overflows = false;  // a result of find()
+
   // Cached start bounds of the requests within one group, as in the pool.
   std::array<StartBoundCache, 4> start_bounds;
 
@@ -130,19 +133,25 @@ class GroupTimelines {
   void build(const PreparedSlots& prepared, const SpanLists& free, double now) {
     is_built_ = is_exact_ = false;
     bool exact = prepared.groups.size() == 1;
+    sorted_by_price_ = prepared.one_price;
     const auto is_other_price = [&](const Node& node) {
       return node.min_price != prepared.nodes.front().min_price;
     };
-    has_one_price_ = prepared.one_price && std::none_of(prepared.nodes.begin(),
-                                                        prepared.nodes.end(), is_other_price);
+    has_one_price_ = sorted_by_price_ && std::none_of(prepared.nodes.begin(),
+                                                      prepared.nodes.end(), is_other_price);
     lines_.assign(divisions_, {});
     bit_.resize(prepared.nodes.size());
     // Nodes of one performance are in the order of ids.
-    for (std::size_t k = 0; k < prepared.nodes.size(); ++k) {
-      std::vector<std::size_t>& places = lines_[division_of(k)].places;
-      bit_[k] = static_cast<std::uint32_t>(places.size());
-      places.push_back(k);
-      exact = exact && places.size() <= kMaxNodes;
+    for (std::size_t k = 0; k < prepared.nodes.size(); ++k)
+      lines_[division_of(k)].places.push_back(k);
+    for (detail::GroupTimeline& line : lines_) {
+      exact = exact && line.places.size() <= kMaxNodes;
+      if (sorted_by_price_)
+        std::stable_sort(line.places.begin(), line.places.end(), [&](auto a, auto b) {
+          return prepared.nodes[a].min_price < prepared.nodes[b].min_price;
+        });
+      for (std::size_t bit = 0; bit < line.places.size(); ++bit)
+        bit_[line.places[bit]] = static_cast<std::uint32_t>(bit);
     }
     if (!exact) {
       is_built_ = true;
@@ -197,12 +206,14 @@ class GroupTimelines {
   }
 
   // Finds the earliest window of a query, normalized, with lowest cost, then smallest node ids.
-  // slot_of(place, span) returns the slot of a free span.
+  // slot_of(place, span) returns the slot of a free span. Returns none also if costs overflow: then
+  // `overflows` is true, and the caller sweeps.
   template <class Shape, class SlotOf>
-  bool find(const PreparedSlots& prepared, const Query& query, const Shape& shape,
-            const SpanLists& free, SlotOf slot_of, Workspace& work, Found& found) {
+  Status find(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+              const SpanLists& free, SlotOf slot_of, Workspace& work, Found& found) {
+    overflows = false;
     const double performance = prepared.groups.front().performance;
-    if (performance < query.min_performance) return false;
+    if (performance < query.min_performance) return Status::none;
     const double length = query.length(performance);
     const auto is_in_time = [&](double t) {
       return t <= query.latest && t + length <= query.deadline;
@@ -219,7 +230,7 @@ class GroupTimelines {
         t = detail::earliest_start_of(line.begin.data(), line.bits.data(), line.begin.size(), t,
                                       length, static_cast<int>(query.n), start, row, bits);
         if (t == kInfinity || !is_in_time(t) || query.budget == kInfinity) break;
-        if (collect(query, shape, free, slot_of, d, bits, t) <= query.max_cost()) break;
+        if (cost_of(prepared, query, shape, free, slot_of, d, bits, t) <= query.max_cost()) break;
         if (++row == line.begin.size()) t = kInfinity;
         if (t == kInfinity) break;
         t = line.begin[row];
@@ -229,9 +240,10 @@ class GroupTimelines {
       start = t;
       best_.push_back({d, bits});
     }
-    if (best_.empty()) return false;
-    select(query, shape, free, slot_of, start, work, found);
-    return true;
+    if (best_.empty()) return Status::none;
+    select(prepared, query, shape, free, slot_of, start, work, found);
+    overflows = work.parts.empty();
+    return overflows ? Status::none : Status::ok;
   }
 
  private:
@@ -267,6 +279,25 @@ class GroupTimelines {
     return division_.empty() ? 0 : static_cast<std::size_t>(division_[place]);
   }
 
+  // Returns the total cost of the n cheapest parts of a division; writes them to list_ unless the
+  // order of bits determines it.
+  template <class Shape, class SlotOf>
+  double cost_of(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+                 const SpanLists& free, SlotOf slot_of, std::size_t division, std::uint64_t bits,
+                 double t) {
+    if (!sorted_by_price_) return collect(query, shape, free, slot_of, division, bits, t);
+    keys_.clear();
+    for (; bits && keys_.size() < static_cast<std::size_t>(query.n); bits &= bits - 1) {
+      const Node& node = prepared.nodes[place_of(division, bits)];
+      keys_.push_back(shape.key({0, 0, node.performance, node.min_price,
+                                 node.min_price / node.performance, node.id, 0}));
+    }
+    return shape.total(exact_sum(keys_.size(), [&](std::size_t i) { return keys_[i]; }));
+  }
+  std::size_t place_of(std::size_t division, std::uint64_t bits) const {
+    return lines_[division].places[static_cast<std::size_t>(std::countr_zero(bits))];
+  }
+
   // Writes the n cheapest parts of a division to list_; returns their total cost.
   template <class Shape, class SlotOf>
   double collect(const Query& query, const Shape& shape, const SpanLists& free, SlotOf slot_of,
@@ -274,10 +305,8 @@ class GroupTimelines {
     const std::size_t n = static_cast<std::size_t>(query.n);
     list_.clear();
     for (; bits; bits &= bits - 1) {
-      const std::size_t k =
-          lines_[division].places[static_cast<std::size_t>(std::countr_zero(bits))];
-      // All parts cost the same: the smallest node ids, which come first, are the cheapest.
-      if (has_one_price_ && list_.size() == n) break;
+      const std::size_t k = place_of(division, bits);
+      if (sorted_by_price_ && list_.size() == n) break;
       const std::vector<Span>& spans = free[k];
       const auto span = std::prev(std::partition_point(
           spans.begin(), spans.end(), [t](const Span& s) { return s.start <= t; }));
@@ -293,13 +322,13 @@ class GroupTimelines {
   }
 
   template <class Shape, class SlotOf>
-  void select(const Query& query, const Shape& shape, const SpanLists& free, SlotOf slot_of,
-              double t, Workspace& work, Found& found) {
+  void select(const PreparedSlots& prepared, const Query& query, const Shape& shape,
+              const SpanLists& free, SlotOf slot_of, double t, Workspace& work, Found& found) {
     // With one price the smallest first node decides.
     if (has_one_price_) {
       const auto first = std::min_element(
           best_.begin(), best_.end(), [&](const Candidate& a, const Candidate& b) {
-            return first_of(a) < first_of(b);
+            return place_of(a.division, a.bits) < place_of(b.division, b.bits);
           });
       best_.assign(1, Candidate(*first));
     }
@@ -308,6 +337,9 @@ class GroupTimelines {
     const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
     work.parts.clear();
     for (const Candidate& candidate : best_) {
+      if (best_.size() > 1 && cost_of(prepared, query, shape, free, slot_of, candidate.division,
+                                      candidate.bits, t) > cost)
+        continue;
       const double total =
           collect(query, shape, free, slot_of, candidate.division, candidate.bits, t);
       if (total > cost || list_.size() < static_cast<std::size_t>(query.n)) continue;
@@ -333,21 +365,19 @@ class GroupTimelines {
     if (!Shape::per_part_length)
       found.processor_time = static_cast<double>(query.n) * found.runtime;
   }
-  std::size_t first_of(const Candidate& candidate) const {
-    return lines_[candidate.division]
-        .places[static_cast<std::size_t>(std::countr_zero(candidate.bits))];
-  }
 
   std::uint64_t id_ = 0;
   std::vector<std::int32_t> division_;
   std::size_t divisions_ = 0;
   bool is_built_ = false, is_exact_ = false;
+  bool sorted_by_price_ = false;  // all slots of a node have one price, and bits are in its order
   bool has_one_price_ = false;  // of all slots of all nodes
   std::vector<std::uint32_t> bit_;  // [place]
   std::vector<detail::GroupTimeline> lines_;  // [division]
   // Scratch memory of find().
   std::vector<Candidate> best_;
   std::vector<GroupCandidate> list_;
+  std::vector<double> keys_;
 };
 
 }  // namespace slotkern

@@ -351,7 +351,8 @@ class SlotPool {
     const double cached_start = start_bounds.bound(from);
     if (cached_start == kInfinity) return Status::none;
     from.earliest = std::max(from.earliest, cached_start);
-    Status status;
+    Status status = Status::none;
+    bool swept = true;
     if (criterion_name(criterion) == Start::name && timelines.is_exact() &&
         GroupTimelines::supports(from)) {
       const auto find = [&](const auto& parts) {
@@ -360,13 +361,12 @@ class SlotPool {
             [this](std::size_t k, const Span& span) { return rows_.slot_of(k, span); }, work,
             found);
       };
-      const bool any = shape == ShapeKind::square ? find(square_of(from))
-                       : from.has_overhead()      ? find(RaggedWithOverhead(from))
-                                                  : find(Ragged(from));
-      status = any ? Status::ok : Status::none;
-    } else {
-      status = search_validated(*prepared_, from, criterion, shape, work, found);
+      status = shape == ShapeKind::square ? find(square_of(from))
+               : from.has_overhead()      ? find(RaggedWithOverhead(from))
+                                          : find(Ragged(from));
+      swept = timelines.overflows;
     }
+    if (swept) status = search_validated(*prepared_, from, criterion, shape, work, found);
     if (!prepared_->options.start_bounds) return status;
     Query plain = from;  // bounds of one division set hold for it alone, so rules need no key
     plain.groups = nullptr;

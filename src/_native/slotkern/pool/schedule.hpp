@@ -43,6 +43,10 @@ inline Reason rejection_reason(Status status, SlotPool& pool, const PreparedSlot
     freer.limits = nullptr;
     if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::limits;
   }
+  if (query.groups) {
+    freer.groups = nullptr;
+    if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::groups;
+  }
   if (query.budget == kInfinity) return Reason::time;
   freer.budget = kInfinity;
   return pool.find(freer, earliest, shape, work, found) == Status::ok ? Reason::budget

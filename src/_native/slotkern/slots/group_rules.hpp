@@ -117,12 +117,12 @@ class GroupRules {
   // first node, so equal partitions have equal numbers. Returns the number of groups.
   static std::size_t refine(std::vector<std::int32_t>& group, const std::int32_t* other,
                             std::size_t nodes) {
-    struct Pair {
+    struct SharedGroup {
       std::uint64_t key;
       std::uint32_t place;
-      auto operator<=>(const Pair&) const = default;
+      auto operator<=>(const SharedGroup&) const = default;
     };
-    std::vector<Pair> pairs(nodes);
+    std::vector<SharedGroup> pairs(nodes);
     for (std::size_t i = 0; i < nodes; ++i)
       pairs[i] = {(group.empty() ? 0 : std::uint64_t(std::uint32_t(group[i])) << 32) |
                       std::uint32_t(other[i]),

@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -123,15 +124,15 @@ class GroupChoice {
   struct Set {
     std::int32_t left, right;  // right < 0: leaf
   };
-  struct State {
+  struct GroupState {
     Sum sum;
     std::int32_t set = -1;
     std::int32_t least = 0;  // the smallest node id
   };
   // The states of a group or of siblings, by index (see index_of).
-  struct Table {
+  struct GroupTable {
     std::vector<std::uint32_t> used;  // indices of states with a set, ascending
-    std::vector<State> states;
+    std::vector<GroupState> states;
 
     void clear(std::size_t size) {
       if (states.size() < size) states.resize(size);
@@ -158,6 +159,7 @@ class GroupChoice {
   bool choose_by_table(const GroupRules& rules, std::size_t n,
                        const std::vector<GroupCandidate>& candidates, bool canonical) {
     rules_ = &rules, candidates_ = &candidates, n_ = n, canonical_ = canonical;
+    if (!may_fit()) return false;
     const std::size_t depth = rules.levels.size();
     size_ = states_of(rules, n);
     radix_.assign(depth, 0);
@@ -190,15 +192,39 @@ class GroupChoice {
                (end == order_.size() || group_of(l, place_of(order_[end])) != group_of(l, place)));
       i = end;
     }
-    const State* best = nullptr;
+    const GroupState* best = nullptr;
     for (const std::uint32_t s : tables_[depth].used) {
       if (s % (n + 1) != n || !has_enough_groups(s)) continue;
-      const State& state = tables_[depth].states[s];
+      const GroupState& state = tables_[depth].states[s];
       if (!best || is_better(state, *best)) best = &state;
     }
     if (!best) return false;
     collect(best->set, chosen);
     std::sort(chosen.begin(), chosen.end());
+    return true;
+  }
+
+  // A quick necessary test: the k fullest groups of each level hold n candidates.
+  bool may_fit() {
+    for (std::size_t l = 0; l < rules_->levels.size(); ++l) {
+      const GroupLevel& level = rules_->levels[l];
+      if (counts_.size() <= l) counts_.resize(l + 1);
+      if (counts_[l].size() < level.groups()) counts_[l].resize(level.groups());
+      spare_.clear();
+      for (const GroupCandidate& c : *candidates_) ++counts_[l][at(level.group[at(c.place)])];
+      for (const GroupCandidate& c : *candidates_) {
+        std::int64_t& count = counts_[l][at(level.group[at(c.place)])];
+        if (count > 0) spare_.push_back(std::min(count, level.max_parts));
+        count = 0;
+      }
+      std::int64_t most = 0;
+      const auto groups = std::min<std::int64_t>(level.max_groups,
+                                                 static_cast<std::int64_t>(spare_.size()));
+      const auto fullest = spare_.begin() + static_cast<std::ptrdiff_t>(groups);
+      std::nth_element(spare_.begin(), fullest, spare_.end(), std::greater<>());
+      most = std::accumulate(spare_.begin(), fullest, most);
+      if (most < static_cast<std::int64_t>(n_)) return false;
+    }
     return true;
   }
 
@@ -219,16 +245,16 @@ class GroupChoice {
     });
   }
 
-  void set_empty(Table& table) {
+  void set_empty(GroupTable& table) {
     table.states[0] = {{0, 0}, add_set(0, -1), std::numeric_limits<std::int32_t>::max()};
     table.used.push_back(0);
   }
 
   // The n cheapest sets of a group of the finest level.
-  void fill_leaf(Table& table, std::size_t begin, std::size_t end) {
+  void fill_leaf(GroupTable& table, std::size_t begin, std::size_t end) {
     const std::int64_t most = rules_->levels[0].max_parts;
     const auto limit = static_cast<std::int64_t>(std::min(end - begin, n_));
-    State state = table.states[0];
+    GroupState state = table.states[0];
     for (std::int64_t x = 1; x <= std::min(limit, most); ++x) {
       const GroupCandidate& next =
           (*candidates_)[order_[begin + static_cast<std::size_t>(x) - 1]];
@@ -241,13 +267,13 @@ class GroupChoice {
   }
 
   // Applies the bounds of a level to the table of one of its groups, and counts the group.
-  void close(Table& table, std::size_t l) {
+  void close(GroupTable& table, std::size_t l) {
     const GroupLevel& level = rules_->levels[l];
     std::size_t kept = 0;
     for (std::size_t k = 0; k < table.used.size(); ++k) {
       std::uint32_t s = table.used[k];
       const std::size_t parts = s % (n_ + 1);
-      const State state = table.states[s];
+      const GroupState state = table.states[s];
       table.states[s].set = -1;
       if (static_cast<std::int64_t>(parts) > level.max_parts) continue;
       // The digit of this level is 0, and no later state of `used` has this new index.
@@ -264,16 +290,16 @@ class GroupChoice {
   }
 
   // Adds the states of `child` to those of `sum`.
-  void merge(const Table& child, Table& sum) {
-    Table& out = tables_.back();
+  void merge(const GroupTable& child, GroupTable& sum) {
+    GroupTable& out = tables_.back();
     out.clear(size_);
     for (const std::uint32_t a : sum.used)
       for (const std::uint32_t b : child.used) {
         std::uint32_t s;
         if (!add_index(a, b, s)) continue;
-        const State &x = sum.states[a], &y = child.states[b];
-        State state{x.sum + y.sum, -1, std::min(x.least, y.least)};
-        State& best = out.states[s];
+        const GroupState &x = sum.states[a], &y = child.states[b];
+        GroupState state{x.sum + y.sum, -1, std::min(x.least, y.least)};
+        GroupState& best = out.states[s];
         const Set set{x.set, y.set};
         if (best.set < 0) {
           out.used.push_back(s);
@@ -320,13 +346,13 @@ class GroupChoice {
     return true;
   }
 
-  bool is_better(const State& a, const State& b) {
+  bool is_better(const GroupState& a, const GroupState& b) {
     if (!(a.sum == b.sum)) return a.sum < b.sum;
     return canonical_ && precedes(a.least, sets_[at(a.set)], b);
   }
 
   // Compares the node ids of a set with those of a state of equal size.
-  bool precedes(std::int32_t least, const Set& set, const State& other) {
+  bool precedes(std::int32_t least, const Set& set, const GroupState& other) {
     if (least != other.least) return least < other.least;
     ids_.clear(), other_ids_.clear();
     collect_ids(set, ids_), collect_ids(sets_[at(other.set)], other_ids_);
@@ -356,11 +382,11 @@ class GroupChoice {
 
   struct Moved {
     std::uint32_t index;
-    State state;
+    GroupState state;
   };
 
   std::vector<std::vector<std::int64_t>> counts_;  // [level][group], 0 between calls
-  std::vector<std::int64_t> spare_;  // [level]
+  std::vector<std::int64_t> spare_;  // [level]; also the counts of one level
 
   const GroupRules* rules_ = nullptr;
   const std::vector<GroupCandidate>* candidates_ = nullptr;
@@ -368,7 +394,7 @@ class GroupChoice {
   bool canonical_ = true;
   std::vector<std::size_t> radix_;  // [level]: unit of its digit, 0: none
   std::vector<std::uint32_t> order_;
-  std::vector<Table> tables_;
+  std::vector<GroupTable> tables_;
   std::vector<Moved> moved_;
   std::vector<Set> sets_;
   std::vector<std::uint32_t> members_;

@@ -30,7 +30,8 @@ namespace detail {
 // Scratch memory of one thread; it only grows.
 struct GroupScratch {
   GroupChoice choice;
-  std::vector<std::vector<GroupCandidate>> live;  // [division]: by (key, node id)
+  std::vector<std::vector<GroupCandidate>> live;  // [division]
+  std::vector<std::size_t> ordered;  // [division]: candidates before it are in cost order
   std::vector<std::size_t> touched;  // divisions whose list is not empty
   std::vector<std::size_t> changed;  // divisions with a new slot at the current start
   std::vector<std::uint8_t> is_changed;  // [division]
@@ -39,12 +40,28 @@ struct GroupScratch {
     for (const std::size_t d : touched) live[d].clear();
     touched.clear(), changed.clear();
     if (live.size() < divisions) live.resize(divisions);
+    ordered.assign(live.size(), 0);
     is_changed.assign(std::max(divisions, is_changed.size()), 0);
   }
   void add(std::size_t division, const GroupCandidate& candidate) {
+    if (live[division].empty() && ordered[division] == 0) touched.push_back(division);
+    live[division].push_back(candidate);
+    ordered[division] = std::max<std::size_t>(ordered[division], 1);
+  }
+  // Sorts the list of a division, which is not empty, by (key, node id), and keeps those that pass.
+  template <class Keep>
+  std::vector<GroupCandidate>& order(std::size_t division, Keep keep) {
     std::vector<GroupCandidate>& list = live[division];
-    if (list.empty()) touched.push_back(division);
-    list.insert(std::upper_bound(list.begin(), list.end(), candidate), candidate);
+    const auto middle = list.begin() + static_cast<std::ptrdiff_t>(ordered[division]);
+    const auto drops = [&](const GroupCandidate& c) { return !keep(c); };
+    const auto kept = std::remove_if(list.begin(), middle, drops);
+    auto added = std::remove_if(middle, list.end(), drops);
+    if (kept != middle) added = std::move(middle, added, kept);
+    std::sort(kept, added);
+    std::inplace_merge(list.begin(), kept, added);
+    list.erase(added, list.end());
+    ordered[division] = std::max<std::size_t>(list.size(), 1);
+    return list;
   }
 };
 
@@ -130,14 +147,19 @@ class GroupSweep {
   void evaluate_step() {
     for (const std::size_t division : work_.changed) {
       work_.is_changed[division] = 0;
-      if (!finished_) evaluate(work_.live[division]);
+      if (!finished_) evaluate(division);
     }
     work_.changed.clear();
   }
 
-  void evaluate(std::vector<GroupCandidate>& list) {
+  void evaluate(std::size_t division) {
     poll();
-    while (drop_useless(list), list.size() >= n_) {
+    for (;;) {
+      // Drops the slots that have expired or cannot improve on the best window.
+      const std::vector<GroupCandidate>& list = work_.order(division, [&](const auto& c) {
+        return t_ + c.length <= c.end && goal_.is_useful(t_, c.length);
+      });
+      if (list.size() < n_) return;
       if (detail::floor_of(shape_, n_, list) > goal_.ceiling()) return;
       if (!work_.choice.choose(rules_, n_, list, false)) return;
       const double total = detail::total_of(shape_, work_.choice, list);
@@ -145,13 +167,6 @@ class GroupSweep {
       record(total, list);
       if ((finished_ = goal_.can_stop()) || !Goal::can_improve_at_same_time) return;
     }
-  }
-
-  // Drops the slots that have expired or cannot improve on the best window.
-  void drop_useless(std::vector<GroupCandidate>& list) const {
-    std::erase_if(list, [&](const GroupCandidate& c) {
-      return !(t_ + c.length <= c.end) || !goal_.is_useful(t_, c.length);
-    });
   }
 
   void record(double total, const std::vector<GroupCandidate>& list) {
@@ -204,7 +219,7 @@ class GroupSearch {
     if (!goal.best.found) return false;
     double cost = kInfinity;
     select_at(shape, goal.best, cost, [](double) { return true; });
-    return true;
+    return any_;
   }
 
   bool square() {
@@ -241,7 +256,7 @@ class GroupSearch {
         if (bound.group != best.group && !(bound.total > cost) &&
             Criterion::SquareRules::is_span_allowed(best, bound.span))
           select(bound);
-    return true;
+    return any_;
   }
 
  private:
@@ -272,7 +287,8 @@ class GroupSearch {
           return true;
         });
     for (const std::size_t division : scratch_.touched) {
-      const std::vector<GroupCandidate>& list = scratch_.live[division];
+      const std::vector<GroupCandidate>& list =
+          scratch_.order(division, [](const GroupCandidate&) { return true; });
       if (list.size() < n_ || detail::floor_of(shape, n_, list) > cost) continue;
       poll();
       if (!scratch_.choice.choose(rules_, n_, list, true)) continue;
@@ -291,10 +307,11 @@ class GroupSearch {
       if (!Shape::per_part_length)
         trial.processor_time = static_cast<double>(n_) * trial.runtime;
       const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
-      if (trial.cost == cost &&
+      if (any_ && trial.cost == cost &&
           !std::lexicographical_compare(work_.trial_parts.begin(), work_.trial_parts.end(),
                                         work_.parts.begin(), work_.parts.end(), by_node))
         continue;
+      any_ = true;
       cost = trial.cost;
       found_ = trial;
       work_.parts.swap(work_.trial_parts);
@@ -310,6 +327,7 @@ class GroupSearch {
   Found& found_;
   std::vector<Workspace::GroupBound> bounds_;
   std::vector<Entry> chosen_;
+  bool any_ = false;  // found_ and work_.parts hold a window
 };
 
 }  // namespace slotkern
