@@ -43,6 +43,7 @@ LAYERS = {
     "tariff": Layer(HEADERS, "prices that change while a part runs"),
     "value": Layer(HEADERS, "searches by sums of values"),
     "pool": Layer(HEADERS, "slots that change: book, release, schedule, embed"),
+    "shares": Layer(HEADERS, "hosts whose resources jobs share"),
     "batch": Layer(HEADERS, "many jobs at once, and how they really run"),
     "replay": Layer(HEADERS, "traces read, queues of jobs replayed"),
     "community": Layer(HEADERS, "schedulers that negotiate, and their simulation"),
@@ -75,7 +76,7 @@ LAYERS = {
     "pools": Layer(
         PYTHON,
         "slots that change, their owners and files",
-        ("_kernels.pool", "embed", "pool"),
+        ("_kernels.pool", "_kernels.shares", "embed", "pool"),
     ),
     "ledger": Layer(PYTHON, "pools that several processes change", ("ledger",)),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),

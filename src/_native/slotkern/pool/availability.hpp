@@ -308,6 +308,32 @@ class AvailabilityTimeline {
     observer.apply_pending();
   }
 
+  // Replaces the free spans first..last - 1 of a node by `fresh`, ascending, for pools whose free
+  // time is derived from other data. Nothing is booked or closed in such pools. The change is
+  // visible after observer.apply_pending(), before which the node must not change again.
+  template <class Observer>
+  void replace(std::size_t k, std::size_t first, std::size_t last, const std::vector<Span>& fresh,
+               Observer& observer) {
+    std::vector<Span>& spans = free_[k];
+    reserve_extra(fresh.size(), spans);
+    for (std::size_t i = first, j = 0; i < last || j < fresh.size();) {
+      if (j == fresh.size() || (i < last && spans[i].start < fresh[j].start)) {
+        observer.erase(k, spans[i++]);
+      } else if (i == last || fresh[j].start < spans[i].start) {
+        observer.insert(k, fresh[j++]);
+      } else {
+        if (spans[i].end != fresh[j].end) observer.set_end(k, spans[i], fresh[j].end);
+        ++i, ++j;
+      }
+    }
+    const std::size_t both = std::min(last - first, fresh.size());
+    const auto rest = std::copy_n(fresh.begin(), both, at(spans, first));
+    if (both < fresh.size())
+      spans.insert(rest, fresh.begin() + static_cast<std::ptrdiff_t>(both), fresh.end());
+    else
+      spans.erase(rest, at(spans, last));
+  }
+
   // Moves the clock forward; an earlier time is ignored.
   void set_clock(double now) { now_ = std::max(now, now_); }
 

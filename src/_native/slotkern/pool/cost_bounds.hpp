@@ -112,6 +112,18 @@ class CostBoundCache {
 
   const MaxWorkMatrix& cells() const { return cells_; }
 
+ private:
+  // Returns the listener that resets the bounds of the classes that a node has reached in cell j; the
+  // others keep their bounds.
+  auto on_class_changed() {
+    return [this](std::size_t j, std::size_t before, std::size_t now) {
+      for (Table& table : tables_)
+        for (std::size_t c = table.next_class[before]; c != 0 && c <= now; c = table.next_class[c])
+          table.rows[c]->least[j] = 0, table.rows[c]->skipped_groups[j] = 0;
+    };
+  }
+
+ public:
   // See MaxWorkMatrix.
   void on_booked(std::size_t k, const std::vector<Span>& free, double begin, double end) {
     charge_change();
@@ -120,13 +132,11 @@ class CostBoundCache {
   void on_released(std::size_t k, const std::vector<Span>& free, const Span& freed,
                    const Span& grown) {
     charge_change();
-    cells_.on_released(
-        k, free, freed, grown, [this](std::size_t j, std::size_t before, std::size_t now) {
-          for (Table& table : tables_)  // other classes keep their bounds
-            for (std::size_t c = table.next_class[before]; c != 0 && c <= now;
-                 c = table.next_class[c])
-              table.rows[c]->least[j] = 0, table.rows[c]->skipped_groups[j] = 0;
-        });
+    cells_.on_released(k, free, freed, grown, on_class_changed());
+  }
+  void on_replaced(std::size_t k, const std::vector<Span>& free, double begin, double end) {
+    charge_change();
+    cells_.on_replaced(k, free, begin, end, on_class_changed());
   }
   void on_node_removed(std::size_t k) { cells_.on_node_removed(k); }
 

@@ -114,6 +114,21 @@ class MaxWorkMatrix {
     update_start_bit(k, free, cell_at(freed.start));
     update_start_bit(k, free, cell_at(freed.end));
   }
+  // The free time of node k has changed anywhere in [begin, end), and no span that starts earlier
+  // has. Calls on_changed as on_released() does.
+  template <class OnChanged>
+  void on_replaced(std::size_t k, const std::vector<Span>& free, double begin, double end,
+                   OnChanged on_changed) {
+    const std::size_t rank = ranks_[k], first = cell_at(begin), last = cell_at(end);
+    for_each_class(free, count_started(free, this->end(last)), first, last, speed(rank),
+                   [&](std::size_t j, std::uint8_t c) {
+                     std::uint8_t& byte = classes_[j * width_ + rank];
+                     if (byte != c) on_changed(j, byte, c);
+                     byte = c;
+                     return true;
+                   });
+    for (std::size_t j = first; j <= last; ++j) update_start_bit(k, free, j);
+  }
   // All time of node k was removed.
   void on_node_removed(std::size_t k) {
     update_classes(k, {}, 0, 0, size() - 1, [](std::size_t, std::size_t, std::size_t) {});

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <new>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -164,6 +165,39 @@ class SlotPool {
                    },
                    on_freed());
     }
+    rows_.compact_if_needed(spans_.free());
+  }
+
+  // Replaces the free spans first..last - 1 of a node by `fresh`, ascending, for a pool whose free
+  // time is derived from other data (shares/views.hpp): nothing may be booked or closed in it. The
+  // change is visible after settle(); at most one for each node may come before that.
+  void replace(std::size_t k, std::size_t first, std::size_t last,
+               const std::vector<Span>& fresh) {
+    if (is_replaced_.size() < prepared_->nodes.size())
+      is_replaced_.resize(prepared_->nodes.size(), 0);
+    if (is_replaced_[k]) throw std::logic_error("a node was replaced twice before settle()");
+    reserve_extra(1, replaced_);
+    const std::vector<Span>& spans = spans_.free()[k];
+    double begin = kInfinity, end = -kInfinity;
+    for (std::size_t i = first; i < last; ++i)
+      begin = std::min(begin, spans[i].start), end = std::max(end, spans[i].end);
+    for (std::size_t i = first, j = 0; j < fresh.size(); ++j) {
+      begin = std::min(begin, fresh[j].start), end = std::max(end, fresh[j].end);
+      while (i < last && spans[i].end < fresh[j].end) ++i;
+      if (i == last || spans[i].start > fresh[j].start) lower_start_bounds(k, fresh[j]);
+    }
+    spans_.replace(k, first, last, fresh, rows_);
+    is_replaced_[k] = 1, replaced_.push_back(k);
+    changes_since_trim_ += 1 + fresh.size();
+    if (tariffs_.any()) tariffs_.mark(k);
+    if (costs_.is_built() && begin < end) costs_.on_replaced(k, spans_.free()[k], begin, end);
+  }
+  // Makes all replacements visible.
+  void settle() {
+    rows_.apply_pending();
+    for (const std::size_t k : replaced_) is_replaced_[k] = 0;
+    replaced_.clear();
+    ++version_;
     rows_.compact_if_needed(spans_.free());
   }
 
@@ -500,6 +534,8 @@ class SlotPool {
   double renewed_volume_ = kInfinity;
   AvailabilityTimeline spans_;
   UsableSlotIndex rows_;
+  std::vector<std::size_t> replaced_;      // nodes replaced since settle()
+  std::vector<std::uint8_t> is_replaced_;  // [place]; grows at the first replace()
   std::array<StartBoundCache, 4> start_bounds_;  // [cache_index()]
 };
 
