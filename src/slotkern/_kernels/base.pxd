@@ -19,7 +19,9 @@ cdef extern from "slotkern/base/status.hpp" namespace "slotkern" nogil:
         weights_overflow
         endless
         too_many
+        not_free
         not_booked
+        request_not_valid
         criterion_failed
         limit_failed
         undecided

@@ -1,0 +1,83 @@
+# Internal declarations: hosts whose resources are shared.
+from libc.stdint cimport int32_t, uint8_t
+from libcpp.vector cimport vector
+
+from slotkern._kernels.base cimport Status
+from slotkern._kernels.headers cimport Answer, Part, Query, ShapeKind
+from slotkern._kernels.pool cimport shared_mutex
+from slotkern._kernels.request cimport Request
+from slotkern._kernels.slots cimport PreparedSlots
+from slotkern._kernels.windows cimport Window
+
+
+cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
+    cdef enum class ShareMethod(int):
+        automatic
+        rows
+        views
+
+    cdef struct HostSpan:
+        size_t host
+        double start, end
+
+    cdef cppclass ShareRequest:
+        const Query* query
+        const int32_t* demand
+        int32_t stack
+        const double* prices
+        ShapeKind shape
+
+    cdef cppclass ShareState "slotkern::SharePool::ShareState":
+        double now
+        vector[HostSpan] free, booked, reserved, closed
+        vector[int32_t] free_amounts, booked_amounts, reserved_amounts
+
+    cdef cppclass CSharePool "slotkern::SharePool":
+        size_t resources()
+        double now()
+        size_t version()
+        size_t bytes()
+        void integrals(double, double, double*, double*)
+
+    const int32_t kMaxAmount "slotkern::ShareRows::kMaxAmount"
+
+    Answer find_shares(CSharePool&, const ShareRequest&, int, ShareMethod) noexcept
+    Status open_shares(CSharePool&, const vector[int32_t]&, const vector[double]&, size_t, double,
+                       double, const ShareState&, size_t&) noexcept
+    Status state_of(const CSharePool&, ShareState&) noexcept
+    Status book_shares(CSharePool&, double, const Part*, size_t, const int32_t*, size_t&) noexcept
+    Status release_shares(CSharePool&, double, const Part*, size_t, const int32_t*,
+                          size_t&) noexcept
+    Status add_shares(CSharePool&, const vector[HostSpan]&, const vector[int32_t]&,
+                      size_t&) noexcept
+    Status reserve_shares(CSharePool&, const vector[HostSpan]&, const vector[int32_t]&,
+                          size_t&) noexcept
+    Status unreserve_shares(CSharePool&, const vector[HostSpan]&, const vector[int32_t]&,
+                            size_t&) noexcept
+    Status disable_hosts(CSharePool&, const vector[HostSpan]&) noexcept
+    Status enable_hosts(CSharePool&, const vector[HostSpan]&) noexcept
+    Status advance_shares(CSharePool&, double) noexcept
+    Status spans_of_demand(const CSharePool&, const int32_t*, vector[HostSpan]&) noexcept
+    Status rows_of_host(const CSharePool&, size_t, vector[HostSpan]&, vector[int32_t]&,
+                        vector[uint8_t]&) noexcept
+
+
+cdef class ShareCore:
+    cdef CSharePool pool
+    cdef shared_mutex mutex
+    cdef readonly PreparedSlots hosts  # one slot a host
+    cdef object table                  # the array of `hosts`
+    cdef readonly object capacity      # int64[host, resource]
+    cdef object own_prices             # float64[host]: the column `price`
+    cdef int lock(self) except -1
+    cdef int set_hosts(self, object hosts, object capacity) except -1
+    cdef int open(self, ShareState& state) except -1
+    cdef str describe(self, HostSpan span)
+    cdef str describe_part(self, Window window, size_t failed)
+    cdef object check_prices(self, object prices)
+    cdef Request compile(self, Request request)
+    cdef int change(self, object spans, object amounts, int kind) except -1
+    cdef object amount_array(self, const vector[int32_t]& amounts)
+    cdef int set_spans(self, object spans, vector[HostSpan]& out) except -1
+    cdef int set_amounts(self, object amounts, str name, Py_ssize_t rows, vector[int32_t]& out,
+                         bint zeros=*) except -1
