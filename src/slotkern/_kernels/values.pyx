@@ -258,7 +258,7 @@ cdef Window best_of_groups(PreparedSlots pool, ValueSearch& search, object where
     cdef Window best = None, window
     cdef SourceFacts facts = source_facts(<int>search.valuation.kind)
     cdef double direction = facts.sign if facts.name.size() else search.valuation.sign
-    cdef double bound = -INFINITY
+    cdef double bound = -INFINITY, unproven = -INFINITY
     cdef int group
     cdef cnp.ndarray mask
     division = division_of_rows(pool, rules[0])
@@ -273,11 +273,13 @@ cdef Window best_of_groups(PreparedSlots pool, ValueSearch& search, object where
         if window is None:
             continue
         bound = max(bound, direction * window.bound)
+        if not window.proven:
+            unproven = max(unproven, direction * window.bound)
         if best is None or direction * window.value > direction * best.value:
             best = window
     if best is not None:
         best.bound = direction * bound
-        best.proven = best.proven and bound <= direction * best.value
+        best.proven = unproven <= direction * best.value
     return best
 
 
