@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import slotkern as sk
-from slotkern.ledger.codec import pack_window, unpack_window
+from slotkern.ledger.codec import pack_window, unpack_window, unpack_windows
 from tests.support.ledgers import NewPlace, assert_followed, nodes, state_of
 
 OWNERS = st.sampled_from(["ann", "bob"])
@@ -148,9 +149,42 @@ def test_bodies_of_windows_round_trip(sizes: list[Any], shape: Any) -> None:
     slots = sk.make_slots(
         node=range(4), start=0, end=1e300, performance=[1, 2, 3, 0.1], price=0.3
     )
+    windows = []
     for n, volume in sizes:
         window = sk.find_window(slots, sk.Request(n, volume), "runtime", shape=shape)
         assert window is not None
+        windows.append(window)
         again = unpack_window(pack_window(window))
         assert again == window
         assert again.proven_over == window.proven_over
+    bodies = [pack_window(w) for w in windows]
+    names = ["a" if i % 2 else None for i in range(len(windows))]
+    compiled = unpack_windows(bodies, names)
+    plain = [unpack_window(b, n) for b, n in zip(bodies, names, strict=True)]
+    for one, other in zip(compiled, plain, strict=True):
+        assert (one._state(), one.name, one.proven_over) == (
+            *(other._state(), other.name, other.proven_over),
+        )
+        assert hash(one) == hash(other)
+    for body in bodies:
+        for wrong in (b"\2" + body[1:], body[:-1], body + b"x", body[:5], b""):
+            with pytest.raises(ValueError, match="a window of"):
+                unpack_windows([bodies[0], wrong], [None, None])
+            with pytest.raises(ValueError, match="a window of"):
+                unpack_window(wrong)
+
+
+def test_a_replay_equals_the_pool_that_was_logged(where: Any) -> None:
+    pool = sk.SlotPool(nodes(50, 1e5)).share(where)
+    jobs = [sk.Request(1 + i % 5, 1.0 + i % 7, name=f"j{i}") for i in range(400)]
+    for owner in ("ann", "bob"):
+        pool.schedule(jobs, owner=owner)
+        pool.schedule(jobs, "cost", owner=owner, shape="ragged")
+        pool.release(owner, name="j7")
+    other = sk.SlotPool.open(where)
+    assert other.replayed > 1600
+    assert state_of(other) == state_of(pool)
+    assert other.windows() == pool.windows()
+    assert other.owners == pool.owners
+    assert other.open_bookings() == pool.open_bookings()
+    assert other.find(sk.Request(3, 5)) == pool.find(sk.Request(3, 5))

@@ -127,3 +127,6 @@ def window_from_rows(
     longest: float = 0.0,
     proven: bool = False,
 ) -> Window: ...
+def windows_from_bodies(
+    bodies: list[bytes], names: list[str | None], context: SlotContext | None
+) -> list[Window]: ...

@@ -9,9 +9,9 @@ import numpy as np
 cimport cython
 cimport numpy as cnp
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from slotkern._kernels.base cimport number, resolve_index
 from slotkern._kernels.headers cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
@@ -243,8 +243,12 @@ cdef class Window:
             return NotImplemented
         return self._state() == other._state()
 
-    def __hash__(self):
-        return hash((self.start, self.cost, self.nodes))
+    def __hash__(self):  # equal windows have equal starts, costs and nodes
+        cdef size_t known = <size_t>hash((self.start, self.cost))
+        cdef Py_ssize_t i
+        for i in range(self.count):
+            known = known * 1000003 ^ <size_t>self.parts[i].node
+        return <Py_hash_t>known
 
     def _state(self):
         cdef Py_ssize_t i
@@ -282,6 +286,60 @@ def _restore_window(*state):
     for i, (row, node, length, cost) in enumerate(parts):
         self.parts[i] = Part(row, node, length, cost)
     return self
+
+
+def windows_from_bodies(list bodies, list names, object context):
+    """Return the windows of `slotkern.ledger.codec.pack_window`, on little-endian hosts.
+
+    O(parts). ValueError for bytes that are not a body, as by `unpack_window`.
+    """
+    cdef list windows = []
+    cdef bytes body
+    cdef const unsigned char* data
+    cdef const unsigned char* known_word = NULL
+    cdef Py_ssize_t size, length, known_length = -1, at, i, k
+    cdef uint32_t n
+    cdef int64_t row
+    cdef int32_t node
+    cdef double[7] totals
+    cdef double[2] values
+    cdef Window window
+    cdef str word = ""
+    for k in range(len(bodies)):
+        body = bodies[k]
+        data, size = body, len(body)
+        if size < 8:
+            raise ValueError(f"a window of another length: {size} bytes")
+        if data[0] != 1:
+            raise ValueError(f"a window of format {data[0]}")
+        length = data[2] | data[3] << 8
+        memcpy(&n, data + 4, 4)
+        at = 8 + length + 56
+        if size != at + 28 * <Py_ssize_t>n:
+            raise ValueError(f"a window of another length: {size} bytes")
+        if length != known_length or memcmp(data + 8, known_word, length) != 0:
+            word = body[8 : 8 + length].decode()
+            known_word, known_length = data + 8, length
+        window = Window.__new__(Window)
+        memcpy(totals, data + 8 + length, 56)
+        window.start, window.finish, window.runtime = totals[0], totals[1], totals[2]
+        window.cost, window.processor_time = totals[3], totals[4]
+        window.value, window.bound = totals[5], totals[6]
+        window.proven = data[1] & 1
+        window.shape = "ragged" if data[1] & 2 else "square"
+        window.proven_over = SLOT_STARTS if data[1] & 4 else ALL_STARTS
+        window.criterion, window.name, window.context = word, names[k], context
+        allocate_parts(window, n)
+        for i in range(n):
+            memcpy(&row, data + at + 8 * i, 8)
+            memcpy(&node, data + at + 8 * n + 4 * i, 4)
+            memcpy(&values[0], data + at + 12 * n + 8 * i, 8)
+            memcpy(&values[1], data + at + 20 * n + 8 * i, 8)
+            if row < 0:
+                raise ValueError(f"a window with the row {row}")
+            window.parts[i] = Part(row, node, values[0], values[1])
+        windows.append(window)
+    return windows
 
 
 # answer.parts points to scratch memory of the thread. It is copied before any Python object is

@@ -16,6 +16,7 @@ import hashlib
 import io
 import json
 import struct
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,7 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import FIELDS, Request
-from slotkern._kernels.windows import ALL_STARTS, SLOT_STARTS, Window, _restore_window
+from slotkern._kernels.windows import (
+    ALL_STARTS,
+    SLOT_STARTS,
+    Window,
+    _restore_window,
+    windows_from_bodies,
+)
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
@@ -49,6 +56,7 @@ __all__ = [
     "token_digest",
     "unpack_arrays",
     "unpack_window",
+    "unpack_windows",
 ]
 
 #: Kinds of entries whose body is a window, and kinds that end a booking.
@@ -196,6 +204,19 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
     return _restore_window(
         *totals, bool(flags & 1), criterion, shape, parts, name, context, over
     )
+
+
+def unpack_windows(
+    bodies: list[bytes], names: list[str | None], context: Any = None
+) -> list[Window]:
+    """Return the windows of many bodies, by compiled code if numbers are stored alike.
+
+    Equal to `unpack_window` of each.
+    """
+    if sys.byteorder == "little":
+        return windows_from_bodies(bodies, names, context)
+    pairs = zip(bodies, names, strict=True)
+    return [unpack_window(body, name, context) for body, name in pairs]
 
 
 # --- arrays

@@ -7,11 +7,13 @@ spans bit for bit.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import json
 import os
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from slotkern.ledger.codec import (
     Entry,
     Head,
     unpack_arrays,
-    unpack_window,
+    unpack_windows,
 )
 from slotkern.ledger.errors import Corrupt, OtherFormat
 from slotkern.ledger.log import Store
@@ -106,12 +108,13 @@ class FollowedPool(SlotPool):
         if head.version == self.version:
             return 0
         start, self._stale = self.version, True
-        for piece in self._store.entries(start + 1, head.version):
-            last = self.version + len(piece)
-            if (piece[0].version, piece[-1].version) != (self.version + 1, last):
-                break
-            self._apply(piece)
-            self.version = last
+        with _no_collections(head.version - start):
+            for piece in self._store.entries(start + 1, head.version):
+                last = self.version + len(piece)
+                if (piece[0].version, piece[-1].version) != (self.version + 1, last):
+                    break
+                self._apply(piece)
+                self.version = last
         if self.version != head.version:
             if self._store.head().pruned > self.version:  # since `head` was read
                 return self._load()
@@ -120,18 +123,25 @@ class FollowedPool(SlotPool):
         self._stale = False
         return self.version - start
 
-    def _apply(self, entries: Iterable[Entry]) -> None:
-        def key(entry: Entry) -> tuple[bool, str | None]:
-            return entry.kind in BOOKING_KINDS, entry.owner
-
-        for (books, owner), found in groupby(entries, key):
-            group = [*found]
+    def _apply(self, entries: list[Entry]) -> None:
+        """Replay entries: adjacent bookings of an owner in one call of the kernel."""
+        first, end = 0, len(entries)
+        while first < end:
+            kind, owner = entries[first].kind, entries[first].owner
+            last = first + 1
+            if kind in BOOKING_KINDS:
+                while (
+                    last < end
+                    and entries[last].owner == owner
+                    and entries[last].kind in BOOKING_KINDS
+                ):
+                    last += 1
+            group = entries[first:last]
             try:
-                if books:
+                if kind in BOOKING_KINDS:
                     self._apply_bookings(group, owner)
                 else:
-                    for entry in group:
-                        self._apply_change(entry)
+                    self._apply_change(group[0])
             except (ValueError, TypeError, LookupError) as error:
                 if isinstance(error, OtherFormat):
                     raise
@@ -139,18 +149,25 @@ class FollowedPool(SlotPool):
                     f"{self._store.name}: an entry from version {group[0].version} to "
                     f"{group[-1].version} cannot be replayed: {error}"
                 ) from error
+            first = last
 
     def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
-        context = self.context
-        windows = [unpack_window(e.body or b"", e.name, context) for e in entries]
+        bodies, names = [e.body or b"" for e in entries], [e.name for e in entries]
+        windows = unpack_windows(bodies, names, self.context)
         SlotPool.book(self, windows, owner)
         self._record(entries, windows)
 
-    def _record(self, entries: Iterable[Entry], windows: Iterable[Window]) -> None:
-        for entry, window in zip(entries, windows, strict=True):
-            owner = _given(entry.owner)
-            self._bookings[entry.version] = Open(window, owner, entry.expires)
-            self._numbers[window] = entry.version
+    def _record(self, entries: list[Entry], windows: list[Window]) -> None:
+        """Remember which windows entries have booked."""
+        numbers = [entry.version for entry in entries]
+        owners = [entry.owner for entry in entries]
+        if None in owners:
+            raise ValueError("a booking without an owner")
+        columns = zip(windows, owners, [e.expires for e in entries], strict=True)
+        opened = [*map(tuple.__new__, repeat(Open), columns)]
+        self._bookings.update(zip(numbers, opened, strict=True))
+        self._numbers.update(zip(windows, numbers, strict=True))
+        for entry in entries:
             if entry.expires is not None:
                 heapq.heappush(self._holds, (entry.expires, entry.version))
 
@@ -205,6 +222,22 @@ class FollowedPool(SlotPool):
             for number in [i for i in self._bookings if not self._is_open(i)]:
                 self._forget(number)
             self._purge_at = _PURGE + 2 * len(self._bookings)
+
+
+@contextmanager
+def _no_collections(count: int) -> Iterator[None]:
+    """Pause the garbage collector while many entries are replayed.
+
+    They make no cycles, and each collection would walk all windows of the pool.
+    """
+    if count < _PURGE or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _given(value: Any) -> Any:
