@@ -161,6 +161,33 @@ def test_holds_and_ids(site: Place, tmp_path: Path) -> None:
     refused(run("find", site, *job, "--hold", "1h"), "needs --book")
 
 
+def test_a_page_that_follows(
+    site: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    writer = sk.SlotPool.open(site)
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        assert 'http-equiv="refresh" content="3"' in page.read_text()
+        if len(naps) > 1:  # the first refresh finds nothing
+            writer.place(sk.Request(1, 1))
+
+    monkeypatch.setattr("slotkern.commands.ledger.time.sleep", sleep)
+    words = ("ledger", "follow", site, "--html", page, "--every", "2.5")
+    done = run(*words, "--count", 2)
+    assert done.exit_code == 0, done.output
+    lines = [f"{page}: version {i}" for i in range(3)]
+    assert done.stdout.splitlines() == lines
+    assert naps == [2.5] * 3
+    assert "version 2" in page.read_text()
+    refused(run(*words[:-1], "0.5"), "refresh must be at least 1, got 0.5")
+    refused(run(*words[:4], tmp_path / "page.txt"), "does not end in .html")
+    run("ledger", "compact", site, "--keep", "0")
+    refused(run("ledger", "follow", site, "--since", 0), "were dropped, up to 2")
+
+
 def test_ledgers_of_slots_and_of_ledgers(site: Place, new_place: NewPlace) -> None:
     run("find", site, "--nodes", 2, "--volume", 5, "--book", "--owner", "a")
     other = new_place()

@@ -75,6 +75,17 @@ def test_a_token_distinguishes_names_and_masks(pool: sk.SharedPool) -> None:
     assert len(texts) == 2
 
 
+def test_the_texts_of_requests_do_not_change() -> None:
+    """Tokens of earlier versions stay valid: fields without an effect are omitted."""
+    text = ledger.codec.request_text
+    assert text(sk.Request(2, 5)) == '{"nodes":2,"volume":5.0}'
+    request = sk.Request(2, 5, deadline=9, limits=["sum(price) <= 3"], name="a")
+    assert text(request) == (
+        '{"nodes":2,"volume":5.0,"deadline":9.0,'
+        '"limits":[["price","<=",3.0]],"name":"a"}'
+    )
+
+
 @pytest.mark.parametrize(
     "limit",
     [{"budget": 0.0}, {"max_price": 0.0}, {"deadline": 0.0}, {"earliest": 0.0}],
@@ -266,6 +277,16 @@ def test_refusals_change_nothing(pool: sk.SharedPool) -> None:
     ):
         with pytest.raises((ValueError, TypeError)):
             call()
+    assert pool.version == 0
+    assert_followed(pool)
+
+
+def test_requests_that_a_ledger_cannot_store_are_refused(pool: sk.SharedPool) -> None:
+    for request in (sk.Request(1, 1, share={"cores": 2}),):
+        with pytest.raises(ValueError, match="does not support share="):
+            pool.place(request, token="t")
+        with pytest.raises(ValueError, match="does not support share="):
+            pool.schedule([JOB, request], token="t")
     assert pool.version == 0
     assert_followed(pool)
 

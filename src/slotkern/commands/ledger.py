@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +20,7 @@ from .flags import Application
 from .holds import LedgerPlace
 from .machine import read_free
 from .pools import number_or_text, require_ledger
-from .results import Output, check_output, write_table
+from .results import Output, check_output, check_page, write_table
 from .terminal import show
 
 with extra():
@@ -93,17 +94,62 @@ def follow(
     count: Annotated[
         int | None, typer.Option(help="Stop after this number of entries.")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            help="Instead of lines: keep an interactive page of the pool up to date in "
+            "this file, .html. A browser that shows it loads it again.",
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option(help="Seconds between two pages, at least 1.")
+    ] = 2.0,
 ) -> None:
-    """Print the entries of a ledger as they come: one JSON object per line."""
+    """Print the entries of a ledger as they come: one JSON object per line.
+
+    With --html, write a page whenever the ledger has changed.
+    """
+    check_page(html)
+    pool = _open(ledger)
+    if html is not None:
+        _follow_page(pool, ledger, html, every, since, count)
+        return
     if count == 0:
         return
-    for i, entry in enumerate(_open(ledger).follow(since), 1):
-        fields = {k: v for k, v in entry._asdict().items() if v is not None}
-        fields.pop("body", None)
-        print(json.dumps(fields))
-        sys.stdout.flush()
-        if i == count:
+    try:
+        for i, entry in enumerate(pool.follow(since), 1):
+            fields = {k: v for k, v in entry._asdict().items() if v is not None}
+            fields.pop("body", None)
+            print(json.dumps(fields))
+            sys.stdout.flush()
+            if i == count:
+                return
+    except LookupError as error:  # the entries were dropped
+        raise ValueError(f"{ledger}: {error}") from None
+
+
+def _follow_page(
+    pool: sk.SharedPool,
+    ledger: Path,
+    page: Path,
+    every: float,
+    since: int | None,
+    count: int | None,
+) -> None:
+    first = pool.version if since is None else since
+    written = None
+    while True:
+        if pool.version != written:
+            written = pool.version
+            title = f"{ledger.name}, version {written}"
+            sk.view(pool, title=title).save(page, refresh=every)
+            show(f"{page}: version {written}")
+            sys.stdout.flush()
+        if count is not None and written - first >= count:
             return
+        time.sleep(every)
+        pool.refresh()
 
 
 def compact(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slotkern.files.atomic import AnyPath, as_path, open_atomic
-from slotkern.foundation.checks import hint_keywords, integer, visible
+from slotkern.foundation.checks import hint_keywords, integer, number, visible
 from slotkern.plotting.times import parse_time
 from slotkern.viewer.collect import collect_items, collect_own_items, make_background
 from slotkern.viewer.packing import describe_scene, pack_columns, to_script_json
@@ -58,24 +59,31 @@ class View:
         """The page as text."""
         return self._page
 
-    def save(self, path: AnyPath) -> None:
+    def save(self, path: AnyPath, *, refresh: float | None = None) -> None:
         """Write the page to a file, atomically.
 
         Parameters
         ----------
         path : path
             ``.html`` or ``.htm``.
+        refresh : float, optional
+            Seconds after which a browser loads the file again, for a file that is
+            written again and again; at least 1, rounded up.
 
         Raises
         ------
         ValueError
-            For another suffix.
+            For another suffix, and for less than a second.
         OSError
             If the file cannot be written; no partial file is left.
         """
-        target = checked_page_path(path)
+        target, page = checked_page_path(path), self._page
+        if refresh is not None:
+            seconds = math.ceil(number("refresh", refresh, least=1))
+            again = f'<meta http-equiv="refresh" content="{seconds}">\n'
+            page = page.replace("<title>", f"{again}<title>", 1)
         with open_atomic(target) as file:
-            file.write(self._page.encode("ascii", "xmlcharrefreplace"))
+            file.write(page.encode("ascii", "xmlcharrefreplace"))
 
     def _repr_html_(self) -> str:
         """Return an iframe with the page, which may only run its own script."""
