@@ -93,6 +93,49 @@ void check_latest_start() {
   CHECK(found.start == 6 && found.cost == 6);
 }
 
+// The prefixes of a list of 1,000 nodes hold the lowest nodes through random changes.
+void check_node_list(Random& random) {
+  std::vector<RatedNode> nodes;
+  const auto entry_of = [&random](std::uint32_t rank) {
+    const auto rate = static_cast<double>(random.below(60));
+    if (random.one_in(5)) return RatedNode{kInfinity, rank, RatedNode::kNoSlot};
+    return RatedNode{rate, rank, static_cast<float>(random.below(9))};
+  };
+  for (std::uint32_t rank = 0; rank < 1000; ++rank) nodes.push_back(entry_of(rank));
+  const auto lowest = [&nodes](std::size_t most) {
+    NodeList::Prefix prefix;
+    for (const RatedNode& node : nodes)
+      if (node.capacity != RatedNode::kNoSlot) prefix.nodes.push_back(node);
+    std::sort(prefix.nodes.begin(), prefix.nodes.end());
+    prefix.is_complete = prefix.nodes.size() <= most;
+    if (prefix.is_complete) return prefix;
+    prefix.nodes.resize(most);
+    prefix.last = prefix.nodes.back();
+    return prefix;
+  };
+  NodeList list;
+  for (int run = 0; run < 400; ++run) {
+    const std::size_t wanted = random.one_in(3) ? random.below(1000) : random.below(100);
+    const std::vector<RatedNode> plain = lowest(1000).nodes;
+    std::size_t read = 0;
+    bool equal = true;
+    list.each(lowest, [&](const RatedNode& node) {
+      equal = equal && node.rank == plain[read].rank && node.rate == plain[read].rate &&
+              node.capacity == plain[read].capacity;
+      return ++read < wanted;
+    });
+    CHECK(equal && read == std::min(std::max<std::size_t>(wanted, 1), plain.size()));
+    // Changes of the lowest nodes shrink and grow the prefixes.
+    for (std::uint64_t k = random.below(80); k > 0; --k) {
+      const bool is_low = random.one_in(2) && !plain.empty();
+      const std::size_t rank = is_low ? plain[random.below(50)].rank : random.below(1000);
+      const RatedNode entry = entry_of(static_cast<std::uint32_t>(rank));
+      list.replace(nodes[rank], entry);
+      nodes[rank] = entry;
+    }
+  }
+}
+
 // Subnormal factors, whose mean has no finite inverse, hide no window.
 void check_tiny_factors() {
   for (const double tiny : {5e-324, 1e-310}) {
@@ -233,6 +276,7 @@ int main(int argc, char** argv) {
   Random random(1);
   check_tariff();
   check_integrals(random);
+  check_node_list(random);
   check_integral_ranges(random);
   check_latest_start();
   check_tiny_factors();

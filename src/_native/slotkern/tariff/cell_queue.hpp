@@ -1,9 +1,10 @@
-// Groups and cells of time in the order of their lower bounds, and a cache of the rates with room.
+// Groups and cells of time in the order of their lower bounds, and a cache of the lowest rates.
 //
 // Entries are ordered by cost_key of the bound, then by time: of equal costs the earliest start is
-// the best. RateSums caches, for windows of n parts of at least a length, the sum of the n lowest
-// rates of nodes with room in a cell; times the least cost for each unit of rate it is a lower
-// bound on the cost of a window. Each sum is computed once, until slots change.
+// the best. RateSums caches, for windows of n parts of at least an amount of work, the sum of the n
+// lowest rates of nodes with capacity in a cell; times the least cost for each unit of rate it is a lower
+// bound on the cost of a window. Each sum is computed once, until slots of its cell change; after
+// changes that only take time away it is still a lower bound.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace slotkern {
 
 // Stages of a bound: by the lowest rates and the least cost for each unit of rate, by the nodes
-// with room, by the exact integrals of a cell.
+// with capacity, by the exact integrals of a cell.
 enum class BoundLevel : std::uint32_t { group_rates, group, rates, cell, exact };
 
 struct CellBound {
@@ -61,14 +62,13 @@ class RateSums {
  public:
   explicit RateSums(const TariffIndex& index) : index_(index) {}
 
-  // Selects the sums for windows of n parts that are at least `length` long.
-  void open(std::size_t n, double length) {
-    if (version_ != index_.version()) sums_.clear(), version_ = index_.version();
-    const float shortest = round_down(length);
-    // The two highest bits of the mantissa: the next length below with few digits.
-    const auto bucket = std::bit_cast<std::uint32_t>(shortest) >> 21;
-    length_ = std::bit_cast<float>(bucket << 21);
+  // Selects the sums for windows of n parts with length * performance of at least `work`.
+  void open(std::size_t n, float work) {
+    // The two highest bits of the mantissa: the next number below with few digits.
+    const std::uint32_t bucket = std::bit_cast<std::uint32_t>(work) >> 21;
+    work_ = std::bit_cast<float>(bucket << 21);
     n_ = n;
+    least_ = index_.min_rate_sum(n) * (1 - kBoundMargin);
     for (OfRequest& row : sums_)
       if (row.n == n && row.bucket == bucket) {
         row_ = &row;
@@ -76,52 +76,58 @@ class RateSums {
       }
     if (sums_.size() == kMaxRows) sums_.clear();
     sums_.reserve(kMaxRows);
-    const double least = index_.min_rate_sum(n) * (1 - kBoundMargin);
-    sums_.push_back({n, bucket, std::vector<double>(index_.cells().size(), -1.0),
-                     std::vector<double>(index_.cells().groups(), least)});
+    sums_.push_back({n, bucket, std::vector<Sum>(index_.cells().size()),
+                     std::vector<Sum>(index_.cells().groups())});
     row_ = &sums_.back();
   }
 
-  // The sum for a cell if it was computed, else the sum of the n lowest rates of all nodes.
+  // The sum for a cell, or a lower bound on it, without a computation.
   double get_if_known(std::size_t cell) const {
-    const double sum = row_->sums[cell];
-    return sum >= 0 ? sum : index_.min_rate_sum(n_) * (1 - kBoundMargin);
+    return bound(row_->sums[cell], index_.changes(cell));
   }
   // Lower bound on the sums of the cells of a group.
-  double get_of_group(std::size_t group) const { return row_->group_sums[group]; }
-  // The sum for a cell; infinite: fewer than n nodes have room.
+  double get_of_group(std::size_t group) const {
+    return bound(row_->group_sums[group], index_.group_changes(group));
+  }
+  // The sum for a cell; infinite: fewer than n nodes have the capacity.
   double get(std::size_t cell) {
-    double& sum = row_->sums[cell];
-    if (sum >= 0) return sum;
-    const float* const room = index_.room(cell);
+    Sum& mine = row_->sums[cell];
+    if (mine.sum >= 0 && mine.changes == index_.changes(cell)) return mine.sum;
     std::size_t left = n_;
-    sum = 0;
-    for (const TariffIndex::RatedNode& node : index_.by_rate(cell)) {
-      if (room[node.rank] >= length_) sum += node.rate, --left;
-      if (left == 0) break;
-    }
-    sum = left > 0 ? kInfinity : sum * (1 - kBoundMargin);
+    double sum = 0;
+    index_.each_by_rate(cell, [&](const RatedNode& node) {
+      if (node.capacity >= work_) sum += node.rate, --left;
+      return left > 0;
+    });
+    mine = {left > 0 ? kInfinity : sum * (1 - kBoundMargin), index_.changes(cell)};
     const std::size_t group = cell / TimeCells::kPerGroup;
     double least = kInfinity;
     for (std::size_t k = 0, at = group * TimeCells::kPerGroup;
          k < TimeCells::kPerGroup && at < row_->sums.size(); ++k, ++at)
       least = std::min(least, get_if_known(at));
-    row_->group_sums[group] = least;
-    return sum;
+    row_->group_sums[group] = {least, index_.group_changes(group)};
+    return mine.sum;
   }
 
  private:
   static constexpr std::size_t kMaxRows = 64;
+  struct Sum {
+    double sum = -1;  // -1: not computed
+    TariffIndex::Changes changes;  // when it was computed
+  };
   struct OfRequest {
     std::size_t n;
     std::uint32_t bucket;
-    std::vector<double> sums;  // [cell], -1: not computed
-    std::vector<double> group_sums;  // [group]
+    std::vector<Sum> sums, group_sums;  // [cell], [group]
   };
+  double bound(const Sum& sum, const TariffIndex::Changes& changes) const {
+    return sum.sum >= 0 && sum.changes.growths == changes.growths ? sum.sum : least_;
+  }
+
   const TariffIndex& index_;
-  std::uint64_t version_ = 0;
   std::size_t n_ = 0;
-  float length_ = 0;
+  float work_ = 0;
+  double least_ = 0;  // the sum of the n lowest rates of all nodes
   std::vector<OfRequest> sums_;
   OfRequest* row_ = nullptr;
 };

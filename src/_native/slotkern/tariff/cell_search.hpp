@@ -53,7 +53,7 @@ class CellSearch {
     span_ = span;
     max_cost_ = query.max_cost();
     costs_.open(query, max_length, span);
-    rates_.open(costs_.n(), costs_.min_length());
+    rates_.open(costs_.n(), costs_.min_work());
   }
 
   // Improves `best` by the cheapest window; with `any`, stops at the first window within the

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
@@ -43,6 +42,7 @@ class PartCosts {
     query_ = &query;
     n_ = static_cast<std::size_t>(query.n);
     active_.clear();
+    min_work_ = std::numeric_limits<float>::infinity();
     for (std::size_t k = 0; k < states_.size(); ++k) {
       const TariffIndex::Class& of = index_.classes()[k];
       State& state = states_[k];
@@ -56,7 +56,8 @@ class PartCosts {
       state.table = &index_.table(of, state.length);
       state.more = state.length - state.table->shortest;
       state.per_rate = of.performance / of.mean_factor;
-      state.room = round_down(state.length);
+      state.work = round_down(state.length * of.performance * (1 - kBoundMargin));
+      min_work_ = std::min(min_work_, state.work);
       active_.push_back(static_cast<std::uint32_t>(k));
     }
   }
@@ -65,12 +66,8 @@ class PartCosts {
   double own_length(std::uint32_t k) const { return states_[k].own_length; }
   double length(std::uint32_t k) const { return states_[k].length; }
   bool any() const { return !active_.empty(); }
-  // Length of the shortest admitted part; 0 if there is none.
-  double min_length() const {
-    double least = active_.empty() ? 0 : kInfinity;
-    for (const std::uint32_t k : active_) least = std::min(least, states_[k].length);
-    return least;
-  }
+  // Lower bound on length * performance of an admitted part.
+  float min_work() const { return min_work_; }
 
   // Least cost of a part for each unit of rate, over all classes, by cell or group:
   // for one, or for `count` of them from `first` on.
@@ -97,17 +94,19 @@ class PartCosts {
   // Lower bounds on the cost of a window that starts in the group or cell; infinite: no window
   // does. Tight: by the least integral of each class over the cell instead of its table.
   double bound_group(std::size_t group, double per_rate) {
-    return walk(index_.by_rate(), index_.group_room(group), per_rate, [this, group](std::uint32_t k) {
-      return states_[k].table->groups.min_integral(group, states_[k].more);
-    });
+    return walk([&](auto visit) { index_.each_by_rate_in_group(group, visit); }, per_rate,
+                [this, group](std::uint32_t k) {
+                  return states_[k].table->groups.min_integral(group, states_[k].more);
+                });
   }
   double bound_cell(std::size_t cell, double per_rate) {
-    return walk(index_.by_rate(cell), index_.room(cell), per_rate, [this, cell](std::uint32_t k) {
-      return states_[k].table->cells.min_integral(cell, states_[k].more);
-    });
+    return walk([&](auto visit) { index_.each_by_rate(cell, visit); }, per_rate,
+                [this, cell](std::uint32_t k) {
+                  return states_[k].table->cells.min_integral(cell, states_[k].more);
+                });
   }
   double bound_cell_tightly(std::size_t cell, double per_rate) {
-    return walk(index_.by_rate(cell), index_.room(cell), per_rate,
+    return walk([&](auto visit) { index_.each_by_rate(cell, visit); }, per_rate,
                 [this, cell](std::uint32_t k) { return tight_integral(cell, k); });
   }
 
@@ -117,16 +116,17 @@ class PartCosts {
     candidates_.clear(), classes_.clear();
     ++gathered_;
     const double most = (ceiling - others_ * (1 - kBoundMargin)) + ceiling * kSumError;
-    const float* const room = index_.room(cell);
     const double from = index_.cells().begin(cell), to = index_.cells().end(cell);
     const double deadline = query_->deadline;
-    for (const auto& [rate, rank] : index_.by_rate(cell)) {
-      if (rate * per_rate > most) break;
+    index_.each_by_rate(cell, [&](const RatedNode& node) {
+      const auto [rate, rank, capacity] = node;
+      if (rate * per_rate > most) return false;
+      if (capacity < min_work_) return true;
       const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
       State& state = states_[k];
-      if (!state.table || room[rank] < state.room) continue;
+      if (!state.table || capacity < state.work) return true;
       const double integral = tight_integral(cell, k) * (1 - kBoundMargin);
-      if (rate * (integral * state.per_rate) * (1 - kBoundMargin) > most) continue;
+      if (rate * (integral * state.per_rate) * (1 - kBoundMargin) > most) return true;
       const auto slots = index_.slots_at(rank);
       auto at = std::partition_point(slots.begin(), slots.end(),
                                      [from](const auto& s) { return s.end <= from; });
@@ -149,7 +149,8 @@ class PartCosts {
         candidates_.push_back({at->start, begin, limit, last, at->price, least_cost, at->row,
                                index_.node_at(rank), k});
       }
-    }
+      return true;
+    });
     std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
       return a.least_cost < b.least_cost || (a.least_cost == b.least_cost && a.node < b.node);
     });
@@ -263,25 +264,28 @@ class PartCosts {
     double own_length = 0, length = 0;
     double more = 0;  // length beyond the shortest one of the table
     double per_rate = 0;  // performance / mean factor
-    float room = 0;  // lower bound on the room of a part
+    float work = 0;  // lower bound on length * performance
     const PriceTable* table = nullptr;  // null: no part of this class is admitted
     std::size_t tight_cell = kNever, cost_stamp = kNever, gathered = kNever;
     double tight = 0, integral = 0;  // least integral over tight_cell; integral at cost_stamp
   };
 
-  // Adds the n lowest bounds of nodes with room, with the least integral of each class.
-  template <class MinIntegral>
-  double walk(std::span<const TariffIndex::RatedNode> nodes, const float* room, double per_rate,
-              MinIntegral min_integral) {
+  // Adds the n lowest bounds of nodes with capacity, with the least integral of each class. Calls
+  // each_by_rate(visit) for the nodes.
+  template <class EachByRate, class MinIntegral>
+  double walk(EachByRate each_by_rate, double per_rate, MinIntegral min_integral) {
     lowest_.clear();
     double nth = kInfinity;
-    for (const auto& [rate, rank] : nodes) {
-      if (lowest_.size() == n_ && rate * per_rate >= nth) break;
+    each_by_rate([&](const RatedNode& node) {
+      const auto [rate, rank, capacity] = node;
+      if (capacity < min_work_) return true;
+      if (rate * per_rate >= nth) return false;
       const auto k = static_cast<std::uint32_t>(index_.class_at(rank));
       const State& state = states_[k];
-      if (!state.table || room[rank] < state.room) continue;
-      nth = insert(rate * (min_integral(k) * state.per_rate) * (1 - kBoundMargin));
-    }
+      if (state.table && capacity >= state.work)
+        nth = insert(rate * (min_integral(k) * state.per_rate) * (1 - kBoundMargin));
+      return true;
+    });
     if (lowest_.size() < n_) return kInfinity;
     others_ = 0;
     for (std::size_t k = 0; k + 1 < n_; ++k) others_ += lowest_[k];
@@ -335,6 +339,7 @@ class PartCosts {
   std::size_t n_ = 0;
   double start_ = 0;
   std::size_t stamp_ = 0, gathered_ = 0;
+  float min_work_ = 0;
   double others_ = 0;  // sum of the n - 1 lowest bounds of the last walk()
   std::vector<State> states_;  // [class]
   std::vector<std::uint32_t> active_, classes_;  // admitted classes; classes of the candidates

@@ -1,16 +1,14 @@
-// The slots of prepared slots by node, the nodes by rate under their tariffs, and the longest part
-// that can start on each node in each time cell.
+// The slots of prepared slots by node, and the nodes of a time cell, or group of cells, by rate.
 //
 // The rate of a node is its lowest price * the mean factor of its tariff / performance; the rate in
 // a cell is that of the slots that overlap the cell. A class is a pair of tariff and performance:
-// the cost of a part for each unit of price depends on its class and start alone. `room` is an upper
-// bound, rounded up to float, so that a search may skip a node in a cell only if no part fits.
+// the cost of a part for each unit of price depends on its class and start alone.
+// Searches read the nodes of a cell by rising rate and stop early, so a list of the lowest rates is
+// built when a search first reads that far (tariff/node_list.hpp).
 // update_node() brings the index up to date when slots of a node change.
-// The nodes of a cell by rate are listed when a search first needs them: where prices of a node
-// differ, its least price of all slots is a weak bound, and searches of 1,000 nodes took 10 to 100
-// times as long with it.
-// Memory: 4 bytes for each node and cell, 32 for each slot, 16 for each node with room in a listed
-// cell.
+// Invariant: the slots of a node cost at least the lowest price of the build. A list is then
+// complete below its last rate once that rate is below the lowest rate of all further nodes.
+// Memory: 32 bytes for each slot, 16 for each node of a list.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "slotkern/base/lazy.hpp"
 #include "slotkern/slots/prepared.hpp"
+#include "slotkern/tariff/node_list.hpp"
 #include "slotkern/tariff/node_tariffs.hpp"
 #include "slotkern/tariff/price_table.hpp"
 
@@ -42,18 +40,22 @@ class TariffIndex {
     bool operator==(const NodeSlot&) const = default;
   };
 
-  struct RatedNode {
-    double rate;
-    std::uint32_t rank;
-    bool operator<(const RatedNode& other) const {
-      return rate != other.rate ? rate < other.rate : rank < other.rank;
-    }
+  // Counters of the changes of a cell or group, for caches of what is computed from its list.
+  struct Changes {
+    std::uint32_t all = 0;
+    std::uint32_t growths = 0;  // capacities that grew and rates that fell
+    bool operator==(const Changes&) const = default;
   };
 
   // Builds the index of all prepared slots; `tariffs` must outlive it. The number of cells affects
   // speed only; 0: chosen by the numbers of slots and breakpoints.
   void build(const PreparedSlots& prepared, const NodeTariffs& tariffs, std::size_t cells = 0) {
     std::vector<std::vector<NodeSlot>> slots(prepared.nodes.size());
+    std::vector<std::uint32_t> counts(slots.size());
+    prepared.each_row([&](std::size_t row) {
+      ++counts[static_cast<std::size_t>(prepared.slots[row].place)];
+    });
+    for (std::size_t place = 0; place < slots.size(); ++place) slots[place].reserve(counts[place]);
     prepared.each_row([&](std::size_t row) {
       const Slot& s = prepared.slots[row];
       slots[static_cast<std::size_t>(s.place)].push_back(
@@ -67,18 +69,14 @@ class TariffIndex {
              std::vector<std::vector<NodeSlot>> slots, std::size_t cells = 0) {
     tariffs_ = &tariffs;
     slots_ = std::move(slots);
-    ++version_;
     make_cells(cells);
     tables_ = std::make_unique<PriceTables[]>(tariffs.all().size());
     make_classes(prepared);
     rank_nodes(prepared);
-    room_.assign(cells_.size() * nodes(), kNoRoom);
-    group_room_.assign(cells_.groups() * nodes(), kNoRoom);
-    by_rate_in_ = std::make_unique<Lazy<std::vector<RatedNode>>[]>(cells_.size());
-    for (std::size_t place = 0; place < nodes(); ++place) {
-      poll();
-      fill_room(place, 0, cells_.size() - 1);
-    }
+    cell_lists_ = std::make_unique<NodeList[]>(cells_.size());
+    group_lists_ = std::make_unique<NodeList[]>(cells_.groups());
+    changes_.assign(cells_.size(), {});
+    group_changes_.assign(cells_.groups(), {});
   }
 
   // Replaces the slots of a node, in time order. Returns false, without a change, if one of them
@@ -98,22 +96,26 @@ class TariffIndex {
     std::for_each(from, backward.first.base(), cover);
     std::for_each(since, backward.second.base(), cover);
     slots_count_ = slots_count_ - old.size() + slots.size();
+    constexpr std::size_t size = TimeCells::kPerGroup;
     const std::size_t first_cell = cells_.cell_at(first), last_cell = cells_.cell_at(last);
-    old_prices_.assign(last_cell - first_cell + 1, kInfinity);
-    each_cell(old, first_cell, last_cell, [&](std::size_t cell, const NodeSlot& s) {
-      old_prices_[cell - first_cell] = std::min(old_prices_[cell - first_cell], s.price);
-    });
-    old.assign(slots.begin(), slots.end());
-    const bool grows = fill_room(place, first_cell, last_cell);
-    const bool is_cheaper = lower_rates(place, first_cell, last_cell);
-    // Sums of rates with more room than there is are lower bounds still; now and then they are
-    // computed again.
-    if (grows || is_cheaper || ++shrinks_ % kShrinksPerVersion == 0) ++version_;
+    for (const bool is_new : {false, true}) {
+      std::vector<RatedNode>& entries = is_new ? new_entries_ : old_entries_;
+      if (is_new) old.assign(slots.begin(), slots.end());
+      entries.clear();
+      for (std::size_t cell = first_cell; cell <= last_cell; ++cell)
+        entries.push_back(entry_in(place, cell, cell));
+      for (std::size_t group = first_cell / size; group <= last_cell / size; ++group)
+        entries.push_back(entry_in_group(place, group));
+    }
+    std::size_t k = 0;
+    for (std::size_t cell = first_cell; cell <= last_cell; ++cell, ++k)
+      if (update(cell_lists_[cell], changes_[cell], old_entries_[k], new_entries_[k]))
+        ++group_changes_[cell / size].growths;
+    for (std::size_t group = first_cell / size; group <= last_cell / size; ++group, ++k)
+      update(group_lists_[group], group_changes_[group], old_entries_[k], new_entries_[k]);
     return true;
   }
 
-  // Changes when rooms grow or rates in cells fall.
-  std::uint64_t version() const { return version_; }
   const Ticks& ticks() const { return tariffs_->ticks(); }
   std::size_t nodes() const { return slots_.size(); }
   const TimeCells& cells() const { return cells_; }
@@ -131,26 +133,32 @@ class TariffIndex {
   // True if a search may take more than a few milliseconds.
   bool is_large() const { return classes_.size() * cells_.size() > std::size_t{1} << 16; }
 
-  // All nodes by rate, and nodes with a slot in the cell by their rates there. When slots were
-  // taken away since, a node may be left, or its rate may be too low.
-  std::span<const RatedNode> by_rate() const { return by_rate_; }
-  std::span<const RatedNode> by_rate(std::size_t cell) const {
-    return by_rate_in_[cell].get([&] { return list_by_rate(cell); });
+  // Calls visit(node) for the nodes with a slot in the cell, or group of cells, by rising rate
+  // there, until it returns false.
+  template <class Visit>
+  void each_by_rate(std::size_t cell, Visit visit) const {
+    cell_lists_[cell].each(
+        [&](std::size_t most) { return list_nodes(most, cell, cell); }, visit);
   }
-  // By rank, the place in by_rate().
+  template <class Visit>
+  void each_by_rate_in_group(std::size_t group, Visit visit) const {
+    group_lists_[group].each(
+        [&](std::size_t most) {
+          return list_nodes(most, group * TimeCells::kPerGroup, last_cell_of(group));
+        },
+        visit);
+  }
+  const Changes& changes(std::size_t cell) const { return changes_[cell]; }
+  const Changes& group_changes(std::size_t group) const { return group_changes_[group]; }
+  // By rank, the place in the order of all nodes by rate.
   std::size_t class_at(std::size_t rank) const { return class_at_[rank]; }
   std::int32_t node_at(std::size_t rank) const { return node_at_[rank]; }
   std::span<const NodeSlot> slots_at(std::size_t rank) const { return slots_[place_at_[rank]]; }
   // Sum of the k lowest rates.
   double min_rate_sum(std::size_t k) const { return rate_sums_[k]; }
-  // [rank]: upper bound on the length of a part that starts in the cell, or group of cells.
-  const float* room(std::size_t cell) const { return room_.data() + cell * nodes(); }
-  const float* group_room(std::size_t group) const { return group_room_.data() + group * nodes(); }
 
  private:
-  static constexpr float kNoRoom = -1;
   static constexpr std::size_t kMaxCells = 512;
-  static constexpr std::uint64_t kShrinksPerVersion = 256;  // updates that only take time away
 
   void make_cells(std::size_t count) {
     double first = kInfinity, last = -kInfinity;
@@ -195,7 +203,7 @@ class TariffIndex {
     by_rate_.clear();
     for (std::size_t place = 0; place < nodes(); ++place)
       by_rate_.push_back({rate_of(place, prepared.nodes[place].min_price),
-                          static_cast<std::uint32_t>(place)});
+                          static_cast<std::uint32_t>(place), 0});
     std::sort(by_rate_.begin(), by_rate_.end());
     place_at_.clear(), class_at_.clear(), node_at_.clear();
     rate_sums_.assign(1, 0.0);
@@ -216,88 +224,71 @@ class TariffIndex {
     return std::isnan(rate) ? 0 : rate;
   }
 
-  std::vector<RatedNode> list_by_rate(std::size_t cell) const {
-    std::vector<RatedNode> nodes_in;
-    const float* const rooms = room(cell);
-    for (std::size_t rank = 0; rank < nodes(); ++rank) {
-      if (rooms[rank] == kNoRoom) continue;
-      double price = kInfinity;
-      each_cell(slots_[place_at_[rank]], cell, cell,
-                [&](std::size_t, const NodeSlot& s) { price = std::min(price, s.price); });
-      nodes_in.push_back({rate_of(place_at_[rank], price), static_cast<std::uint32_t>(rank)});
-    }
-    std::sort(nodes_in.begin(), nodes_in.end());
-    return nodes_in;
+  std::size_t last_cell_of(std::size_t group) const {
+    return std::min((group + 1) * TimeCells::kPerGroup, cells_.size()) - 1;
   }
 
-  // Brings listed cells up to date where the lowest price of a node is less than old_prices_;
-  // returns true if there are any such cells.
-  bool lower_rates(std::size_t place, std::size_t first_cell, std::size_t last_cell) {
-    prices_.assign(last_cell - first_cell + 1, kInfinity);
-    each_cell(slots_[place], first_cell, last_cell, [&](std::size_t cell, const NodeSlot& s) {
-      prices_[cell - first_cell] = std::min(prices_[cell - first_cell], s.price);
-    });
-    bool any = false;
-    for (std::size_t k = 0; k < prices_.size(); ++k) {
-      if (!(prices_[k] < old_prices_[k])) continue;
-      any = true;
-      std::vector<RatedNode>* const listed = by_rate_in_[first_cell + k].get_if_ready();
-      if (!listed) continue;
-      const RatedNode node{rate_of(place, prices_[k]), rank_[place]};
-      const auto old = std::find_if(listed->begin(), listed->end(), [&node](const RatedNode& other) {
-        return other.rank == node.rank;
-      });
-      if (old != listed->end() && !(node.rate < old->rate)) continue;
-      if (old != listed->end()) listed->erase(old);
-      listed->insert(std::upper_bound(listed->begin(), listed->end(), node), node);
+  // The rate and the capacity of a node in these cells, or kNoSlot.
+  RatedNode entry_in(std::size_t place, std::size_t first_cell, std::size_t last_cell) const {
+    const std::vector<NodeSlot>& slots = slots_[place];
+    const double begin = cells_.begin(first_cell), end = cells_.end(last_cell);
+    auto next = slots.begin();
+    if (first_cell > 0)
+      next = std::partition_point(next, slots.end(),
+                                  [begin](const NodeSlot& s) { return s.end <= begin; });
+    if (next == slots.end() || !(next->start < end))
+      return {kInfinity, rank_[place], RatedNode::kNoSlot};
+    double price = kInfinity, longest = 0;
+    for (; next != slots.end() && next->start < end; ++next) {
+      const double until = next->end + 4 * 0x1p-52 * std::fabs(next->end);
+      longest = std::max(longest, until - std::max(next->start, begin));
+      price = std::min(price, next->price);
     }
-    return any;
+    const double capacity = longest * classes_[class_of_[place]].performance;
+    return {rate_of(place, price), rank_[place], round_up(capacity)};
+  }
+  RatedNode entry_in_group(std::size_t place, std::size_t group) const {
+    return entry_in(place, group * TimeCells::kPerGroup, last_cell_of(group));
   }
 
-  // Calls visit(cell, slot) for these cells and each slot that overlaps the cell, in time order.
-  template <class Visit>
-  void each_cell(const std::vector<NodeSlot>& slots, std::size_t first_cell, std::size_t last_cell,
-                 Visit visit) const {
-    const double begin = cells_.begin(first_cell);
-    auto next = std::partition_point(slots.begin(), slots.end(),
-                                     [begin](const NodeSlot& s) { return s.end <= begin; });
-    if (first_cell == 0) next = slots.begin();
-    for (; next != slots.end(); ++next) {
-      std::size_t cell = std::max(cells_.cell_at(next->start), first_cell);
-      if (cell > last_cell) break;
-      for (; cell <= last_cell && (cell == 0 || cells_.begin(cell) < next->end); ++cell)
-        visit(cell, *next);
+  NodeList::Prefix list_nodes(std::size_t most, std::size_t first_cell,
+                              std::size_t last_cell) const {
+    NodeList::Prefix prefix;
+    std::vector<RatedNode>& lowest = prefix.nodes;  // a heap, the highest first
+    for (const RatedNode& node : by_rate_) {
+      const bool is_full = lowest.size() == most;
+      if (is_full && lowest.front() < node) {
+        prefix.is_complete = false;
+        break;
+      }
+      const RatedNode entry = entry_in(place_at_[node.rank], first_cell, last_cell);
+      if (entry.capacity == RatedNode::kNoSlot) continue;
+      if (is_full) {
+        prefix.is_complete = false;
+        if (lowest.front() < entry) continue;
+        std::pop_heap(lowest.begin(), lowest.end());
+        lowest.back() = entry;
+      } else {
+        lowest.push_back(entry);
+      }
+      std::push_heap(lowest.begin(), lowest.end());
     }
+    std::sort_heap(lowest.begin(), lowest.end());
+    if (!prefix.is_complete) prefix.last = lowest.back();
+    return prefix;
   }
 
-  // Computes the rooms of a node in these cells; returns true if one grows.
-  bool fill_room(std::size_t place, std::size_t first_cell, std::size_t last_cell) {
-    const std::size_t rank = rank_[place];
-    bool grows = false;
-    std::vector<float>& rooms = rooms_;
-    rooms.assign(last_cell - first_cell + 1, kNoRoom);
-    each_cell(slots_[place], first_cell, last_cell, [&](std::size_t cell, const NodeSlot& s) {
-      const double end = s.end + 4 * 0x1p-52 * std::fabs(s.end);
-      float& room = rooms[cell - first_cell];
-      room = std::max(room, round_up(end - std::max(s.start, cells_.begin(cell))));
-    });
-    for (std::size_t cell = first_cell; cell <= last_cell; ++cell) {
-      float& room = room_[cell * nodes() + rank];
-      grows |= rooms[cell - first_cell] > room;
-      room = rooms[cell - first_cell];
-    }
-    constexpr std::size_t size = TimeCells::kPerGroup;
-    for (std::size_t group = first_cell / size; group <= last_cell / size; ++group) {
-      float most = kNoRoom;
-      for (std::size_t cell = group * size; cell < std::min(group * size + size, cells_.size());
-           ++cell)
-        most = std::max(most, room_[cell * nodes() + rank]);
-      group_room_[group * nodes() + rank] = most;
-    }
+  // Replaces the entry of a node in a list; returns true if its capacity grows or its rate
+  // falls.
+  static bool update(NodeList& list, Changes& changes, const RatedNode& old,
+                     const RatedNode& entry) {
+    if (old.rate == entry.rate && old.capacity == entry.capacity) return false;
+    const bool grows = entry.capacity > old.capacity || entry.rate < old.rate;
+    ++changes.all, changes.growths += grows;
+    list.replace(old, entry);
     return grows;
   }
 
-  std::uint64_t version_ = 0, shrinks_ = 0;
   std::size_t slots_count_ = 0, slots_at_build_ = 0;
   const NodeTariffs* tariffs_ = nullptr;
   TimeCells cells_;
@@ -307,12 +298,11 @@ class TariffIndex {
   std::vector<std::uint32_t> class_of_, rank_;  // [place]
   std::vector<std::uint32_t> place_at_, class_at_;  // [rank]
   std::vector<std::int32_t> node_at_;  // [rank]
-  std::vector<RatedNode> by_rate_;
+  std::vector<RatedNode> by_rate_;  // [rank], by the lowest price of the build
   std::vector<double> rate_sums_;
-  std::unique_ptr<Lazy<std::vector<RatedNode>>[]> by_rate_in_;  // [cell]
-  std::vector<float> room_, group_room_;  // [cell][rank]; [group][rank]
-  std::vector<float> rooms_;  // scratch of fill_room()
-  std::vector<double> prices_, old_prices_;  // scratch of update_node()
+  std::unique_ptr<NodeList[]> cell_lists_, group_lists_;
+  std::vector<Changes> changes_, group_changes_;  // [cell], [group]
+  std::vector<RatedNode> old_entries_, new_entries_;  // scratch of update_node()
 };
 
 }  // namespace slotkern
