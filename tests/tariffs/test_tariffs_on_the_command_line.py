@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,67 @@ def test_comparison_and_front_under_tariffs(machine: Path, tmp_path: Path) -> No
     done = run("compare", *job)  # by default without sums of values
     assert done.exit_code == 0, done.stderr
     refused(run("front", *job, "--by", "cost,finish"), "--most on the command line")
+
+
+HOURS = """start,end,price,carbon
+2026-10-24 00:00,2026-10-24 12:00,0.3,400
+2026-10-24 12:00,2026-10-24 18:00,0.2,100
+2026-10-24 18:00,2026-10-25 12:00,0.1,500
+"""
+
+
+@pytest.fixture
+def hours(tmp_path: Path) -> Path:
+    path = tmp_path / "hours.csv"
+    path.write_text(HOURS)
+    (tmp_path / "m.csv").write_text("name,price,kw\na,0.4,1\nb,0.4,1\nc,0.4,2\n")
+    return path
+
+
+def test_prices_outside_the_table(hours: Path, tmp_path: Path) -> None:
+    pool = tmp_path / "pool.npz"
+    how = ("free", tmp_path / "m.csv", *DAY, "--unit", "h", "--output", pool)
+    refused(run(*how, "--tariffs", hours), "no price from 2026-10-25 12:00:00+01:00 to")
+    refused(run(*how, "--outside", "0.5"), "outside=0.5 needs tariffs=")
+    done = run(*how, "--tariffs", hours, "--outside", "0.5")
+    assert done.exit_code == 0, done.stderr
+    tariffs = sk.SlotPool.load(pool).context.tariffs
+    assert tariffs is not None
+    assert tariffs["hours"].at([11.9, 36.9, 37]).tolist() == [0.3, 0.1, 0.5]
+
+
+def test_profiles_of_a_file(hours: Path, tmp_path: Path) -> None:
+    pool = tmp_path / "pool.npz"
+    span = ("--start", "2026-10-24", "--end", "2026-10-25 12:00")
+    how = ("free", tmp_path / "m.csv", *span, "--zone", "Europe/Berlin", "--unit", "h")
+    assert run(*how, "--tariffs", hours, "--output", pool).exit_code == 0
+    job = (pool, "--nodes", "2", "--walltime", "3h")
+    find = ("find", *job, "--json", "--criterion")
+
+    def start(*options: object) -> str:
+        done = run(*find, *options)
+        assert done.exit_code == 0, done.stderr
+        return str(json.loads(done.stdout)["window"]["start_time"])
+
+    noon, evening = "2026-10-24T12:00:00+02:00", "2026-10-24T18:00:00+02:00"
+    assert start("profile(carbon)", "--profile", hours) == noon
+    assert start("minimize(profile(carbon, kw))", "--profile", hours) == noon
+    assert start("profile(hours)") == evening  # a tariff of the pool
+    for name, message in (
+        ("profile(carbn)", "has no column 'carbn'; it has price, carbon; did you mean"),
+        ("cost", "needs --criterion 'profile(NAME)'"),
+    ):
+        refused(run(*find, name, "--profile", hours), message)
+    refused(run(*find, "profile(carbon)"), "the slots have no tariff 'carbon'")
+    done = run(
+        *("alternatives", *job, "--criterion", "profile(carbon)"),
+        *("--profile", hours, "--most", "2", "--json"),
+    )
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)["windows"]
+    assert found[0]["start_time"] == noon
+    hours.write_text(HOURS.replace("10-25 12", "10-25 11"))
+    refused(
+        run(*find, "profile(carbon)", "--profile", hours),
+        "hours.csv: there is no price from 2026-10-25 11:00:00+01:00 to",
+    )

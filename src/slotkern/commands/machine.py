@@ -191,6 +191,13 @@ def free(
             "the beginning of time."
         ),
     ] = None,
+    outside: Annotated[
+        float | None,
+        typer.Option(
+            help="Factor at times for which --tariffs has none, such as those after "
+            "the last day-ahead price; by default such a file is refused."
+        ),
+    ] = None,
     processors: Annotated[
         str | None,
         typer.Option(
@@ -213,7 +220,7 @@ def free(
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
         given |= {"--unit": unit, "--processors": processors}
-        given |= {"--prices": prices, "--tariffs": tariffs}
+        given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
         _refuse_given(given, "with --sinfo")
         with log_to_stderr():
             texts = sinfo, squeue, reservations
@@ -234,6 +241,7 @@ def free(
                 zone=zone,
                 unit=unit,
                 processors=processors,
+                outside=outside,
             )
             if found.tariffs is not None and any(
                 path.suffix.lower() != ".npz" for path in output or ()
@@ -262,6 +270,7 @@ def _free_of_tables(
     *,
     unit: str | None,
     processors: str | None,
+    outside: float | None,
     **horizon: Any,
 ) -> sk.FreeSlots:
     table = sk.Machine.read(machine, processors=processors)
@@ -285,6 +294,8 @@ def _free_of_tables(
         elif "tariff" not in factors:  # the file has one tariff, which gets its name
             factors = {tariffs.stem: factors}
     options: dict[str, Any] = {"prices": priced, "tariffs": factors}
+    if outside is not None:
+        options["outside"] = outside
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
 
 

@@ -112,5 +112,6 @@ class SearchResults:
 
 CRITERION_HELP = (
     f"{', '.join(criterion_names())}, the name of a numeric column, whose sum is "
-    "maximized, or minimize(column)."
+    "maximized, minimize(column), or profile(name), the integral of a tariff of SLOTS "
+    "or of a column of --profile, which is minimized."
 )

@@ -29,6 +29,7 @@ from slotkern.commands.pools import (
     number_or_text,
     store_pool,
 )
+from slotkern.commands.profiles import Profile, criterion_of
 from slotkern.commands.results import (
     Output,
     check_output,
@@ -153,6 +154,7 @@ def find(
     options: FindOptions,
     results: FindResults,
     booking: BookingOptions,
+    profile: Profile = None,
 ) -> None:
     """Find the best window of a job, and book it with --book.
 
@@ -175,7 +177,8 @@ def find(
         if hold is not None and not shared:
             raise ValueError(f"--hold needs a ledger, .db or a URL, got {slots}")
         with free.turn() if shared else nullcontext():
-            window = search(free, request, **vars(options))
+            criterion = criterion_of(options.criterion, profile, free)
+            window = search(free, request, **vars(options) | {"criterion": criterion})
             if target is not None and window is not None:
                 how = {} if hold is None else {"hold": number_or_text(hold)}
                 booked = free.book(window, owner, **how)
@@ -355,6 +358,7 @@ def alternatives(
             "`slotkern front`.",
         ),
     ] = None,
+    profile: Profile = None,
     results: SearchResults,
 ) -> None:
     """Find several windows of a job that share no slot time.
@@ -365,7 +369,8 @@ def alternatives(
     check_results(slots, results.plot, results.output, results.html)
     free, table = read_free(slots)
     criterion, shape, method = options.criterion, options.shape, options.method
-    how: Any = {"criterion": criterion, "shape": shape, "method": method}
+    how: Any = {"shape": shape, "method": method}
+    how["criterion"] = criterion_of(criterion, profile, free)
     if options.max_work is not None:
         how["max_work"] = options.max_work
     found = sk.find_alternatives(free, request, limit=options.most, **how)

@@ -51,9 +51,15 @@ class NodePrices(NamedTuple):
 
 
 def node_prices(
-    machine: Machine, horizon: Horizon, prices: SpanTable | None, tariffs: Any
+    machine: Machine,
+    horizon: Horizon,
+    prices: SpanTable | None,
+    tariffs: Any,
+    outside: float | None = None,
 ) -> NodePrices:
     """Return the prices of nodes under a table of prices or under tariffs.
+
+    Tables of tariffs have the factor `outside` at times for which they have none.
 
     Raises
     ------
@@ -67,7 +73,12 @@ def node_prices(
             "tariffs={'spot': prices}"
         )
     if tariffs is not None:
-        return _of_tariffs(machine, horizon, tariffs)
+        return _of_tariffs(machine, horizon, tariffs, outside)
+    if outside is not None:
+        raise ValueError(
+            f"outside={outside!r} needs tariffs=: it is their factor at times for "
+            "which a table has none (--outside needs --tariffs on the command line)"
+        )
     named = machine.columns.get("tariff")
     if named is not None and (named != "").any():
         node = int((named != "").argmax())
@@ -93,7 +104,9 @@ def price_segments(prices: NodePrices, horizon: Horizon) -> PriceSegments:
     return node, begin, prices.price[node] * factor
 
 
-def _of_tariffs(machine: Machine, horizon: Horizon, given: Any) -> NodePrices:
+def _of_tariffs(
+    machine: Machine, horizon: Horizon, given: Any, outside: float | None
+) -> NodePrices:
     if isinstance(given, Tariff):
         raise TypeError(
             "tariffs must be a mapping of names to Tariff or tables, got "
@@ -105,10 +118,12 @@ def _of_tariffs(machine: Machine, horizon: Horizon, given: Any) -> NodePrices:
             "give the tariff a name, as in tariffs={'night': {'06:00': 1, ...}}"
         )
     if isinstance(given, Mapping) and not isinstance(given, FileColumns):
-        made = {name: _tariff(name, each, horizon) for name, each in given.items()}
+        made = {
+            name: _tariff(name, each, horizon, outside) for name, each in given.items()
+        }
     else:
         span = horizon.first, horizon.last
-        changes = tariffs_of_table(given, "tariffs", horizon.clock, None, span)
+        changes = tariffs_of_table(given, "tariffs", horizon.clock, outside, span)
         made = {name: Tariff(*each) for name, each in changes.items()}
     tariffs = Tariffs(made)
     named = machine.columns.get("tariff")
@@ -122,7 +137,7 @@ def _of_tariffs(machine: Machine, horizon: Horizon, given: Any) -> NodePrices:
     return NodePrices(tariffs, code, machine.price)
 
 
-def _tariff(name: Any, given: Any, horizon: Horizon) -> Tariff:
+def _tariff(name: Any, given: Any, horizon: Horizon, outside: float | None) -> Tariff:
     """Return a tariff that is given as one, as a table, or by times of day."""
     if isinstance(given, Tariff):
         return given
@@ -138,7 +153,7 @@ def _tariff(name: Any, given: Any, horizon: Horizon) -> Tariff:
     if isinstance(given, str | os.PathLike):
         given = read_tariffs(given)
     what = f"tariffs[{name!r}]"
-    return Tariff(*tariff_of_table(given, what, horizon.clock, None, span))
+    return Tariff(*tariff_of_table(given, what, horizon.clock, outside, span))
 
 
 def _of_prices(machine: Machine, horizon: Horizon, table: SpanTable) -> NodePrices:

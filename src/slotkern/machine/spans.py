@@ -93,6 +93,7 @@ def free_slots(
     unit: str = "s",
     prices: Any = None,
     tariffs: Any = None,
+    outside: float | None = None,
     cut: bool = False,
 ) -> FreeSlots:
     """Return the free slots of a machine: the complement of its busy spans.
@@ -125,6 +126,10 @@ def free_slots(
         machine's column ``tariff`` names the tariff of each node (empty: none); without
         this column, all nodes have the only tariff. A data frame as for
         `Tariffs.from_table` has all of them.
+    outside : float, optional
+        The factor at times within the horizon for which a table of `tariffs` has none,
+        such as those after the last day-ahead price. Without it such a table is
+        refused.
     cut : bool
         False: slots are whole spans with a base price and the column ``tariff``; a part
         costs the integral of its price over its own time. True: split free time at each
@@ -182,7 +187,7 @@ def free_slots(
     node, begin, until = gaps(len(machine), *taking[:3], horizon.first, horizon.last)
     from .prices import node_prices, price_segments  # tariffs import this package
 
-    priced = node_prices(machine, horizon, price_table, tariffs)
+    priced = node_prices(machine, horizon, price_table, tariffs, outside)
     price, further = priced.price[node], dict(machine.columns)
     if priced.tariffs is not None and cut:
         segments = price_segments(priced, horizon)

@@ -222,8 +222,8 @@ def changes_of_spans(
             k = int(within.argmax())
             raise ValueError(
                 f"{what}: there is no price {_when(before[k], after[k], clock)}; add "
-                "it, choose an earlier end, or give the price at other times, "
-                "Tariff.of_prices(table, outside=...)"
+                "it, choose an earlier end, or give the price at other times, outside= "
+                "(slotkern free --outside)"
             )
         if not len(start):
             raise ValueError(f"{what} has no rows")
