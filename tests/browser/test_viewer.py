@@ -81,6 +81,30 @@ def test_free_busy_and_windows_have_their_colours(open_page: Open) -> None:
     assert shown.messages == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_prices_are_steps_below_the_rows(open_page: Open, width: int) -> None:
+    machine = sk.Machine({"name": ["a", "b"], "price": 1})
+    half = {"spot": sk.Tariff([12], [1, 0.25])}
+    free = sk.free_slots(machine, start=0, end=24, tariffs=half)
+    shown = open_page(sk.view(free), width)
+
+    def at(time: float, price: float) -> tuple[int, int, int]:
+        row = shown.evaluate(
+            f"""(() => {{
+              const p = viewer.painter, bottom = p.frame.axis - 3;
+              const y = bottom - {price} * (bottom - p.frame.bottom - 22);
+              return (y - p.y(0)) / p.pixelsPerRow;
+            }})()"""
+        )
+        return shown.colour(time, row)
+
+    back = at(19, 0.6)
+    assert at(7, 0.6) == at(19, 0.12) != back  # below the steps
+    assert back == at(19, 0.9)
+    assert shown.colour(7, 0.5) == FREE  # the rows end above the strip
+    assert shown.messages == []
+
+
 @pytest.mark.parametrize("nodes", [4, 6000])
 def test_disabled_nodes_differ_from_busy_ones(open_page: Open, nodes: int) -> None:
     rows = sk.make_slots(

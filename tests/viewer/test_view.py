@@ -72,6 +72,22 @@ def read(view: sk.View) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]
     return about, columns
 
 
+def test_prices_that_change_are_steps() -> None:
+    machine = sk.Machine(
+        {"name": ["a", "b", "c"], "price": [1, 2, 3], "tariff": ["spot", "spot", ""]}
+    )
+    spot = sk.Tariff([6, 22, 90], [0.5, 1, 0.25, 7])
+    free = sk.free_slots(machine, start=0, end=48, tariffs={"spot": spot})
+    about, columns = read(sk.view(free))
+    assert [each["name"] for each in about["prices"]] == ["no tariff", "spot"]
+    assert columns["price_0_edge"].tolist() == [0, 48]
+    assert columns["price_0_low"].tolist() == columns["price_0_high"].tolist() == [3]
+    assert columns["price_1_edge"].tolist() == [0, 6, 22, 48]
+    assert columns["price_1_low"].tolist() == [0.5, 1, 0.25]
+    assert columns["price_1_high"].tolist() == [1, 2, 0.5]
+    assert read(sk.view(slots()))[0]["prices"] == []
+
+
 def slots() -> Any:
     return sk.make_slots(
         node=[7, 3, 3],

@@ -7,6 +7,7 @@ import { Panel, factList } from "./panel";
 import { createScale, type Scale } from "./scale";
 import { parseRowFilter, type Scene, Viewport } from "./scene";
 import { OVERVIEW_HEIGHT, Overview } from "./overview";
+import { priceHeight, pricesAt } from "./prices";
 import { Table } from "./table";
 import { Describer } from "./describer";
 
@@ -213,7 +214,9 @@ export class App {
     }
     if (this.gutterFor !== width) [this.gutter, this.gutterFor] = [this.painter.gutter(this.base2d, width), width];
     const left = Math.min(this.gutter, Math.round(width * 0.3));
-    this.painter.frame = { width, height, left, right: width - 12, top: OVERVIEW_HEIGHT + 10, bottom: height - AXIS_HEIGHT, ratio };
+    const axis = height - AXIS_HEIGHT;
+    const bottom = axis - priceHeight(this.scene, height);
+    this.painter.frame = { width, height, left, right: width - 12, top: OVERVIEW_HEIGHT + 10, bottom, axis, ratio };
     this.overview.invalidate();
     this.viewport.clamp();
     this.redraw();
@@ -291,11 +294,11 @@ export class App {
     const wide = g.measureText(text).width + 12;
     const x = Math.min(Math.max(at.x - wide / 2, 2), frame.width - wide - 2);
     g.fillStyle = this.colours.ink;
-    g.fillRect(x, frame.bottom + 2, wide, 20);
+    g.fillRect(x, frame.axis + 2, wide, 20);
     g.fillStyle = this.colours.back;
     g.textAlign = "left";
     g.textBaseline = "middle";
-    g.fillText(text, x + 6, frame.bottom + 12);
+    g.fillText(text, x + 6, frame.axis + 12);
   }
 
   // --- the pointer
@@ -341,7 +344,9 @@ export class App {
       card.replaceChildren(el("b", {}, mark, isolated(scene.itemName(item))), factList([[scene.about.nodes.noun, scene.nodeName(node)], ...this.describer.disabledFacts(node, hover.time), ...this.describer.itemFacts(item)]));
     } else if (hover.row >= 0) {
       const slot = scene.free.spanAt(hover.row, hover.time);
-      const facts = slot >= 0 ? this.describer.slotFacts(slot) : this.describer.disabledFacts(hover.row, hover.time);
+      const price = pricesAt(scene, hover.time);
+      const priced: [string, string][] = price ? [["price at this time", price]] : [];
+      const facts = slot >= 0 ? [...this.describer.slotFacts(slot), ...priced] : this.describer.disabledFacts(hover.row, hover.time);
       const state = slot >= 0 ? "free" : this.describer.stateAt(hover.row, hover.time);
       card.replaceChildren(el("b", {}, ...this.describer.nodeLabel(hover.row), `: ${state}`), factList([...facts, ...this.describer.nodeFacts(hover.row)]));
     } else {

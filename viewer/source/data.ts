@@ -28,6 +28,7 @@ export interface Description {
   items: { noun: string; count: number; names: string[] | null; fields: Field[] };
   groups: { noun: string; names: string[] } | null;
   reasons: string[]; // of disabled spans; empty: no node is disabled
+  prices: { name: string; column: string }[]; // by tariff: columns _edge, _low and _high
   marks: { time: number; text: string }[];
   columns: Record<string, { kind: Kind; length: number }>;
 }

@@ -3,6 +3,7 @@
 // rows is exact.
 import { type Colours, luminance, textColourOn, parseRgb, shade } from "./colours";
 import { Coverage } from "./coverage";
+import { drawPrices } from "./prices";
 import type { Scale } from "./scale";
 import type { Boxes, Scene, Viewport, Spans } from "./scene";
 
@@ -20,6 +21,7 @@ export interface Frame {
   right: number;
   top: number;
   bottom: number; // of the rows, as left, right and top
+  axis: number; // the top of the axis; prices are drawn between the rows and it
   ratio: number; // device pixels per pixel
 }
 
@@ -89,6 +91,7 @@ export class Painter {
     this.drawMarks(g);
     g.restore();
     this.drawNames(g, first, last);
+    drawPrices(g, this, scene, viewport, colours);
     this.drawAxis(g);
   }
 
@@ -459,7 +462,7 @@ export class Painter {
 
   private drawAxis(g: CanvasRenderingContext2D): void {
     const { frame, colours, viewport } = this;
-    const y = frame.bottom;
+    const y = frame.axis;
     g.fillStyle = colours.faint;
     g.fillRect(frame.left, y, frame.right - frame.left, 1);
     g.font = FONT;

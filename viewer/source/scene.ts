@@ -61,6 +61,14 @@ export interface Boxes {
   part: Int32Array;
 }
 
+/** The lowest and the highest price of the nodes of a tariff between consecutive edges. */
+export interface Price {
+  name: string;
+  edge: Float64Array;
+  low: Float32Array;
+  high: Float32Array;
+}
+
 /** The data of the page, and which rows and items of it are visible. */
 export class Scene {
   readonly free: Spans;
@@ -76,6 +84,7 @@ export class Scene {
   readonly lanes: Uint8Array; // by part: the number of lanes that its row is divided into there
   readonly used: Uint8Array; // by row: 1 if it has a part, visible or not
   readonly performance: Numbers;
+  readonly prices: Price[];
   private readonly ids: Numbers;
 
   // The visible rows and boxes.
@@ -105,6 +114,12 @@ export class Scene {
     this.items = { start: c.item_start, finish: c.item_finish, group: c.item_group, chosen: c.item_chosen as Uint8Array };
     this.ids = c.node_id;
     this.performance = c.node_performance;
+    this.prices = about.prices.map(({ name, column }) => ({
+      name,
+      edge: c[`${column}_edge`] as Float64Array,
+      low: c[`${column}_low`] as Float32Array,
+      high: c[`${column}_high`] as Float32Array,
+    }));
     const size = this.parts.row.length;
     this.firstPart = new Int32Array(about.items.count + 1);
     for (let i = 0; i < size; i++) this.firstPart[this.parts.item[i] + 1]++;

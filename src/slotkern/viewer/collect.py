@@ -138,6 +138,7 @@ def _make_background(
     spans = to_spans(free)
     if tariffs is not None and "tariff" in (free.dtype.names or ()):
         spans["price"] = _mean_prices(free, tariffs)
+        more["priced"] = free, tariffs
     return Background(
         spans,
         busy,

@@ -17,6 +17,7 @@ from slotkern.foundation.checks import visible
 from slotkern.machine.clock import Clock
 from slotkern.machine.zones import segments
 from slotkern.plotting.layout import time_range
+from slotkern.plotting.prices import price_ranges
 from slotkern.viewer.scene import Background, Groups, Items
 
 __all__ = ["describe_scene", "pack_columns", "to_script_json"]
@@ -83,6 +84,13 @@ def describe_scene(
     numbered = isinstance(items.names, np.ndarray)
     if numbered:
         columns["item_number"] = np.asarray(items.names).astype(np.float64)
+    prices = []
+    if background.priced is not None and first < last:
+        for k, of_range in enumerate(price_ranges(*background.priced, first, last)):
+            prices.append({"name": visible(of_range.name), "column": f"price_{k}"})
+            columns[f"price_{k}_edge"] = of_range.edges.astype(np.float64)
+            columns[f"price_{k}_low"] = of_range.low.astype(np.float32)
+            columns[f"price_{k}_high"] = of_range.high.astype(np.float32)
     names = None if numbered else _all_visible([str(name) for name in items.names])
     known_names = machine is not None and len(ids) and int(ids[-1]) < len(machine)
     about = {
@@ -105,6 +113,7 @@ def describe_scene(
         },
         "groups": _describe_groups(groups, names),
         "reasons": reasons,
+        "prices": prices,
         "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
         "columns": {
             name: {"kind": _type_code(each), "length": len(each)}

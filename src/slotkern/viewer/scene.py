@@ -60,6 +60,8 @@ class Background:
         reason), sorted by (node, start), without overlaps.
     booked : structured array or None
         Further spans whose times the picture includes.
+    priced : pair of structured array and Tariffs, or None
+        The slots whose prices change with time, and their tariffs.
     """
 
     free: NDArray[Any]
@@ -74,6 +76,7 @@ class Background:
     noun: str = "node"
     disabled: NDArray[Any] | None = None
     booked: NDArray[Any] | None = None
+    priced: tuple[NDArray[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
