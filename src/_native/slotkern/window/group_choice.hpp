@@ -17,7 +17,10 @@
 // States of siblings are added (min-plus convolution). For one level with max_groups = k this is
 // O(candidates * n * k). Sums are kept in two doubles, so that the order of additions does not
 // decide; equal sums are decided by the node ids of the two sets, which is consistent, because the
-// smallest node in only one of two sets of equal size decides, whatever is added to both.
+// smallest node in only one of two sets of equal size decides, whatever is added to both. With one
+// level, a group with x parts of the best set is among the k best groups for x parts: otherwise one
+// of these is not in the set, and replacing the group by it makes the set better. All other groups
+// are left out before, so that O(n * k) groups remain.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -170,7 +174,10 @@ class GroupChoice {
     if (tables_.size() < depth + 2) tables_.resize(depth + 2);
     for (std::size_t l = 0; l <= depth + 1; ++l) tables_[l].clear(size_);
     sets_.clear();
-    sort_by_group();
+    if (depth == 1 && rules.levels[0].max_groups < static_cast<std::int64_t>(n))
+      keep_best_groups();
+    else
+      sort_by_group();
 
     // open[l]: the table of the current group of level l; tables_[depth]: of all groups.
     for (std::size_t l = 0; l <= depth; ++l) set_empty(tables_[l]);
@@ -243,6 +250,58 @@ class GroupChoice {
         if (group_of(l, p) != group_of(l, q)) return group_of(l, p) < group_of(l, q);
       return a < b;
     });
+  }
+
+  // As sort_by_group() for one level, but leaves out the groups that are in no best set.
+  void keep_best_groups() {
+    const GroupLevel& level = rules_->levels[0];
+    std::vector<std::int64_t>& count = counts_[0];  // first the sizes, then the ends of groups
+    for (const GroupCandidate& c : *candidates_) ++count[at(level.group[at(c.place)])];
+    groups_.clear();
+    std::size_t end = 0;
+    for (const GroupCandidate& c : *candidates_) {
+      std::int64_t& size = count[at(level.group[at(c.place)])];
+      if (size <= 0) continue;
+      groups_.push_back({end, static_cast<std::size_t>(size), 0, {0, 0}, 0, false});
+      end += static_cast<std::size_t>(size);
+      size = -static_cast<std::int64_t>(groups_.size());  // negative: number of the group
+    }
+    grouped_.resize(end);
+    for (GroupRange& group : groups_) group.filled = group.begin;
+    for (std::size_t i = 0; i < candidates_->size(); ++i) {
+      const std::int64_t number = count[at(level.group[at((*candidates_)[i].place)])];
+      grouped_[groups_[static_cast<std::size_t>(-number - 1)].filled++] =
+          static_cast<std::uint32_t>(i);
+    }
+    for (const GroupCandidate& c : *candidates_) count[at(level.group[at(c.place)])] = 0;
+    // For each number of parts x the best groups by (sum of the x cheapest, smallest node id).
+    const auto most = static_cast<std::size_t>(
+        std::min<std::int64_t>(static_cast<std::int64_t>(n_), level.max_parts));
+    const auto few = static_cast<std::size_t>(level.max_groups);
+    ranked_.resize(groups_.size());
+    std::iota(ranked_.begin(), ranked_.end(), 0u);
+    for (GroupRange& group : groups_) group.least = std::numeric_limits<std::int32_t>::max();
+    for (std::size_t x = 0; x < most && !ranked_.empty(); ++x) {
+      std::erase_if(ranked_, [&](std::uint32_t g) { return groups_[g].size <= x; });
+      for (const std::uint32_t g : ranked_) {
+        GroupRange& group = groups_[g];
+        const GroupCandidate& next = (*candidates_)[grouped_[group.begin + x]];
+        group.sum = group.sum + Sum{next.key, 0};
+        group.least = std::min(group.least, next.node);
+      }
+      const std::size_t best = std::min(few, ranked_.size());
+      std::nth_element(ranked_.begin(), ranked_.begin() + static_cast<std::ptrdiff_t>(best),
+                       ranked_.end(), [this](std::uint32_t a, std::uint32_t b) {
+                         const GroupRange &p = groups_[a], &q = groups_[b];
+                         return p.sum == q.sum ? p.least < q.least : p.sum < q.sum;
+                       });
+      for (std::size_t k = 0; k < best; ++k) groups_[ranked_[k]].kept = true;
+    }
+    order_.clear();
+    for (const GroupRange& group : groups_)
+      if (group.kept)
+        order_.insert(order_.end(), grouped_.begin() + static_cast<std::ptrdiff_t>(group.begin),
+                      grouped_.begin() + static_cast<std::ptrdiff_t>(group.begin + group.size));
   }
 
   void set_empty(GroupTable& table) {
@@ -384,6 +443,13 @@ class GroupChoice {
     std::uint32_t index;
     GroupState state;
   };
+  // A group in grouped_, with the sum of its x cheapest and their smallest node id.
+  struct GroupRange {
+    std::size_t begin, size, filled;
+    Sum sum;
+    std::int32_t least;
+    bool kept;
+  };
 
   std::vector<std::vector<std::int64_t>> counts_;  // [level][group], 0 between calls
   std::vector<std::int64_t> spare_;  // [level]; also the counts of one level
@@ -399,6 +465,8 @@ class GroupChoice {
   std::vector<Set> sets_;
   std::vector<std::uint32_t> members_;
   std::vector<std::int32_t> ids_, other_ids_;
+  std::vector<GroupRange> groups_;
+  std::vector<std::uint32_t> grouped_, ranked_;
 };
 
 }  // namespace slotkern

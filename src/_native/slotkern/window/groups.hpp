@@ -57,7 +57,7 @@ struct GroupScratch {
     const auto kept = std::remove_if(list.begin(), middle, drops);
     auto added = std::remove_if(middle, list.end(), drops);
     if (kept != middle) added = std::move(middle, added, kept);
-    std::sort(kept, added);
+    if (!std::is_sorted(kept, added)) std::sort(kept, added);  // often in order of nodes
     std::inplace_merge(list.begin(), kept, added);
     list.erase(added, list.end());
     ordered[division] = std::max<std::size_t>(list.size(), 1);
