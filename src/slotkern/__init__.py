@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from slotkern.replays.result import Replay
     from slotkern.replays.windows import WindowPolicy
     from slotkern.search.alternatives import Alternatives, find_alternatives
+    from slotkern.search.blame import CompoundExplanation
     from slotkern.search.budget import job_budget
     from slotkern.search.criteria import criterion, minimize, profile
     from slotkern.search.delegated import step_values
@@ -98,6 +99,7 @@ _LAZY = {
         "run_cycles",
         "schedule_batch",
     ),
+    "search.blame": ("CompoundExplanation",),
     "search.budget": ("job_budget",),
     "knapsack.choice": ("Choice", "choose", "choose_each"),
     "communities.result": ("CommunityRun", "compare_communities"),
@@ -238,6 +240,7 @@ __all__ = [
     "Community",
     "CommunityRun",
     "CommunityWorkload",
+    "CompoundExplanation",
     "CyclePolicy",
     "Cycles",
     "Environment",

@@ -79,6 +79,16 @@ def test_bookings_have_roles_and_options(pool):
     assert "booked" in done._repr_html_()
 
 
+def test_pictures_name_jobs_and_roles(pool):
+    from slotkern.plotting.layout import name_windows
+
+    done = pool.schedule(JOBS[:3])
+    assert list(name_windows(done)) == [
+        *("plain", "learn, prepare", "learn, train", "either, option 2")
+    ]
+    assert "learn" in sk.view(pool, done)._repr_html_()
+
+
 def test_errors_come_before_bookings_and_carry_what_was_booked(pool):
     with pytest.raises(TypeError, match=r"requests\[2\] must be a Request, AnyOf"):
         pool.schedule([*JOBS[:2], "job"])

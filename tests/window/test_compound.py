@@ -364,6 +364,43 @@ def test_searches_that_are_not_supported_are_refused(slots, job, options, messag
         sk.find_window(slots, job, **options)
 
 
+def test_searches_of_single_requests_name_the_search_for_the_others(slots):
+    for search in (sk.find_alternatives, sk.pareto):
+        message = f"{search.__name__} takes a Request, got Together; find_window plans"
+        with pytest.raises(TypeError, match=message):
+            search(slots, coupled())
+    with pytest.raises(TypeError, match=r"requests\[0\] must be a Request, got Toge"):
+        sk.find_windows(slots, [coupled()])
+
+
+def test_roles_keep_their_group_rules(slots):
+    racks = sk.make_slots(
+        node=range(6),
+        start=[0, 0, 0, 0, 2, 3],
+        end=40,
+        performance=1,
+        price=[1, 2, 3, 4, 5, 6],
+        rack=["a", "a", "b", "b", "b", "b"],
+        kind=["cpu"] * 4 + ["gpu"] * 2,
+    )
+    roles = coupled().roles
+    near = [roles[0].replace(nodes=2, within="rack", limits=()), roles[1]]
+    for target in (racks, sk.SlotPool(racks)):
+        plan = sk.find_window(target, sk.Together(near), "cost")
+        assert plan[0].nodes == (0, 1)
+        spread = near[0].replace(within=None, limits="distinct(rack) >= 2")
+        plan = sk.find_window(target, sk.Together([spread, roles[1]]), "start")
+        assert plan[0].nodes == (0, 2)
+        starts = sk.starts(target, spread)
+        assert starts.tolist() == [(0, 36)]
+    both = sk.Together([near[0].replace(where=None), roles[1]])
+    with pytest.raises(ValueError, match="'solver' has within of its own"):
+        sk.find_window(racks, both)
+    chain = sk.Chain([near[0], roles[1]], gap=(0, 0))
+    with pytest.raises(ValueError, match="has within, but the gap after it"):
+        sk.find_window(racks, chain)
+
+
 def test_tariffs_refuse_what_is_not_compared_between_starts():
     slots = sk.make_slots(
         node=[0, 1], start=0, end=48, performance=1, price=1, tariff="t", kind=[0, 1]

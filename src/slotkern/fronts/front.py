@@ -22,6 +22,7 @@ from slotkern.display.table import Table
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of, visible
 from slotkern.fronts.goals import Goal, make_goal
 from slotkern.fronts.search import FrontSearch, Points
+from slotkern.machine.jobs import check_single
 from slotkern.search.delegated import restate_window
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def pareto(
     >>> [window.nodes for window in front]
     [(0,), (1,), (2,)]
     """
+    check_single(request, "pareto")
     one_of("shape", shape, ("square", "ragged"))
     number("gap", gap, least=0)
     if max_work is not None:

@@ -23,6 +23,7 @@ from .frames import FileColumns, column_of, columns_of, source_name, with_column
 
 __all__ = [
     "Compound",
+    "check_single",
     "is_table",
     "read_jobs",
     "request_of_row",
@@ -82,6 +83,22 @@ class Compound:
     def replace(self, **changes: Any) -> Compound:
         """Return a copy with some fields changed."""
         raise NotImplementedError
+
+
+def check_single(request: Any, who: str) -> None:
+    """Raise TypeError for a value that is not a Request, for searches without others.
+
+    Parameters
+    ----------
+    request : object
+    who : str
+        The name of the search, for the error.
+    """
+    if not isinstance(request, Request):
+        raise TypeError(
+            f"{who} takes a Request, got {type(request).__name__}"
+            + ("; find_window plans it" if isinstance(request, Compound) else "")
+        )
 
 
 def is_table(jobs: Any) -> bool:

@@ -275,6 +275,8 @@ def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
     single = hasattr(windows, "slots")  # otherwise a collection of windows
     several = cast("Iterable[WindowLike | None]", [windows] if single else windows)
     found = [w for w in several if w is not None]
+    if any(isinstance(each, Plan) for each in found):
+        return unique_names([pair for each in found for pair in _named_parts(each)])
     for window in found:
         if not hasattr(window, "slots"):
             raise TypeError(f"windows must contain windows only, got {window!r}")
@@ -285,6 +287,14 @@ def name_windows(windows: Windows | None) -> dict[str, WindowLike]:
         names = (c if c == "reserved" else f"best by {c}" for c in criteria)
         return dict(zip(names, found, strict=True))
     return {f"window {i}": w for i, w in enumerate(found, 1)}
+
+
+def _named_parts(each: Any) -> list[tuple[str | None, Any]]:
+    """Return the windows of a plan with the names of job and role, or one window."""
+    if not isinstance(each, Plan):
+        return [(getattr(each, "name", None), each)]
+    job = "" if each.name is None else f"{each.name}, "
+    return [(f"{job}{role}", window) for role, window in each.by_role().items()]
 
 
 def unique_names(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLike]:

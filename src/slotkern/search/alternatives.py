@@ -35,6 +35,7 @@ from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import integer
 from slotkern.foundation.context import context_of
 from slotkern.foundation.errors import UndecidedError
+from slotkern.machine.jobs import check_single
 from slotkern.search.criteria import Minimize, minimize
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def find_alternatives(
     >>> sk.find_alternatives(slots, sk.Request(1, 8), "cost").cost
     array([ 8., 10., 10., 10., 10., 12., 12.])
     """
+    check_single(request, "find_alternatives")
     if limit is not None:
         limit = integer("limit", limit, least=0)
     one_sweep = isinstance(criterion, str) and criterion == "first"
