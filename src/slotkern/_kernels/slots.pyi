@@ -21,6 +21,8 @@ SLOT: np.dtype[np.void]
 
 _Slots: TypeAlias = NDArray[np.void]
 
+class CompiledRules: ...
+
 class PreparedSlots:
     @property
     def slots(self) -> _Slots: ...
