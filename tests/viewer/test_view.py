@@ -284,6 +284,13 @@ def test_windows_of_other_classes_are_accepted() -> None:
     assert about["items"]["fields"] == []
 
 
+def test_rows_name_the_group_of_the_finest_level() -> None:
+    table = {"name": ["n[1-2]", "n3"], "rack": ["r1", "r2"], "site": "a"}
+    machine = sk.Machine(table, levels=["rack", "site"])
+    about, _ = read(sk.view(sk.free_slots(machine, start=0, end=9)))
+    assert about["nodes"]["names"] == ["n1 (r1)", "n2 (r1)", "n3 (r2)"]
+
+
 def test_equal_names_are_made_unique() -> None:
     window = sk.find_window(slots(), sk.Request(1, 5))
     assert window is not None

@@ -45,7 +45,8 @@ Limits = Annotated[
     typer.Option(
         "--limit",
         help='Bound on a sum over the parts, such as "sum(storage) >= 500" or '
-        '"sum(power * length) <= 12"; repeat for several bounds.',
+        '"sum(power * length) <= 12", or on how the nodes spread over groups, such as '
+        '"distinct(rack) <= 2" or "most(rack) <= 4"; repeat for several bounds.',
     ),
 ]
 

@@ -97,8 +97,7 @@ grain=None, levels=())
     Notes
     -----
     A processor is a node of its own: a request for 8 nodes may get processors of
-    several hosts. A constraint that processors are on the same host can only be
-    expressed if hosts are the nodes.
+    several hosts, unless it has ``within="host"``.
 
     A row whose name is a hostlist (``n[001-004,007]``, ``rack[1-2]n[01-16]``,
     ``n1,n[3-5]``) becomes a row for each of its names, with the same further columns. A

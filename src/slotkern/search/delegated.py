@@ -55,7 +55,8 @@ def find_delegated(
     if method != "exact":
         refuse_tariffs(slots, f"method {method!r} does")
         refuse_special(request, f"method {method!r}")
-    if request.limits and (method != "exact" or span != "window"):
+    has_sums = any(limit.kind == "sum" for limit in request.limits)
+    if has_sums and (method != "exact" or span != "window"):
         feature = f"method {method!r}" if method != "exact" else f"span {span!r}"
         raise ValueError(
             f"{feature} does not support limits on sums; the request has some"
@@ -65,6 +66,7 @@ def find_delegated(
     if isinstance(criterion, str) and criterion in CRITERIA:
         return _find_builtin(slots, request, cast("BuiltIn", criterion), options)
     if isinstance(criterion, Minimize) and isinstance(criterion.criterion, Profile):
+        refuse_special(request, "minimize(profile(...))")
         find = adapter("find_by_profile")
         return cast("Window | None", find(slots, request, criterion.criterion, options))
     window: Window | None = _search_by_value(slots, request, criterion, options)
@@ -148,6 +150,7 @@ def step_values(
     options = SearchOptions(shape, method, placement, span, max_work=max_work)
     if isinstance(criterion, str) and criterion in CRITERIA:
         raise ValueError(f"criterion {criterion!r} has no value at every step")
+    refuse_special(request, "step_values")
     if request.limits:
         raise ValueError("step_values does not support limits on sums")
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = _search_by_value(

@@ -23,6 +23,7 @@ from slotkern.expressions.limits import Limit
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine.jobs import Compound
+from slotkern.search.group_facts import GroupFacts, group_facts
 from slotkern.search.price_facts import PriceFacts, price_facts
 from slotkern.search.relaxations import LIFTED, RELAXATIONS, RelaxedSearches
 
@@ -87,10 +88,13 @@ class Explanation(HasTable):
         max_runtime, where, limits) that each prevent a window alone: without this limit
         the request fits. Empty if the request fits.
     sums : dict of int to float
-        The limits on sums that each prevent a window alone: the index in the request,
-        and the feasible amount nearest to its own. Empty if the request fits.
+        The limits that each prevent a window alone: the index in the request, and the
+        feasible amount nearest to its own. Empty if the request fits.
+    groups : int or None
+        The least number of groups of the level `within` with which the request fits.
+        None without ``within``, or if no number helps, or if the request fits.
     beyond : dict of int to float
-        The limits on sums that no window meets, even with an infinite budget and
+        The limits that no window meets, even with an infinite budget and
         without the other limits: the index in the request, and the amount nearest to
         its own that some window reaches.
     words : dict of str to list of str
@@ -114,6 +118,8 @@ class Explanation(HasTable):
     prices : PriceFacts or None
         Under tariffs: when the cheapest and the earliest window start, and the tariff
         that makes them cheap or expensive.
+    rules : GroupFacts or None
+        Under group rules: how many nodes can start together, where and when.
     """
 
     fits: bool
@@ -140,15 +146,19 @@ class Explanation(HasTable):
     undecided: bool = False
     complete: bool = True
     prices: PriceFacts | None = None
+    groups: int | None = None
+    rules: GroupFacts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain numbers, ready for JSON, without the request."""
         found = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("request", "clock", "asked", "prices")
+            if name not in ("request", "clock", "asked", "prices", "rules")
         }
-        return found | (self.prices._asdict() if self.prices is not None else {})
+        for facts in (self.prices, self.rules):
+            found |= facts._asdict() if facts is not None else {}
+        return found
 
     def changes(self) -> dict[str, float]:
         """Return the smallest change of each limit, or of the nodes, that makes it fit.
@@ -160,6 +170,8 @@ class Explanation(HasTable):
         found = {each.name: getattr(self, each.figure) for each in RELAXATIONS}
         changes = {name: x for name, x in found.items() if x is not None}
         changes |= {f"limits[{k}]": amount for k, amount in self.sums.items()}
+        if self.groups is not None:
+            changes["within"] = self.groups
         if self.nearest_nodes:
             changes["nodes"] = self.nearest_nodes
         return changes
@@ -200,6 +212,9 @@ class Explanation(HasTable):
             f"{'only ' if asked.nodes < self.together else ''}"
             f"{_pluralize(asked.nodes, ' is', ' are')} asked for",
         ]
+        if self.rules is not None:
+            rules = " and ".join(rule.text for rule in asked.rules)
+            lines.append(self.rules.line(asked.within, rules, self.clock))
         if self.cheapest is not None:
             lines.append(self._describe_cheapest(self.cheapest))
         if self.prices is not None:
@@ -208,7 +223,7 @@ class Explanation(HasTable):
             return "\n".join(["A window fits.", *lines])
         lines += [
             f"no window keeps {_format_given_limit(limit := asked.limits[k])}, even "
-            "with an endless budget and without other limits on sums: it comes to "
+            "with an endless budget and without other limits: it comes to "
             f"{_format_exact(amount)} at {'most' if limit.side == '>=' else 'least'}"
             for k, amount in self.beyond.items()
         ]
@@ -234,6 +249,7 @@ class Explanation(HasTable):
         remedies["nodes"] = "{} node instead" if one else "{} nodes instead"
         for k in self.sums:
             remedies[f"limits[{k}]"] = _format_limit(self.request.limits[k], "{}")
+        remedies["within"] = f"distinct({self.request.within}) <= {{}}"
         changes = self.changes()
         either = [
             "with " + remedies[name].format(self._format_change(name, value))
@@ -326,7 +342,7 @@ def _format_given_limit(limit: Limit) -> str:
 def _format_limit(limit: Limit, amount: str) -> str:
     """Format a limit with another amount."""
     of = limit.of if isinstance(limit.of, str) else getattr(limit.of, "name", "array")
-    return f"sum({of}) {limit.side} {amount}"
+    return f"{limit.kind}({of}) {limit.side} {amount}"
 
 
 def _text_values(
@@ -446,7 +462,7 @@ def explain(
         fits=window is not None,
         **counts,
         **figures,
-        together=searches.most_nodes(counts["nodes_proper"], budget=np.inf, limits=()),
+        together=searches.together(counts["nodes_proper"]),
         most_nodes=most,
         nearest_nodes=nearest,
         without=searches.liftable() if window is None else [],
@@ -463,5 +479,7 @@ def explain(
         asked=asked,
         undecided=undecided,
         prices=price_facts(searches.pool, request.earliest, searches.find),
+        groups=searches.nearest_groups() if window is None else None,
+        rules=group_facts(searches, counts["nodes_proper"]),
     )
     return found if searches.undecided == 0 else replace(found, complete=False)

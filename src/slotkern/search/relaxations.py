@@ -1,7 +1,8 @@
 """Searches of a request with one limit changed or lifted, for `explain`.
 
 Each figure is the result of exact searches. Bisection applies, because feasibility is
-monotone in the amount of a limit and, without limits on sums, in the number of nodes.
+monotone in the amount of a limit and, without limits on sums, in the number of nodes
+from the least count of groups on: of more nodes than groups, one can be left out.
 An undecided search counts as one without a window: every reported change suffices.
 """
 
@@ -52,7 +53,7 @@ LIFTED = {
     name: field.label
     for name, field in FIELDS.items()
     if name not in ("volume", "budget", "deadline")
-} | {"where": "the filter", "limits": "the limits on sums"}
+} | {"where": "the filter", "limits": "the limits", "within": "within"}
 
 
 class RelaxedSearches:
@@ -60,17 +61,19 @@ class RelaxedSearches:
 
     Attributes
     ----------
+    pool : PreparedSlots
+    request : Request
     undecided : int
         The number of searches that reached their work limit.
     """
 
     def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
-        self.pool, self._request, self._shape = pool, request, shape
+        self.pool, self.request, self._shape = pool, request, shape
         self.undecided = 0
 
     def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
         """Find a window; None also if undecided: reported changes are proven."""
-        request = self._request.replace(**changes)
+        request = self.request.replace(**changes)
         try:
             return find_window(self.pool, request, criterion, shape=self._shape)
         except UndecidedError:
@@ -80,36 +83,52 @@ class RelaxedSearches:
     def least(self, relaxation: Relaxation) -> float | None:
         """Return the smallest sufficient value of a limit; None if none helps."""
         name, measure = relaxation.name, relaxation.measure
-        if not relaxation.always and math.isinf(getattr(self._request, name)):
+        if not relaxation.always and math.isinf(getattr(self.request, name)):
             return None
         window = self.find(measure, **{name: np.inf})
         return None if window is None else getattr(window, measure)
 
     def liftable(self) -> list[str]:
         """Return the limits that each prevent a window alone."""
-        free = Request(self._request.nodes, self._request.volume)
+        free = Request(self.request.nodes, self.request.volume)
         return [
             name
             for name in LIFTED
             if self.find("first", **{name: getattr(free, name)}) is not None
         ]
 
+    @property
+    def least_nodes(self) -> int:
+        """The number of nodes that touch as many groups as the rules require."""
+        bounds = (r.bound for r in self.request.rules if r.kind == "min_groups")
+        return max(bounds, default=1)
+
     def most_nodes(self, high: int, **changes: Any) -> int:
         """Return the largest number of nodes up to `high` that fits, by bisection."""
-        low = 0
+        low = self.least_nodes - 1
         while low < high:
             middle = (low + high + 1) // 2
             if self.find("first", nodes=middle, **changes) is None:
                 high = middle - 1
             else:
                 low = middle
-        return low
+        return low if low >= self.least_nodes else 0
+
+    def together(self, high: int) -> int:
+        """Return the largest number of nodes that start together, at any cost."""
+        free = RelaxedSearches(self.pool, self.request, self._shape)
+        free.request = self.request.replace(limits=(), within=None, budget=np.inf)
+        found = free.most_nodes(high)
+        self.undecided += free.undecided
+        return found
 
     def feasible_nodes(self, high: int) -> tuple[int, int]:
         """Return the largest feasible number of nodes, and the nearest one."""
-        nodes, most = self._request.nodes, self.most_nodes(high, limits=())
-        if not self._request.limits:
-            return most, min(nodes, most)
+        limits = self.request.limits
+        rules = tuple(limit for limit in limits if limit.kind != "sum")
+        nodes, most = self.request.nodes, self.most_nodes(high, limits=rules)
+        if len(rules) == len(limits):
+            return most, min(max(nodes, self.least_nodes), most)
 
         @cache
         def fits(number: int) -> bool:
@@ -121,11 +140,22 @@ class RelaxedSearches:
 
     def nearest_feasible(self, k: int) -> float | None:
         """Return the amount nearest to that of limit k with which the request fits."""
-        limits = self._request.limits
+        limits = self.request.limits
         others = limits[:k] + limits[k + 1 :]
         return self._nearest_amount(
             limits[k], lambda limit: self.find("first", limits=others + limit)
         )
+
+    def nearest_groups(self) -> int | None:
+        """Return the least number of groups of `within` with which the request fits."""
+        level, limits = self.request.within, self.request.limits
+        if level is None:
+            return None
+        found = self._nearest_amount(
+            Limit(level, "<=", 1, "distinct"),
+            lambda limit: self.find("first", within=None, limits=limits + limit),
+        )
+        return None if found is None else int(found)
 
     def nearest_reachable(self, k: int) -> float | None:
         """Return the amount nearest to that of limit k that any window reaches."""
@@ -133,7 +163,7 @@ class RelaxedSearches:
         def alone(limits: tuple[Limit, ...]) -> Window | None:
             return self.find("first", limits=limits, budget=np.inf)
 
-        limit, before = self._request.limits[k], self.undecided
+        limit, before = self.request.limits[k], self.undecided
         if alone((limit,)) is not None:
             return None
         amount = self._nearest_amount(limit, alone)
@@ -145,20 +175,30 @@ class RelaxedSearches:
         """Find the amount nearest to the limit's own that some window meets.
 
         Feasibility is monotone in the amount, so bisection is exact; the sum of each
-        window found tightens the feasible end. Bisection stops at a relative distance
-        of `_AMOUNT_TOLERANCE`, because many sets differ by less.
+        window found tightens the feasible end. Counts of group rules are whole numbers;
+        for sums, bisection stops at a relative distance of `_AMOUNT_TOLERANCE`, because
+        many sets differ by less.
         """
         window = find(())
         if window is None:
             return None
-        near, far = limit.amount, _sum_of(limit, window, self.pool, self._request)
+        near, far = limit.amount, _sum_of(limit, window, self.pool, self.request)
+        if limit.kind != "sum":
+            while abs(far - near) > 1:
+                middle = (near + far) // 2
+                window = find((replace(limit, amount=middle),))
+                if window is None:
+                    near = middle
+                else:
+                    far = _sum_of(limit, window, self.pool, self.request)
+            return far
         middle = near + (far - near) / 2
         while abs(far - near) > _AMOUNT_TOLERANCE * abs(far) and near != middle != far:
             window = find((replace(limit, amount=middle),))
             if window is None:
                 near = middle
             else:
-                far = _sum_of(limit, window, self.pool, self._request)
+                far = _sum_of(limit, window, self.pool, self.request)
             middle = near + (far - near) / 2
         return far
 
@@ -166,8 +206,14 @@ class RelaxedSearches:
 def _sum_of(
     limit: Limit, window: Window, pool: PreparedSlots, request: Request
 ) -> float:
-    """Compute the sum of a limit over the parts of a window, exactly, rounded once."""
+    """Compute the sum of a limit over the parts of a window, exactly, rounded once.
+
+    For a group rule: the number of groups, or of parts in the fullest group.
+    """
     rows = window.slots["row"]
+    if limit.kind != "sum":
+        _, parts = np.unique(pool.slots[limit.of][rows], return_counts=True)
+        return float(len(parts) if limit.kind == "distinct" else parts.max())
     lengths = request.length(pool.slots["performance"][rows])
     if window.shape == "square":
         lengths[:] = window.runtime

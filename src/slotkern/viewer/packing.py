@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern.foundation.checks import visible
 from slotkern.machine.clock import Clock
+from slotkern.machine.nodes import Machine
 from slotkern.machine.zones import segments
 from slotkern.plotting.layout import time_range
 from slotkern.plotting.prices import price_ranges
@@ -103,7 +104,7 @@ def describe_scene(
         "nodes": {
             "noun": background.noun,
             "count": len(ids),
-            "names": _all_visible(machine.names[ids].tolist()) if known_names else None,
+            "names": _row_names(machine, ids) if known_names else None,
         },
         "items": {
             "noun": items.noun,
@@ -121,6 +122,15 @@ def describe_scene(
         },
     }
     return about, columns
+
+
+def _row_names(machine: Machine, ids: NDArray[np.int32]) -> list[str]:
+    """Return the names of the nodes, with the group of the finest level of each."""
+    names = machine.names[ids].tolist()
+    if machine.levels:
+        groups = machine.columns[machine.levels[0]][ids].tolist()
+        names = [f"{name} ({group})" for name, group in zip(names, groups, strict=True)]
+    return _all_visible(names)
 
 
 def _sort_by_row(
