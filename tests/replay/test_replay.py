@@ -147,6 +147,32 @@ def check(done: sk.Replay) -> None:
     assert (jobs["start"][job[1:]][same] >= jobs["end"][job[:-1]][same]).all()
 
 
+def test_prices_over_time_charge_each_run(tmp_path: Path) -> None:
+    jobs = random_flow(3)
+    hours = {"start": [-np.inf, 300, 900, 1500], "price": [0.5, 2, 0.25, 1]}
+    night = sk.Tariff([300, 900, 1500], [0.5, 2, 0.25, 1])
+    constant = sk.replay(jobs, 20, "easy").jobs
+    for prices in (night, hours):
+        done = sk.replay(jobs, 20, "easy", prices=prices).jobs
+        assert (done["start"] == constant["start"]).all()
+        amounts = [
+            width * night.integral(start, run)
+            for width, start, run in done[["processors", "start", "run"]].tolist()
+        ]
+        assert done["cost"].tolist() == amounts
+    cluster = {"processors": [20], "price": [3.0]}
+    dear = sk.replay(jobs, cluster, "fcfs", prices=night)
+    cheap = sk.replay(jobs, 20, "fcfs", prices=night).metrics()["cost"]
+    assert dear.metrics()["cost"] == pytest.approx(3 * cheap)
+    path = tmp_path / "prices.csv"
+    path.write_text("start,price\n0,0.5\n300,2\n900,0.25\n1500,1\n")
+    assert sk.replay(jobs, 20, "easy", prices=path).jobs["cost"].tolist() == amounts
+    with pytest.raises(ValueError, match="prices: there is no price from 300 to"):
+        sk.replay(jobs, 20, prices={"start": [0], "end": [300], "price": [1]})
+    with pytest.raises(ValueError, match="'window-cost' does not support prices="):
+        sk.replay(jobs, 20, "window-cost", prices=night)
+
+
 @pytest.mark.parametrize("backfill", BACKFILLING)
 def test_sites_are_independent(backfill: str) -> None:
     jobs = random_flow(1)

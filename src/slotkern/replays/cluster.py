@@ -188,7 +188,7 @@ def _refuse_tariffs(columns: Mapping[str, Any]) -> None:
         if name not in ("", None) and name == name:
             raise ValueError(
                 f"cluster, row {row}: the tariff {quote(name)} cannot be replayed: "
-                "replays charge one price at all times; remove the column"
+                "all nodes have the tariff of replay(prices=); remove the column"
             )
 
 

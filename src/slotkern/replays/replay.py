@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ from slotkern.replays.placements import Placements
 from slotkern.replays.policies import QueuePolicy, resolve_policy
 from slotkern.replays.result import RESULT, Replay, slowdowns
 from slotkern.replays.windows import WindowPolicy, merge_sites, place_windows
+from slotkern.tariffs.tables import read_tariffs, tariff_of_table
+from slotkern.tariffs.tariff import Tariff
 from slotkern.traces.trace import Trace
 
 __all__ = ["replay"]
@@ -38,6 +41,7 @@ def replay(
     more_processors: int = 0,
     estimates: float | Literal["user", "exact"] = "user",
     preceding: bool = True,
+    prices: Any = None,
     progress: Callable[[int], object] | None = None,
 ) -> Replay:
     """Replay the jobs of a trace on a cluster under a policy.
@@ -85,6 +89,11 @@ def replay(
         If true, a job that names a preceding job (field 17) is submitted when that has
         ended and its think time (field 18) is over; its ``submit`` and ``wait`` count
         from then. `Replay.following` is the number of such jobs.
+    prices : Tariff, table or path of its file, optional
+        What a processor second costs over time, as for `Tariff.of_prices`; dates need
+        a trace with a start date. It multiplies the price of the cluster, or 1 if no
+        site has a price: a job costs processors * price * the integral over its run.
+        Under a `QueuePolicy` only, whose starts do not depend on prices.
     progress : callable, optional
         Called occasionally with the number of jobs submitted so far.
 
@@ -134,6 +143,11 @@ def replay(
     machine = as_cluster(cluster, trace, blocked).with_more_processors(more_processors)
     name, chosen = resolve_policy(policy)
     windows = isinstance(chosen, (WindowPolicy, CyclePolicy))
+    if prices is not None and windows:
+        raise ValueError(
+            f"policy {name!r} does not support prices=: it chooses windows by the "
+            "constant prices of the cluster; use a queue policy, such as 'easy'"
+        )
     served = merge_sites(machine) if windows else machine
     # numbers
     flow = prepare_jobs(
@@ -153,6 +167,8 @@ def replay(
     if windows:
         place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
     placed = place(flow, machine, chosen, len(trace), nodes, progress)
+    if prices is not None:
+        placed.cost = _costs(flow, placed, machine, prices, trace.clock)
     # result
     if following:
         submit = flow.submission_times(placed.start, placed.run)
@@ -208,6 +224,22 @@ def _records(
     for field, column in columns.items():
         rows[field] = column
     return rows
+
+
+def _costs(
+    flow: FlowJobs, placed: Placements, machine: Cluster, prices: Any, clock: Any
+) -> NDArray[np.float64]:
+    """Return the cost of each job under prices that change with time."""
+    tariff = prices
+    if not isinstance(prices, Tariff):
+        table = read_tariffs(prices) if isinstance(prices, (str, PathLike)) else prices
+        end = placed.start + placed.run
+        span = float(placed.start.min(initial=0)), float(end.max(initial=0))
+        tariff = Tariff(*tariff_of_table(table, "prices", clock, None, span))
+    price = machine.price if machine.price.any() else np.ones(len(machine.price))
+    integral = tariff.integral(placed.start, placed.run)
+    found: NDArray[np.float64] = flow.width * (price[flow.site] * integral)
+    return found
 
 
 def _replay_sites(

@@ -57,7 +57,8 @@ class Replay(HasPlot):
         ``job`` (its number there), ``submit``, ``start``, ``end``, ``wait``, ``run``,
         ``estimate`` (seconds), ``processors``, ``user``, ``site``, ``slowdown``
         ((wait + run) / run; NaN for a run of 0 seconds), ``bounded_slowdown``
-        (max(1, (wait + run) / max(run, 10))), ``cost`` (processors * run * price; under
+        (max(1, (wait + run) / max(run, 10))), ``cost`` (processors * run * price;
+        with ``replay(prices=)`` the integral of those takes the place of the run; under
         policies of ragged windows each processor for its own run).
     cluster : Cluster
     policy : str

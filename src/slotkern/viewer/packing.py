@@ -46,8 +46,7 @@ def describe_scene(
     """Return the description of a page (JSON data) and its columns by name."""
     clock: Clock | None = background.clock or items.clock
     machine = background.machine if background.machine is not None else items.machine
-    known = [background.nodes, items.parts["node"]]
-    ids = np.unique(np.concatenate(known)).astype(np.int32)
+    ids = np.union1d(background.nodes, items.parts["node"]).astype(np.int32)
     speed = np.full(len(ids), np.nan, np.float32)
     speed[np.searchsorted(ids, background.nodes)] = background.performance
     spans = [background.free, background.busy, items.parts]
@@ -85,13 +84,6 @@ def describe_scene(
     numbered = isinstance(items.names, np.ndarray)
     if numbered:
         columns["item_number"] = np.asarray(items.names).astype(np.float64)
-    prices = []
-    if background.priced is not None and first < last:
-        for k, of_range in enumerate(price_ranges(*background.priced, first, last)):
-            prices.append({"name": visible(of_range.name), "column": f"price_{k}"})
-            columns[f"price_{k}_edge"] = of_range.edges.astype(np.float64)
-            columns[f"price_{k}_low"] = of_range.low.astype(np.float32)
-            columns[f"price_{k}_high"] = of_range.high.astype(np.float32)
     names = None if numbered else _all_visible([str(name) for name in items.names])
     known_names = machine is not None and len(ids) and int(ids[-1]) < len(machine)
     about = {
@@ -114,7 +106,7 @@ def describe_scene(
         },
         "groups": _describe_groups(groups, names),
         "reasons": reasons,
-        "prices": prices,
+        "prices": _add_prices(columns, background, first, last),
         "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
         "columns": {
             name: {"kind": _type_code(each), "length": len(each)}
@@ -140,6 +132,21 @@ def _sort_by_row(
     row = np.searchsorted(ids, rows["node"])
     order = np.lexsort((rows["start"], row))
     return row[order].astype(np.int32), order
+
+
+def _add_prices(
+    columns: dict[str, NDArray[Any]], background: Background, first: float, last: float
+) -> list[dict[str, str]]:
+    """Add the prices over time to the columns; return their names and columns."""
+    if background.priced is None or not first < last:
+        return []
+    found = []
+    for k, each in enumerate(price_ranges(*background.priced, first, last)):
+        found.append({"name": visible(each.name), "column": f"price_{k}"})
+        columns[f"price_{k}_edge"] = each.edges.astype(np.float64)
+        columns[f"price_{k}_low"] = each.low.astype(np.float32)
+        columns[f"price_{k}_high"] = each.high.astype(np.float32)
+    return found
 
 
 def _describe_groups(groups: Groups | None, names: list[str] | None) -> Any:

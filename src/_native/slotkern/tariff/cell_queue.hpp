@@ -76,8 +76,8 @@ class RateSums {
       }
     if (sums_.size() == kMaxRows) sums_.clear();
     sums_.reserve(kMaxRows);
-    sums_.push_back({n, bucket, std::vector<Sum>(index_.cells().size()),
-                     std::vector<Sum>(index_.cells().groups())});
+    sums_.push_back({n, bucket, std::vector<CachedSum>(index_.cells().size()),
+                     std::vector<CachedSum>(index_.cells().groups())});
     row_ = &sums_.back();
   }
 
@@ -91,7 +91,7 @@ class RateSums {
   }
   // The sum for a cell; infinite: fewer than n nodes have the capacity.
   double get(std::size_t cell) {
-    Sum& mine = row_->sums[cell];
+    CachedSum& mine = row_->sums[cell];
     if (mine.sum >= 0 && mine.changes == index_.changes(cell)) return mine.sum;
     std::size_t left = n_;
     double sum = 0;
@@ -111,16 +111,16 @@ class RateSums {
 
  private:
   static constexpr std::size_t kMaxRows = 64;
-  struct Sum {
+  struct CachedSum {
     double sum = -1;  // -1: not computed
     TariffIndex::Changes changes;  // when it was computed
   };
   struct OfRequest {
     std::size_t n;
     std::uint32_t bucket;
-    std::vector<Sum> sums, group_sums;  // [cell], [group]
+    std::vector<CachedSum> sums, group_sums;  // [cell], [group]
   };
-  double bound(const Sum& sum, const TariffIndex::Changes& changes) const {
+  double bound(const CachedSum& sum, const TariffIndex::Changes& changes) const {
     return sum.sum >= 0 && sum.changes.growths == changes.growths ? sum.sum : least_;
   }
 
