@@ -213,6 +213,8 @@ def unpack_windows(
 
     Equal to `unpack_window` of each.
     """
+    if len(bodies) != len(names):
+        raise ValueError(f"{len(bodies)} windows with {len(names)} names")
     if sys.byteorder == "little":
         return windows_from_bodies(bodies, names, context)
     pairs = zip(bodies, names, strict=True)

@@ -67,7 +67,8 @@ class FollowedPool(SlotPool):
         fault: Exception | None = None
         for snapshot in self._store.snapshots():
             try:
-                pool, bookings = unpack_pool(snapshot.body)
+                with _no_collections():
+                    pool, bookings = unpack_pool(snapshot.body)
             except (ValueError, TypeError, KeyError) as error:
                 fault = error  # an older snapshot, and more entries to replay
                 continue
@@ -108,7 +109,7 @@ class FollowedPool(SlotPool):
         if head.version == self.version:
             return 0
         start, self._stale = self.version, True
-        with _no_collections(head.version - start):
+        with _no_collections():
             for piece in self._store.entries(start + 1, head.version):
                 last = self.version + len(piece)
                 if (piece[0].version, piece[-1].version) != (self.version + 1, last):
@@ -225,19 +226,18 @@ class FollowedPool(SlotPool):
 
 
 @contextmanager
-def _no_collections(count: int) -> Iterator[None]:
-    """Pause the garbage collector while many entries are replayed.
+def _no_collections() -> Iterator[None]:
+    """Pause the garbage collector while entries are replayed.
 
     They make no cycles, and each collection would walk all windows of the pool.
     """
-    if count < _PURGE or not gc.isenabled():
-        yield
-        return
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def _given(value: Any) -> Any:

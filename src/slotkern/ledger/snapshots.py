@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from slotkern.ledger.codec import (
     pack_arrays,
     pack_window,
     unpack_arrays,
-    unpack_window,
+    unpack_windows,
 )
 from slotkern.pool.closures import validate_closures
 from slotkern.pool.file import check_state
@@ -94,13 +95,16 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
     except InputError as fault:
         raise ValueError(fault.reason) from None
     closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
-    data, end, bookings = arrays["open bodies"].tobytes(), 0, {}
-    names = ("open", "open owner", "open name", "open expires", "open size")
-    columns = (arrays[name].tolist() for name in names)
-    for number, owner, name, expires, size in zip(*columns, strict=True):
-        first, end = end, end + size
-        window = unpack_window(data[first:end], name or None, context)
-        bookings[number] = Open(window, owner, expires or None)
+    data, ends = arrays["open bodies"].tobytes(), arrays["open size"].cumsum().tolist()
+    bodies = [data[a:b] for a, b in pairwise([0, *ends])]
+    names = [name or None for name in arrays["open name"].tolist()]
+    windows = unpack_windows(bodies, names, context)
+    keys = ("open", "open owner", "open expires")
+    columns = (arrays[key].tolist() for key in keys)
+    bookings = {
+        number: Open(window, owner, expires or None)
+        for window, number, owner, expires in zip(windows, *columns, strict=True)
+    }
     owned = [(each.window, each.owner) for each in bookings.values()]
     pool = restore_pool(origin, state, now, context, owned, closures=closures)
     return pool, bookings
