@@ -75,8 +75,8 @@ def check_roles(
         if not disjoint and own:
             raise ValueError(
                 f"{label!r} has {own} of its own, but some nodes are candidates of "
-                "several roles; give the budget to Together(..., budget=), or filters "
-                "that share no node"
+                "several roles; use filters that share no node, or give the budget to "
+                "Together(..., budget=)"
             )
     if search.has_tariffs and (
         criterion == "cost"
