@@ -246,13 +246,15 @@ void windows_equal_the_best_of_all_windows(int rounds) {
   }
 }
 
-int by_rows = 0, late = 0;
+int by_rows = 0, late = 0, replaced = 0;
 
 // Pools that change between searches, against a search of their free time prepared again.
 void pools_equal_prepared_slots(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const std::size_t nodes = 3 + below(8);
     const bool one_speed = below(4), one_price = below(2), touching = !below(5);
+    // Free time is replaced, not booked; then all slots of a node have one price.
+    const bool derived = one_price && !below(2);
     std::vector<Row> rows;
     for (std::size_t node = 0; node < nodes; ++node) {
       const double speed = one_speed || below(2) ? 1 : 2;
@@ -341,7 +343,7 @@ void pools_equal_prepared_slots(int rounds) {
         by_rows += criterion == criterion_index("start") && one_speed && !touching;
         late += found.start > 0;
         std::size_t failed;
-        if (below(4) &&
+        if (!derived && below(4) &&
             pool.pool.book(found.start, parts.data(), parts.size(), failed) == Status::ok)
           booked.push_back({found, parts});
       }
@@ -351,6 +353,24 @@ void pools_equal_prepared_slots(int rounds) {
         const auto& [window, of] = booked[i];
         CHECK(pool.pool.release(window.start, of.data(), of.size(), failed) == Status::ok);
         booked.erase(booked.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (derived) {
+        // Replaces the free spans of a node from a time on.
+        const std::size_t row = below(rows.size());
+        const auto k = static_cast<std::size_t>(pool.pool.place_of(rows[row].node));
+        const std::vector<Span> before = pool.pool.free_at(k);
+        const std::size_t first = before.empty() ? 0 : below(before.size());
+        std::vector<Span> fresh;
+        double t = first > 0 ? before[first - 1].end + 1 : static_cast<double>(below(9));
+        for (std::size_t i = below(3); i > 0; --i) {
+          const double end = t + static_cast<double>(1 + below(12));
+          fresh.push_back({t, end, row});
+          t = end + static_cast<double>(1 + below(4));
+        }
+        pool.pool.replace(k, first, before.size(), fresh);
+        pool.pool.settle();
+        replaced += !fresh.empty();
+        continue;
       }
       if (!below(12)) {
         const double t = static_cast<double>(below(20));
@@ -400,7 +420,7 @@ int main(int argc, char** argv) {
   windows_equal_the_best_of_all_windows(400 * many);
   CHECK(windows > 1000 && no_windows > 300);
   pools_equal_prepared_slots(300 * many);
-  CHECK(by_rows > 1000 && late > 1000);
+  CHECK(by_rows > 1000 && late > 1000 && replaced > 1000);
   refused_searches_say_so();
   std::printf("%d greedy, %d tables, %d infeasible, %d crossings, %d within; %d windows, %d none; "
               "%d by rows\n",

@@ -190,6 +190,7 @@ class SlotPool {
     is_replaced_[k] = 1, replaced_.push_back(k);
     changes_since_trim_ += 1 + fresh.size();
     if (tariffs_.any()) tariffs_.mark(k);
+    if (begin < end) update_timelines(k, begin, end);
     if (costs_.is_built() && begin < end) costs_.on_replaced(k, spans_.free()[k], begin, end);
   }
   // Makes all replacements visible.
