@@ -82,6 +82,47 @@ def test_filters_and_limits_read_the_columns_of_the_hosts() -> None:
         shared.find(limited, [1, 1], stack=2)
 
 
+@pytest.mark.parametrize("criterion", ["start", "finish", "cost"])
+def test_parts_within_one_rack_are_the_best_of_all_racks(criterion: Any) -> None:
+    random = np.random.default_rng(3)
+    racks = np.arange(12) % 3
+    table = sk.make_slots(
+        node=np.arange(12),
+        start=0,
+        end=400,
+        performance=1,
+        price=random.integers(1, 4, 12),
+        rack=racks,
+    )
+    all_time = spans(*[(h, 0, 400) for h in range(12)])
+    shared = ShareCore(table, np.full((12, 2), [8, 2]), all_time, [[8, 2]] * 12)
+    booked: list[tuple[sk.Window, list[int]]] = []
+    for _ in range(120):
+        demand = [int(random.integers(1, 6)), int(random.integers(0, 2))]
+        n, volume = int(random.integers(1, 4)), int(random.integers(1, 20))
+        inside = [
+            shared.find(
+                sk.Request(n, volume, where=f"rack == {rack}"),
+                demand,
+                criterion=criterion,
+            )
+            for rack in range(3)
+        ]
+        best = min((w.value, w.start, w.cost) for w in inside if w is not None)
+        request = sk.Request(n, volume, within="rack")
+        window = shared.find(request, demand, criterion=criterion)
+        assert window is not None
+        assert len({racks[node] for node in window.nodes}) == 1
+        assert (window.value, window.start, window.cost) == best
+        if random.random() < 0.2 and booked:
+            shared.release(*booked.pop(int(random.integers(len(booked)))))
+        else:
+            shared.book(window, demand)
+            booked.append((window, demand))
+    with pytest.raises(ValueError, match="stack > 1"):
+        shared.find(sk.Request(2, 1, within="rack"), [1, 0], stack=2)
+
+
 def test_release_needs_the_booked_demand_and_restores_the_state() -> None:
     shared = core()
     before = shared.state()

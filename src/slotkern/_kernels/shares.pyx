@@ -189,7 +189,7 @@ cdef class ShareCore:
         Parameters
         ----------
         request : Request
-            Its share and stack are not read.
+            Its share and stack are not read. Limits on sums and group rules need stack=1.
         demand : array of int, shape (resources,)
             Amounts that each part takes, not all 0.
         prices : array of float, shape (hosts,), optional
@@ -272,7 +272,7 @@ cdef class ShareCore:
         cdef Request plain, compiled
         if request.compiled is not None and request.compiled[0] is self.table:
             return <Request>request.compiled[1]
-        refuse_special(request, "a search of shared hosts", ("share", "stack"))
+        refuse_special(request, "a search of shared hosts", ("share", "stack", "within"))
         plain = copy_request(resolve_times(self.hosts, request))
         if plain.special is not None:  # amounts are given by `demand` and `stack`
             plain.special = {name: value for name, value in plain.special.items()

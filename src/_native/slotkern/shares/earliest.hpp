@@ -275,18 +275,23 @@ class EarliestShares {
         has_unknown_ |= !is_known;
         sum_ += scratch_.counts[g];
       }
-      for (std::size_t b = 0; b < scratch_.next.size(); ++b) update_next(b);
+      is_next_old_ = true;
     }
+    // Computes the least `until` of a block of groups; most searches end before it is needed.
     void update_next(std::size_t block) {
       const std::size_t first = block * kGroupsPerBlock,
                         last = std::min(first + kGroupsPerBlock, scratch_.untils.size());
-      double least = kInfinity;
-      for (std::size_t g = first; g < last; ++g) least = std::min(least, scratch_.untils[g]);
-      scratch_.next[block] = least;
+      double least[4] = {kInfinity, kInfinity, kInfinity, kInfinity};  // independent minima
+      for (std::size_t g = first; g < last; ++g)
+        least[g % 4] = std::min(least[g % 4], scratch_.untils[g]);
+      scratch_.next[block] = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
     }
 
     // Goes to the next time at which a group may have gained parts, and evaluates those groups.
     double advance() {
+      if (is_next_old_)
+        for (std::size_t b = 0; b < scratch_.next.size(); ++b) update_next(b);
+      is_next_old_ = false;
       double t = kInfinity;
       for (const double next : scratch_.next) t = std::min(t, next);
       if (t == kInfinity) return t;
@@ -311,7 +316,7 @@ class EarliestShares {
         if (scratch_.evaluated[g] != t) {
           if (sum_ < n_ && scratch_.untils[g] != kUnknown) continue;
           evaluate(g, t);
-          update_next(g / kGroupsPerBlock);
+          is_next_old_ = true;
         }
         fit += scratch_.counts[g];
         if (is_uniform_ && fit >= n_) {
@@ -529,6 +534,7 @@ class EarliestShares {
     ShareGroupBound* bounds_ = nullptr;  // [group]
     std::int64_t sum_ = 0;               // of Scratch::counts
     bool has_unknown_ = false;           // the count of some group is not known
+    bool is_next_old_ = true;            // Scratch::next must be computed again
     std::size_t last_group_ = 0;         // from here on no group is needed
   };
 
