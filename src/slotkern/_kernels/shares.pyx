@@ -201,8 +201,9 @@ cdef class ShareCore:
         shape : {"square", "ragged"}
             As for `find_window`.
         method : {"auto", "rows", "views"}
-            The structure that is searched. Rows serve the criterion start, without limits on
-            sums, and for square windows if all hosts have one performance.
+            The structure that is searched. Rows serve the criterion start without limits on
+            sums and group rules; square windows if all hosts have one performance, and
+            budgets if they also have one price.
 
         Returns
         -------
@@ -250,8 +251,9 @@ cdef class ShareCore:
             raise ValueError(
                 "this search of shared hosts is not supported: "
                 + ("limits on sums and group rules with stack > 1" if method != "rows" else
-                   "rows serve the criterion 'start' without limits and group rules, and square "
-                   "windows only if all hosts have one performance"))
+                   "rows serve the criterion 'start' without limits and group rules; square "
+                   "windows and budgets only if all hosts have one performance, and budgets only "
+                   "with one price"))
         if answer.status != Status.ok:
             raise search_error(answer.status, compiled.query)
         cdef Window window = window_from_answer(answer, compiled.query.n, criterion, shape)

@@ -139,11 +139,14 @@ class EarliestShares {
     group_bounds_.reset(rows.resources(), rows.groups().size());
   }
 
-  // True if rows can answer this request; else a view must.
+  // True if rows can answer this request; else a view must. Rows visit all starts until n parts fit,
+  // so a budget must hold for all sets of n parts or for none.
   static bool can_search(const ShareHosts& hosts, const ShareRequest& request, int criterion) {
+    const bool alike = hosts.has_one_performance();
     return criterion_name(criterion) == Start::name && !request.query->limits &&
-           !request.query->groups &&
-           (request.shape == ShapeKind::ragged || hosts.has_one_performance());
+           !request.query->groups && (request.shape == ShapeKind::ragged || alike) &&
+           (request.query->budget == kInfinity ||
+            (alike && request.least_price == request.most_price));
   }
 
   // Finds the earliest window that starts at `now` or later. Its parts are in work.parts, ascending
@@ -203,8 +206,7 @@ class EarliestShares {
       const double first = std::max(now, hosts_.begin);
       const double bound = owner_.start_bounds_.bound(demand, n_);
       double t = std::max({query_.earliest, first, bound});
-      records_ = !filters_counts_ && query_.budget == kInfinity &&
-                 query_.earliest <= std::max(first, bound);
+      records_ = !filters_counts_ && query_.earliest <= std::max(first, bound);
       bounds_ = owner_.group_bounds_.find_or_create(demand);
       if (filters_counts_) {
         scratch_.filtered.assign(bounds_, bounds_ + rows_.groups().size());
@@ -212,11 +214,10 @@ class EarliestShares {
       }
       begin(t);
       for (;;) {
-        if (t > query_.latest || t == kInfinity) break;
+        if (t > query_.latest || t == kInfinity || !(t + shortest_ <= query_.deadline)) break;
         if ((sum_ >= n_ || has_unknown_) && has_parts(t)) {
-          const Status status = choose(t, work, found);
-          if (status == Status::ok && records_) owner_.start_bounds_.record(demand, n_, t);
-          if (status != Status::undecided) return status;
+          if (records_) owner_.start_bounds_.record(demand, n_, t);
+          return choose(t, work, found);
         }
         poll();
         t = advance();
@@ -449,8 +450,7 @@ class EarliestShares {
       return parts;
     }
 
-    // Builds the window of the n cheapest parts at t. Returns undecided if a later start may be
-    // cheaper, and is needed because of the budget.
+    // Builds the window of the n cheapest parts at t.
     Status choose(double t, Workspace& work, Found& found) {
       std::vector<LiveHost>& all = scratch_.candidates;
       all.clear();
@@ -470,8 +470,7 @@ class EarliestShares {
       if (!is_uniform_) keep_cheapest(all);
       if (!moves_clock(t, all)) return Status::volume_too_small;
       fill(t, all, work.parts, found);
-      if (found.cost <= query_.max_cost()) return Status::ok;
-      return is_uniform_ ? Status::none : Status::undecided;
+      return found.cost <= query_.max_cost() ? Status::ok : Status::none;
     }
     void keep_cheapest(std::vector<LiveHost>& all) const {
       const auto n = static_cast<std::size_t>(n_);
