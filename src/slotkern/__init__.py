@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
     from slotkern.plotting.steps import plot_steps
+    from slotkern.pool.host_pool import HostPool
+    from slotkern.pool.share_bookings import ShareBookings
+    from slotkern.pool.share_windows import ShareWindow
     from slotkern.replays.cluster import Cluster
     from slotkern.replays.cycles import CyclePolicy
     from slotkern.replays.jobs import resample_weeks
@@ -125,6 +128,9 @@ _LAZY = {
     "fronts": ("Front", "pareto"),
     "expressions.limits": ("Limit",),
     "ledger": ("Booking", "LedgerError", "SharedPool"),
+    "pool.host_pool": ("HostPool",),
+    "pool.share_bookings": ("ShareBookings",),
+    "pool.share_windows": ("ShareWindow",),
     "machine": ("Clock", "FreeSlots", "Machine", "free_slots"),
     "knapsack.one_each": ("OneEach", "TradeOff", "choose_one_each", "trade_off"),
     "plotting.gantt": ("plot_gantt",),
@@ -154,6 +160,7 @@ _ADAPTERS = {
     "draw_result": "slotkern.plotting.dispatch:draw_result",
     "duration_of": "slotkern.machine.calendar:duration_of",
     "explain": "slotkern.search.explanation:explain",
+    "explain_share": "slotkern.search.share_explanation:explain_share",
     "find_alternatives": "slotkern.search.alternatives:find_alternatives",
     "find_compound": "slotkern.compound.find:find_compound",
     "find_delegated": "slotkern.search.delegated:find_delegated",
@@ -165,9 +172,11 @@ _ADAPTERS = {
     "moment_of": "slotkern.machine.calendar:moment_of",
     "jobs_of_rows": "slotkern.compound.tables:jobs_of_rows",
     "open_ledger": "slotkern.ledger.opening:open_ledger",
+    "save_host_pool": "slotkern.pool.share_files:save_host_pool",
     "save_pool": "slotkern.pool.file:save_pool",
     "schedule_compounds": "slotkern.compound.schedule:schedule_compounds",
     "share_pool": "slotkern.ledger.opening:share_pool",
+    "share_window": "slotkern.pool.share_windows:share_window",
     "starts": "slotkern.compound.starts:starts",
     "values_of_windows": "slotkern.search.criteria:values_of_windows",
 }
@@ -247,6 +256,7 @@ __all__ = [
     "Explanation",
     "FreeSlots",
     "Front",
+    "HostPool",
     "Independent",
     "LedgerError",
     "Limit",
@@ -260,6 +270,8 @@ __all__ = [
     "Replay",
     "Request",
     "Schedule",
+    "ShareBookings",
+    "ShareWindow",
     "SharedPool",
     "SlotError",
     "SlotPool",

@@ -162,7 +162,7 @@ def test_failed_save_keeps_generation(
         raise OSError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("slotkern.pool.file.write_archive", fail)
+        patch.setattr("slotkern.pool.generations.write_archive", fail)
         for each in (pool, new):
             with pytest.raises(OSError, match="full"):
                 each.save(path)

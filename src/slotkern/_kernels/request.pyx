@@ -171,7 +171,7 @@ cdef class Request:
         ``limits="distinct(rack) <= 1"``.
     share : mapping of str to int, optional
         What each part takes of its node, as ``{"cores": 16, "gpus": 2}``; None for whole
-        nodes. See `SharePool`.
+        nodes. See `HostPool`.
     stack : int, default 1
         Maximum number of parts on one node; with a share only.
     walltime : float, str or timedelta, optional

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, Self, overload
+from typing import Any, Final, Literal, Self, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,8 @@ from slotkern.foundation.context import SlotContext
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
 from slotkern.typing import Shape
+
+_W = TypeVar("_W", bound=Window)
 
 PART: np.dtype[np.void]
 TABLE: np.dtype[np.void]
@@ -116,6 +118,7 @@ class WindowTable(Sequence[Window | None]):
     def count(self, window: object) -> int: ...
 
 def _restore_window(*state: Any) -> Window: ...
+def window_from_state(kind: type[_W], state: Iterable[Any]) -> _W: ...
 def window_from_rows(
     slots: NDArray[np.void],
     rows: NDArray[np.int64] | list[int],

@@ -16,6 +16,7 @@ from libc.string cimport memcmp, memcpy
 from slotkern._kernels.base cimport number, resolve_index
 from slotkern._kernels.headers cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
 from slotkern._kernels.request cimport Request, parse_shape
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, one_of, visible
 
 from slotkern.display import HasPlot
@@ -202,6 +203,8 @@ cdef class Window:
         ValueError, TypeError
             For a missing key or a value of another type; the message contains the key.
         """
+        if "share" in data:
+            return adapter("share_window")(data)
         try:
             if not isinstance(data["proven"], bool) or not len(data["slots"]):
                 raise ValueError("proven must be a bool, and there must be slots")
@@ -277,7 +280,12 @@ cdef int allocate_parts(Window window, Py_ssize_t n) except -1:
 
 
 def _restore_window(*state):
-    cdef Window self = Window.__new__(Window)
+    return window_from_state(Window, state)
+
+
+def window_from_state(type kind, state):
+    """Return a window of class `kind`, a subclass of Window, from a state of `__reduce__`."""
+    cdef Window self = kind.__new__(kind)
     (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
      self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
     self.name, self.context, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotkern as sk
+from slotkern.foundation.amounts import amounts_of
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import reservation
 
@@ -175,6 +176,13 @@ def reserve(
     owner: Annotated[
         str, typer.Option(help="Owner of the reservation, such as maintenance.")
     ],
+    share: Annotated[
+        str | None,
+        typer.Option(
+            help="Amounts to reserve on each node, such as cores=16,gpus=2, if POOL "
+            "plans shares of nodes; by default whole nodes."
+        ),
+    ] = None,
     partly: Annotated[
         bool,
         typer.Option(
@@ -196,6 +204,17 @@ def reserve(
         booked: Any = load_pool(pool, target)
         given = parse_nodes(booked, nodes)
         times: Any = number_or_text(start), number_or_text(end)
+        if isinstance(booked, sk.HostPool):
+            amounts = None if share is None else amounts_of("--share", share)
+            booked.reserve(given, *times, share=amounts, owner=owner, partly=partly)
+            store_pool(booked, pool, target, force)
+            show(f"{target}: {nodes} reserved for {owner}")
+            return
+        if share is not None:
+            raise ValueError(
+                f"--share: {pool} books whole nodes; `slotkern free --capacity` makes "
+                "a pool that plans shares"
+            )
         is_shared = isinstance(booked, sk.SharedPool)  # others may change it
         with booked.turn() if is_shared else nullcontext():
             gaps = reservation(booked, given, times[0], times[1], partly)[1]

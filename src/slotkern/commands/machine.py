@@ -84,7 +84,8 @@ def is_pool(path: Path) -> bool:
     if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
-        return {"format.npy", "origin.npy"} <= set(archive.namelist())
+        names = set(archive.namelist())
+    return "format.npy" in names and bool({"origin.npy", "rows free.npy"} & names)
 
 
 def has_clock(path: Path) -> bool:
@@ -205,6 +206,14 @@ def free(
             "becomes a node; by default none."
         ),
     ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of MACHINE that jobs share, such as cores,gpus,memory: the "
+            "pool then plans shares of nodes. Columns of BUSY "
+            "with these names are what a span takes of its node."
+        ),
+    ] = None,
     html: Html = None,
 ) -> None:
     """Write the free time of a machine to a pool with node names and dates.
@@ -221,6 +230,7 @@ def free(
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
         given |= {"--unit": unit, "--processors": processors}
         given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
+        given["--capacity"] = capacity
         _refuse_given(given, "with --sinfo")
         with log_to_stderr():
             texts = sinfo, squeue, reservations
@@ -242,6 +252,7 @@ def free(
                 unit=unit,
                 processors=processors,
                 outside=outside,
+                capacity=capacity,
             )
             if found.tariffs is not None and any(
                 path.suffix.lower() != ".npz" for path in output or ()
@@ -254,7 +265,8 @@ def free(
     columns |= {name: slots[name] for name in slots.dtype.names or ()}
     if found.clock is not None:
         columns |= date_columns(found.clock, {n: slots[n] for n in ("start", "end")})
-    write_outputs(output, sk.SlotPool(found), columns)
+    shared = found.machine.capacity is not None
+    write_outputs(output, sk.HostPool(found) if shared else sk.SlotPool(found), columns)
     write_page(html, found, None, "free slots" if sinfo is None else sinfo.name)
     for path in output or ():
         show(f"{path}: {found!r}")
@@ -271,9 +283,13 @@ def _free_of_tables(
     unit: str | None,
     processors: str | None,
     outside: float | None,
+    capacity: str | None,
     **horizon: Any,
 ) -> sk.FreeSlots:
-    table = sk.Machine.read(machine, processors=processors)
+    names = None
+    if capacity is not None:
+        names = [name.strip() for name in capacity.split(",")]
+    table = sk.Machine.read(machine, processors=processors, capacity=names)
     spans, priced = (
         None if path is None else read_columns(path, ("node", "start", "end"))
         for path in (busy, prices)
@@ -396,7 +412,8 @@ def schedule(
     check_page(html)
     with lock_for_update(slots, output or ()):
         free, _ = read_free(slots, slots if stored else None)
-        pool = free if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
+        made = (sk.SlotPool, sk.HostPool)
+        pool: Any = free if isinstance(free, made) else sk.SlotPool(free)
         requests = requests_of(read_jobs(jobs))
         booking_owner = (
             jobs.stem if owner is None else owner
@@ -404,7 +421,7 @@ def schedule(
         how: dict[str, Any] = {"shape": shape, "owner": booking_owner}
         if stored:
             how["token"] = token
-        done = pool.schedule(requests, criterion, **how)  # type: ignore[arg-type]
+        done = pool.schedule(requests, criterion, **how)
         table = done.listing()
         write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")
@@ -429,7 +446,7 @@ def check_outputs(paths: list[Path] | None, reads: Sequence[Path | None]) -> Non
 
 
 def write_outputs(
-    paths: list[Path] | None, pool: sk.SlotPool, columns: Any, force: bool = False
+    paths: list[Path] | None, pool: Any, columns: Any, force: bool = False
 ) -> None:
     """Write the pool to each .npz file, the table to each other one."""
     for path in paths or ():

@@ -112,7 +112,9 @@ def load_pool(path: Path, target: Path | None = None) -> sk.SlotPool:
     return pool if target == path else pool.copy()
 
 
-def store_pool(pool: sk.SlotPool, read: Path, target: Path, force: bool) -> None:
+def store_pool(
+    pool: sk.SlotPool | sk.HostPool, read: Path, target: Path, force: bool
+) -> None:
     """Save a pool that was loaded from `read`; a ledger has stored all changes."""
     if not is_ledger(target):
         pool.save(target, overwrite=force)

@@ -191,9 +191,22 @@ def part_columns(
     if clock is not None:
         columns |= date_columns(clock, {name: parts[name] for name in ("start", "end")})
     columns |= {"length": parts["end"] - parts["start"], "row": parts["row"]}
+    if "count" in (parts.dtype.names or ()):  # parts that take shares of nodes
+        columns |= {"count": parts["count"]} | _share_columns(windows)
     chosen = slots[parts["row"]]
     more = {name: chosen[name] for name in slots.dtype.names or ()}
     return columns | {name: c for name, c in more.items() if name not in columns}
+
+
+def _share_columns(windows: Sequence[Any]) -> dict[str, Any]:
+    """Return what each part takes of its node, one column for each resource."""
+    names = dict.fromkeys(name for window in windows for name in window.share or ())
+    return {
+        f"share.{name}": np.concatenate(
+            [np.full(len(w), (w.share or {}).get(name, 0)) for w in windows]
+        )
+        for name in names
+    }
 
 
 def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]:
@@ -211,6 +224,8 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
         for name in ("start", "finish"):
             dates_of = window.clock.text([getattr(window, name)])
             whole[f"{name}_time"] = dates_of[0].item()
+    if getattr(window, "share", None):
+        whole["share"] = dict(window.share)
     return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
 
 

@@ -128,6 +128,8 @@ def window_table(slots: npt.NDArray[Any], window: Any) -> Table:
         "length": parts["end"] - parts["start"],
         "cost": parts["cost"],
     }
+    if getattr(window, "counts", None) is not None:
+        columns["parts"] = parts["count"]
     if window.machine is not None:
         columns["node"] = np.array(window.names)
     caption = ""

@@ -58,6 +58,7 @@ from slotkern.commands.search_options import (
 from slotkern.commands.terminal import show
 from slotkern.foundation.extras import extra
 from slotkern.fronts.goals import EXACT_CRITERIA
+from slotkern.pool.share_windows import text_of
 from slotkern.search.criteria import criterion_names
 
 with extra():
@@ -169,7 +170,6 @@ def find(
     if target is not None and target == output:
         output = None
     check_results(slots, plot, output, results.html)
-    search: Any = sk.find_window  # find_window checks the texts
     with lock_for_update(slots, [target]):
         free, table = read_free(slots, target)
         # In a turn, nobody changes a ledger between search and booking.
@@ -178,7 +178,8 @@ def find(
             raise ValueError(f"--hold needs a ledger, .db or a URL, got {slots}")
         with free.turn() if shared else nullcontext():
             criterion = criterion_of(options.criterion, profile, free)
-            window = search(free, request, **vars(options) | {"criterion": criterion})
+            found = vars(options) | {"criterion": criterion}
+            window = _search(free, request, found)
             if target is not None and window is not None:
                 how = {} if hold is None else {"hold": number_or_text(hold)}
                 booked = free.book(window, owner, **how)
@@ -187,7 +188,8 @@ def find(
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         if plot is not None:
-            sk.plot_gantt(table, window, path=plot, title=title)
+            shown = free if isinstance(free, sk.HostPool) else table
+            sk.plot_gantt(shown, window, path=plot, title=title)
         write_page(results.html, free, window, title)
     if output is not None:
         windows = [] if window is None else [window]
@@ -202,6 +204,8 @@ def find(
         )
     elif window is not None:
         show(tables.window_table(table, window), tables.totals(window))
+        if getattr(window, "share", None):
+            show(f"each part takes {text_of(window.share)} of its node")
         if not window.proven:
             show(
                 f"not proven optimal; no window has a better value than {window.bound}"
@@ -216,6 +220,14 @@ def find(
         show(str(why))
     if window is None:
         raise typer.Exit(1)
+
+
+def _search(free: Any, request: sk.Request, options: dict[str, Any]) -> Any:
+    """Return the window of `find_window`, which checks the texts."""
+    if isinstance(free, sk.HostPool):
+        return free._find_window(request, **options)
+    search: Any = sk.find_window
+    return search(free, request, **options)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from slotkern.foundation.checks import quote
 
 __all__ = ["MAX_AMOUNT", "Amounts", "amounts_of", "unit_hint", "whole_number"]
 
-#: The largest amount and capacity of one node: kernels store them as int32.
-MAX_AMOUNT = 2**31 - 1
+#: The largest amount and capacity of one node: sums of them fit in int32.
+MAX_AMOUNT = 2**27 - 1
 
 
 class Amounts(dict[str, int]):
@@ -51,7 +51,7 @@ def amounts_of(name: str, given: Any) -> Amounts:
     ------
     ValueError, TypeError
         For a value that is not a mapping, an amount that is not a whole number from 0
-        to 2^31 - 1, and a mapping without an amount above 0.
+        to `MAX_AMOUNT`, and a mapping without an amount above 0.
     """
     if isinstance(given, str):
         given = _parsed(name, given)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from slotkern.foundation.amounts import MAX_AMOUNT, amounts_of
+from slotkern.foundation.amounts import amounts_of
 from slotkern.foundation.checks import integer, quote
 
 __all__ = [
@@ -70,7 +70,10 @@ def level_name(value: Any, what: str = "within") -> str:
 
 
 _RULES = "a search by first, start, finish, runtime or cost with the method exact"
-_SHARED = "a SharePool: SharePool(free_slots(machine, ...)) of a machine with capacity="
+_SHARED = (
+    "find, schedule or explain of a HostPool: HostPool(free_slots(machine, ...)) of a "
+    "machine with capacity="
+)
 
 SPECIAL_FIELDS: dict[str, SpecialField] = {
     "within": SpecialField(
@@ -90,7 +93,7 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
     "stack": SpecialField(
         "integer",
         1,
-        lambda value: integer("stack", value, least=1, most=MAX_AMOUNT),
+        lambda value: integer("stack", value, least=1, most=2**20),
         _SHARED,
         "Maximum number of parts on one node.",
     ),

@@ -183,6 +183,13 @@ def _prices(
         _check_listed("prices", name, listed)
         if isinstance(price, str):
             _check_name(f"prices[{name!r}]", price, columns, what)
+            column = columns[price]
+            wrong = column.dtype.kind not in "iuf" or not (column >= 0).all()
+            if wrong or not np.isfinite(column).all():
+                raise ValueError(
+                    f"prices[{name!r}]: the column {price!r} must be finite numbers, "
+                    "not negative"
+                )
             found[name] = price
         else:
             found[name] = number(f"prices[{name!r}]", price, least=0)

@@ -63,7 +63,7 @@ grain=None, levels=())
         its column ``host`` contains the name of the node.
     capacity : str or sequence of str, optional
         Columns of whole numbers: what several jobs can share of a node, such as
-        ``["cores", "gpus", "memory"]``. See `SharePool`.
+        ``["cores", "gpus", "memory"]``. See `HostPool`.
     prices : mapping, optional
         Price of one unit of a resource for one time unit: a number, or the name of a
         column, as ``{"cores": 0.01, "gpus": "gpu_price"}``; resources without one are

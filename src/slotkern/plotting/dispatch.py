@@ -26,6 +26,7 @@ from slotkern.plotting.flows import plot_replays, plot_trace
 from slotkern.plotting.front import plot_front
 from slotkern.plotting.gantt import plot_gantt
 from slotkern.plotting.layout import unique_names
+from slotkern.pool.host_pool import HostPool
 from slotkern.replays.result import Replay
 from slotkern.slots import SLOT
 from slotkern.traces.free_slots import TraceSlots
@@ -70,7 +71,7 @@ def _alternatives(thing: Alternatives, slots: Any = None, **options: Any) -> Fig
     return _windows(thing, thing.searched[0] if slots is None else slots, **options)
 
 
-def _pool(thing: SlotPool, windows: Any = None, **options: Any) -> Figure:
+def _pool(thing: SlotPool | HostPool, windows: Any = None, **options: Any) -> Figure:
     """Draw the free time of a pool, the bookings by owner, and other busy time."""
     if windows is None:
         owned = [
@@ -117,7 +118,7 @@ _DRAWERS: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
     (Front, plot_front),
     ((Window, WindowTable, Plan), _windows),
-    (SlotPool, _pool),
+    ((SlotPool, HostPool), _pool),
     (FreeSlots, _free),
     ((PreparedSlots, TraceSlots), plot_gantt),
     (Environment, _environment),

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from slotkern.foundation.checks import hint_keywords, one_of
 from slotkern.foundation.extras import extra
+from slotkern.plotting.heights import partly_free
 from slotkern.plotting.layout import (
     GUIDED,
     LABELLED_PARTS,
@@ -105,7 +106,8 @@ def plot_gantt(
     are too small. The first 42 windows differ in colour or hatch. With many nodes rows
     become thinner, up to a maximum height of the picture; rows with parts of a window
     stay readable and keep the name of their node. Windows that overlap on a node share
-    its row.
+    its row. In a `HostPool`, the height of a part is the largest part of any resource
+    that it takes of its node, and time is light if anything of a node is free.
 
     If slots have tariffs, axes below the rows show the price of each tariff over time,
     and that of nodes without one, as a range if base prices differ; not with `ax`.
@@ -165,7 +167,7 @@ def plot_gantt(
     1
     """
     target = check_picture_path(path)
-    free = require_span_fields("slots", getattr(slots, "slots", slots))
+    free = require_span_fields("slots", partly_free(slots))
     if tasks is not None:
         require_span_fields("tasks", tasks)
     named = label_windows(windows)

@@ -18,8 +18,10 @@ import numpy.typing as npt
 
 from slotkern._kernels.pool import CLOSURE, SlotPool
 from slotkern.compound.plan import Plan
+from slotkern.plotting.heights import part_heights, stack_parts
 from slotkern.plotting.style import FONT, escape_label
 from slotkern.plotting.times import TimeAxis
+from slotkern.pool.host_pool import HostPool
 
 if TYPE_CHECKING:
     from slotkern.foundation.context import SlotContext
@@ -137,8 +139,8 @@ class Layout:
     named: dict[str, WindowLike]
     parts: npt.NDArray[Any]
     row: npt.NDArray[np.intp]
-    lane: npt.NDArray[np.int64]
-    lane_count: npt.NDArray[np.int64]
+    lane: npt.NDArray[Any]
+    lane_count: npt.NDArray[Any]
     captions: list[Caption]
     lanes: int
     labels: list[Label]
@@ -191,7 +193,13 @@ def compute_layout(
     first, last = time_range(spans, horizon)
     used = np.isin(nodes, parts["node"])
     row = np.searchsorted(nodes, parts["node"])
-    lane, lane_count = _assign_lanes(row, parts)
+    lane: npt.NDArray[Any]
+    lane_count: npt.NDArray[Any]
+    if (parts["height"] < 1).any():
+        top, part = stack_parts(row, parts["start"], parts["end"], parts["height"])
+        lane, lane_count = top / part, 1 / part
+    else:
+        lane, lane_count = _assign_lanes(row, parts)
     plan = Layout(
         nodes=nodes,
         used=used,
@@ -247,7 +255,8 @@ def disabled_spans(slots: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     The pool's disabled time is part of the second, so a picture of all its time
     includes it. Both are empty for other slots, and if no node is disabled.
     """
-    closed = slots.closed if isinstance(slots, SlotPool) else np.empty(0, CLOSURE)
+    has = isinstance(slots, (SlotPool, HostPool))
+    closed = slots.closed if has else np.empty(0, CLOSURE)
     found = closed[closed["disabled"]][["node", "start", "end", "owner"]].copy()
     found.sort(order=["node", "start"])
     for row in range(1, len(found)):
@@ -308,7 +317,10 @@ def unique_names(pairs: Sequence[tuple[str | None, Any]]) -> dict[str, WindowLik
     return named
 
 
-PART = np.dtype([("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8")])
+#: A part of a window; its height is a share of its row.
+PART = np.dtype(
+    [("node", "i8"), ("start", "f8"), ("end", "f8"), ("window", "i8"), ("height", "f8")]
+)
 
 
 def _collect_parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
@@ -320,6 +332,7 @@ def _collect_parts(windows: list[WindowLike]) -> npt.NDArray[Any]:
     parts["window"] = np.repeat(
         np.arange(len(windows)), [w.slots.size for w in windows]
     )
+    parts["height"] = part_heights(windows)
     return parts
 
 

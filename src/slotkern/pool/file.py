@@ -8,27 +8,28 @@ with.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
-import stat
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.pool import NO_CLOSURES, SlotPool, restore_pool
 from slotkern._kernels.slots import SPAN, overlap
-from slotkern.files import FORMATS
-from slotkern.files.archive import read_archive, without_padding, write_archive
-from slotkern.files.atomic import AnyPath, as_path, lock_file, open_atomic
+from slotkern.files.archive import read_archive
+from slotkern.files.atomic import AnyPath, as_path
 from slotkern.files.columns import InputError, MemoryLimit
-from slotkern.foundation.errors import PoolFileChangedError
 from slotkern.foundation.logger import log
 from slotkern.pool.closures import validate_closures
+from slotkern.pool.generations import (
+    generation_of,
+    generation_of_bytes,
+    write_pool,
+)
+from slotkern.pool.host_pool import HostPool
 from slotkern.pool.saved import from_arrays, has_tariffs, to_arrays
+from slotkern.pool.share_files import HOST_FORMAT, host_pool_of
 from slotkern.slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "check_state", "load_pool", "save_pool"]
@@ -41,37 +42,8 @@ TARIFF_FORMAT = "slotkern pool 3"
 OLDER = ("slotkern pool 1",)
 
 
-class Generation(NamedTuple):
-    """The version of a saved state.
-
-    Attributes
-    ----------
-    number : int
-        The number of times that any process saved a pool to the file; 0 for a file of
-        an older format.
-    digest : str
-        The digest of the state and of the generation before it; for a file of an older
-        format, of its bytes.
-    """
-
-    number: int
-    digest: str
-
-    def __str__(self) -> str:
-        return f"generation {self.number} ({self.digest[:8]})"
-
-
-_NUMBER, _DIGEST = "generation", "generation digest"
-
-
 def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     """Write a pool to a file atomically; see `SlotPool.save`."""
-    path = as_path(path)
-    if path.suffix.lower() in FORMATS.keys() - {".npz"}:  # formats of slots, not pools
-        raise ValueError(
-            f"{path}: a pool is saved as .npz, not as {path.suffix}; write_slots "
-            "writes the free slots alone"
-        )
     if pool.origin.dtype.hasobject:
         raise TypeError(
             f"slots of type {pool.origin.dtype} hold objects: cannot be saved"
@@ -84,35 +56,10 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     arrays = heading | state | more
     if len(closed):
         arrays["closed"] = closed
-    key = os.path.realpath(path)
-    with lock_file(path):
-        found, loaded = _generation_at(path), pool._generations.get(key)
-        changed = found is not None and loaded is not None and found != loaded
-        if changed and not overwrite:
-            raise PoolFileChangedError(str(path), str(loaded), str(found))
-        before = [each for each in (found, loaded) if each is not None]
-        number = 1 + max((each.number for each in before), default=0)
-        generation = Generation(number, _digest(arrays, loaded))
-        mark = {_NUMBER: np.array(number), _DIGEST: np.array(generation.digest)}
-        pool._generations[key] = generation
-        try:
-            with open_atomic(path) as file:
-                write_archive(file, mark | arrays)
-        except BaseException:  # Ctrl-C may come after the file has been replaced
-            if _generation_at(path) != generation:
-                _forget(pool, key, loaded)
-            raise
+    write_pool(pool, path, arrays, overwrite)
 
 
-def _forget(pool: SlotPool, key: str, loaded: Generation | None) -> None:
-    """Restore the generation that a pool had before a save that failed."""
-    if loaded is None:
-        del pool._generations[key]
-    else:
-        pool._generations[key] = loaded
-
-
-def load_pool(path: AnyPath) -> SlotPool:
+def load_pool(path: AnyPath) -> SlotPool | HostPool:
     """Return the pool in a file; see `SlotPool.load`."""
     path = as_path(path)
     data = path.read_bytes()
@@ -121,6 +68,11 @@ def load_pool(path: AnyPath) -> SlotPool:
         arrays = dict(
             read_archive(io.BytesIO(data), MemoryLimit(0, len(data), 1), False)
         )
+        if arrays.get("format", np.array("")).tolist() == HOST_FORMAT:
+            hosts = host_pool_of(arrays)
+            known = generation_of(arrays) or generation_of_bytes(data)
+            hosts._generations[os.path.realpath(path)] = known
+            return hosts
         for name in ("format", "origin", "now", "free", "booked", "gone"):
             if name not in arrays:
                 raise InputError(f"it has no {name!r}")
@@ -129,7 +81,7 @@ def load_pool(path: AnyPath) -> SlotPool:
         if arrays["format"].tolist() in OLDER:
             reason = "an older format, without clock, machine and owners"
             log.info("%s: %s", path, reason)
-        generation = _generation(arrays) or _of_bytes(data)
+        generation = generation_of(arrays) or generation_of_bytes(data)
         del data
         origin, state, now = check_state(arrays)
         closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
@@ -141,53 +93,6 @@ def load_pool(path: AnyPath) -> SlotPool:
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error) or type(error).__name__
     raise InputError(f"not a complete slotkern pool: {reason}").error(str(path), str)
-
-
-def _generation_at(path: Path) -> Generation | None:
-    """Return the generation of a file; None if there is no regular file."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return None
-    except FileNotFoundError:
-        return None
-    with open(path, "rb") as file:
-        try:
-            memory = MemoryLimit(0, 1 << 20, 1)
-            found = _generation(dict(read_archive(file, memory, False, _MARK)))
-        except InputError:
-            found = None
-        if found is None:
-            file.seek(0)
-            found = _of_bytes(file.read())
-    return found
-
-
-_MARK = frozenset({_NUMBER, _DIGEST})
-
-
-def _generation(arrays: Mapping[str, NDArray[Any]]) -> Generation | None:
-    """Return the generation in the arrays of a file; None for an older format."""
-    if not arrays.keys() >= _MARK:
-        return None
-    number, digest = arrays[_NUMBER], arrays[_DIGEST]
-    if number.shape or number.dtype.kind not in "iu" or number < 1:
-        raise InputError(f"its generation is {number.tolist()!r:.80}")
-    if digest.shape or digest.dtype.kind != "U" or not digest:
-        raise InputError(f"the digest of its generation is {digest.tolist()!r:.80}")
-    return Generation(int(number), str(digest))
-
-
-def _of_bytes(data: bytes) -> Generation:
-    return Generation(0, hashlib.blake2b(data, digest_size=16).hexdigest())
-
-
-def _digest(arrays: Mapping[str, NDArray[Any]], before: Generation | None) -> str:
-    """Return the digest of a state and of the generation that it was made from."""
-    known = hashlib.blake2b(repr(before and tuple(before)).encode(), digest_size=16)
-    for name, values in arrays.items():
-        known.update(f"{name} {values.dtype!r} {values.shape}".encode())
-        known.update(without_padding(values).tobytes())
-    return known.hexdigest()
 
 
 def check_state(

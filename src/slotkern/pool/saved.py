@@ -49,6 +49,10 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
             found[_COLUMN + name] = column
         if pool.machine.levels:
             found[_LEVELS] = np.array(pool.machine.levels)
+        if pool.machine.capacity is not None:
+            sharing = pool.machine._options()
+            del sharing["levels"]  # an array of their own
+            found["capacity"] = np.array(json.dumps(sharing))
     tariffs = (pool.context or SlotContext()).tariffs
     if tariffs is not None:
         table = tariffs.to_table()
@@ -66,7 +70,10 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
             [[getattr(window, name) for name in _NUMBERS] for window in windows]
         )
         found["window size"] = np.array([len(window) for window in windows])
-        found["window parts"] = np.concatenate([window.slots for window in windows])
+        parts = np.concatenate([window.slots for window in windows])
+        found["window parts"] = np.empty(len(parts), PART)
+        for name in PART.names or ():  # windows of shares have a further field
+            found["window parts"][name] = parts[name]
         found["window length"] = np.array(
             [part["length"] for w in windows for part in w.to_dict()["slots"]]
         )
@@ -102,7 +109,11 @@ def from_arrays(
     if "name" in columns and columns["name"].dtype.kind == "U":
         columns["name"] = quoted_names(columns["name"])
     if columns:
-        machine = Machine(columns, levels=arrays.get(_LEVELS, np.empty(0)).tolist())
+        levels = arrays.get(_LEVELS, np.empty(0)).tolist()
+        sharing = json.loads(str(arrays.get("capacity", np.array("{}")).tolist()))
+        if not isinstance(sharing, dict):
+            raise InputError("the capacity of its machine is not a JSON object")
+        machine = Machine(columns, levels=levels, **sharing)
     tariffs = None
     if has_tariffs(arrays):
         table = {column: arrays.get(name) for column, name in _TARIFF.items()}

@@ -20,9 +20,11 @@ from slotkern.display import HasTable
 from slotkern.display.table import Table
 from slotkern.expressions.filters import columns_of_filter
 from slotkern.expressions.limits import Limit
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine.jobs import Compound
+from slotkern.pool.host_pool import HostPool
 from slotkern.search.group_facts import GroupFacts, group_facts
 from slotkern.search.price_facts import PriceFacts, price_facts
 from slotkern.search.relaxations import LIFTED, RELAXATIONS, RelaxedSearches
@@ -244,12 +246,7 @@ class Explanation(HasTable):
 
     def _describe_remedies(self) -> str:
         """List the changes that each make the request fit."""
-        remedies = {each.name: each.remedy for each in RELAXATIONS}
-        one = self.nearest_nodes == 1
-        remedies["nodes"] = "{} node instead" if one else "{} nodes instead"
-        for k in self.sums:
-            remedies[f"limits[{k}]"] = _format_limit(self.request.limits[k], "{}")
-        remedies["within"] = f"distinct({self.request.within}) <= {{}}"
+        remedies = self._remedies()
         changes = self.changes()
         either = [
             "with " + remedies[name].format(self._format_change(name, value))
@@ -261,6 +258,16 @@ class Explanation(HasTable):
         if self.complete:
             return "no change of one limit alone makes it fit"
         return "no change of one limit alone is known to make it fit"
+
+    def _remedies(self) -> dict[str, str]:
+        """Return a text for the change of each limit, with a place for the value."""
+        remedies = {each.name: each.remedy for each in RELAXATIONS}
+        one = self.nearest_nodes == 1
+        remedies["nodes"] = "{} node instead" if one else "{} nodes instead"
+        for k in self.sums:
+            remedies[f"limits[{k}]"] = _format_limit(self.request.limits[k], "{}")
+        remedies["within"] = f"distinct({self.request.within}) <= {{}}"
+        return remedies
 
     def _describe_nodes(self) -> str:
         """Count the fast nodes, and those that pass the filter and the price limit."""
@@ -447,14 +454,23 @@ def explain(
         return explain_compound(slots, request, shape, explain)
     if not isinstance(request, Request):
         raise TypeError(f"request must be a Request, got {type(request).__name__}")
-    asked, request = request, resolve_times(slots, request)
+    if isinstance(slots, HostPool):
+        found: Explanation = adapter("explain_share")(slots, request, shape)
+        return found
+    return explain_slots(slots, resolve_times(slots, request), shape, request, slots)
+
+
+def explain_slots(
+    slots: Slots, request: Request, shape: Shape, asked: Request, given: Any
+) -> Explanation:
+    """Explain a request whose times are numbers; `given` has the clock and machine."""
     table, proper = filter_rows(slots, request.where)
     # A raw array is prepared once; arrays in the request still match it row by row.
     searches = RelaxedSearches(prepare_snapshot(slots), request, shape)
     window = searches.find("first")
     undecided = searches.undecided > 0
     indices = range(len(request.limits) if window is None else 0)
-    clock, machine = getattr(slots, "clock", None), getattr(slots, "machine", None)
+    clock, machine = getattr(given, "clock", None), getattr(given, "machine", None)
     counts = _counts(table, proper, request)
     most, nearest = searches.feasible_nodes(counts["nodes_proper"])
     figures: dict[str, Any] = {r.figure: searches.least(r) for r in RELAXATIONS}

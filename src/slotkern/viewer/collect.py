@@ -19,6 +19,7 @@ from slotkern.environment.generate import Environment
 from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.spans import FreeSlots, why_busy
+from slotkern.plotting.heights import partly_free
 from slotkern.plotting.layout import (
     disabled_spans,
     name_windows,
@@ -26,6 +27,8 @@ from slotkern.plotting.layout import (
     unique_names,
 )
 from slotkern.plotting.times import first_context
+from slotkern.pool.host_pool import HostPool
+from slotkern.pool.share_windows import text_of
 from slotkern.replays.result import Replay
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.viewer.scene import (
@@ -95,7 +98,7 @@ def make_background(thing: Any, tasks: NDArray[Any] | None = None) -> Background
             )
     disabled, booked = disabled_spans(thing)
     return _make_background(
-        getattr(thing, "slots", thing),
+        partly_free(thing),
         tasks,
         "busy",
         thing,
@@ -213,14 +216,15 @@ def collect_items(thing: Any) -> Items:
             return _window_items(thing.runs())
         case WindowTable():
             return _table_items(thing)
-        case SlotPool():
+        case SlotPool() | HostPool():
             return _pool_items(thing)
     return _window_items(name_windows(thing))
 
 
 def collect_own_items(thing: Any) -> Items:
     """Return the windows that an object itself contains, possibly none."""
-    has = (Replay, Cycles, Schedule, Execution, WindowTable, SlotPool, Window, Plan)
+    kinds = (Replay, Cycles, Schedule, Execution, WindowTable, Window, Plan)
+    has = (*kinds, SlotPool, HostPool)
     if isinstance(thing, FreeSlots):
         return _busy_items(thing)
     return collect_items(thing) if isinstance(thing, has) else Items.empty()
@@ -313,17 +317,26 @@ def _table_items(windows: WindowTable) -> Items:
     )
 
 
-def _pool_items(pool: SlotPool) -> Items:
+def _pool_items(pool: SlotPool | HostPool) -> Items:
     """Return the bookings of a pool, grouped by owner.
 
-    A reservation without a name has the name of its owner.
+    A reservation without a name has the name of its owner. Names of windows of shares
+    include the share.
     """
-    pairs = pool._owned_windows()
-    named = unique_names([(window.name or owner, window) for window, owner in pairs])
+    pairs: list[tuple[Any, str]] = [*pool._owned_windows()]
+    named = unique_names(
+        [(f"{window.name or owner}{_share(window)}", window) for window, owner in pairs]
+    )
     items = _window_items(named)
     owners, of = np.unique([owner for _, owner in pairs], return_inverse=True)
     groups = Groups("owner", owners.tolist(), of) if len(pairs) else None
     return replace(items, groups=groups)
+
+
+def _share(window: Any) -> str:
+    """Return what each part of a window takes, in parentheses; empty for nodes."""
+    share = getattr(window, "share", None)
+    return f" ({text_of(share)})" if share else ""
 
 
 def _schedule_items(schedule: Schedule) -> Items:

@@ -1,0 +1,709 @@
+"""Pools of nodes that several jobs share: each part takes amounts of its node.
+
+The rows of a binding hold the free amounts of each node by time. This module adds what
+needs no kernel: names, dates, owners, prices of shares, and tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_window
+from slotkern._kernels.slots import resolve_times
+from slotkern._kernels.windows import Window
+from slotkern.display import HasPlot
+from slotkern.display.table import Table
+from slotkern.foundation.adapters import adapter
+from slotkern.foundation.checks import one_of, quote
+from slotkern.foundation.context import SlotContext
+from slotkern.foundation.special_fields import refuse_special
+from slotkern.machine.spans import FreeSlots
+from slotkern.pool.closures import windows_within
+from slotkern.pool.ledger import check_owner, ids_of, time_of, window_rows
+from slotkern.pool.share_bookings import ShareBookings, schedule_shares
+from slotkern.pool.share_rows import SPAN, ShareRows
+from slotkern.pool.share_windows import ShareWindow, shared
+
+if TYPE_CHECKING:
+    from slotkern.files.atomic import AnyPath
+    from slotkern.foundation.amounts import Amounts
+    from slotkern.machine.capacity import Capacity
+    from slotkern.machine.clock import Clock
+    from slotkern.machine.nodes import Machine
+    from slotkern.typing import Criterion, Shape, Time
+
+__all__ = ["HostPool"]
+
+
+class HostPool(HasPlot):
+    """HostPool(free)
+
+    Free amounts of nodes that several jobs share, to be searched, booked and released.
+
+    A `SlotPool` books whole nodes; this pool books parts of them: a number of
+    cores, GPUs or MB of memory of each node, for the time of the job. A request without
+    a share takes whole nodes.
+
+    Parameters
+    ----------
+    free : FreeSlots
+        Of a machine with capacity: ``free_slots(Machine(table, capacity=["cores",
+        "gpus"]), busy, start=, end=)``.
+
+    Attributes
+    ----------
+    machine : Machine
+    clock : Clock or None
+    resources : tuple of str
+        The names of the machine's capacity.
+    amounts : structured array
+        The free amounts by time: node, start, end and a field for each resource.
+    slots : structured array
+        The time in which whole nodes are free, as for `SlotPool`.
+    now : float
+        The last argument of `advance`; -inf initially.
+    owners : list of str
+        The owners of windows that are not past.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For free slots of a machine without capacity, and for tariffs.
+
+    Notes
+    -----
+    All parts of a window start together and take the same share. A square window holds
+    its share on each node for as long as on the slowest one. Searches are exact: the
+    result is the best window over all sets of parts, as for `find_window`.
+
+    The price of a share is the node's price times its largest part of any resource, or
+    the sum of the machine's ``prices``.
+
+    Searches of alternatives, batches, replays and `share`d ledgers do not support this
+    pool.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> nodes = {"name": ["anna", "bert"], "cores": [64, 64], "gpus": [4, 0],
+    ...          "price": [4, 1]}
+    >>> machine = sk.Machine(nodes, capacity=["cores", "gpus"])
+    >>> pool = sk.HostPool(sk.free_slots(machine, start=0, end=24))
+    >>> job = sk.Request(1, 4, share={"cores": 16, "gpus": 1})
+    >>> window = pool.find(job)
+    >>> window.names, window.share, window.cost
+    (('anna',), {'cores': 16, 'gpus': 1}, 4.0)
+    >>> pool.book(window, owner="ann")
+    >>> pool.amounts.tolist()[:2]
+    [(0, 0.0, 4.0, 48, 3), (0, 4.0, 24.0, 64, 4)]
+    """
+
+    def __init__(self, free: FreeSlots) -> None:
+        if not isinstance(free, FreeSlots):
+            raise TypeError(
+                "a HostPool is made of free_slots(machine, ...), got "
+                f"{type(free).__name__}"
+            )
+        if free.machine.capacity is None or free.amounts is None:
+            raise ValueError(
+                "the machine has no capacity to share: Machine(table, capacity=[...]) "
+                "names its columns; whole nodes need a SlotPool"
+            )
+        if free.tariffs is not None:
+            raise ValueError(
+                "a HostPool does not support tariffs; use prices that do not change"
+            )
+        rows = ShareRows.of(free.machine, free.clock, free.amounts)
+        self._set(free.machine, free.clock, rows)
+
+    def _set(self, machine: Machine, clock: Clock | None, rows: ShareRows) -> None:
+        self.machine, self.clock = machine, clock
+        self.tariffs = None
+        self._rows = rows
+        self._booked: dict[int, tuple[ShareWindow, str]] = {}
+        self._bookings = 0  # the number of bookings so far: the next key of `_booked`
+        self._generations: dict[str, Any] = {}
+
+    # --- reading
+
+    @property
+    def context(self) -> SlotContext:
+        """The clock and machine of the pool."""
+        return SlotContext(self.clock, self.machine)
+
+    @property
+    def capacity(self) -> Capacity:
+        """The amounts that nodes share."""
+        return cast("Capacity", self.machine.capacity)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of what the nodes share."""
+        return self.capacity.names
+
+    @property
+    def now(self) -> float:
+        """The current time: nothing is free before it."""
+        return self._rows.now
+
+    @property
+    def nodes(self) -> NDArray[np.int32]:
+        """The node ids, ascending."""
+        return np.arange(len(self.machine), dtype=np.int32)
+
+    @property
+    def amounts(self) -> NDArray[np.void]:
+        """The free amounts by time: node, start, end and a field for each resource."""
+        return self._rows.amounts()
+
+    @property
+    def slots(self) -> NDArray[np.void]:
+        """The time in which whole nodes are free, sorted by (start, node)."""
+        return self._rows.slots(None, 1)[0]
+
+    @property
+    def origin(self) -> NDArray[np.void]:
+        """One slot for each node, over all time: ``Window.slots["row"]`` is its row."""
+        return self._rows.hosts
+
+    @property
+    def booked(self) -> NDArray[np.void]:
+        """Booked parts that are not past: node, start, end, owner and the amounts."""
+        return self._rows.booked(self._owned_windows())
+
+    @property
+    def owners(self) -> list[str]:
+        """The owners of windows or reservations that are not past."""
+        booked = [owner for _, owner in self._owned_windows()]
+        return list(dict.fromkeys(booked + self._rows.reserving()))
+
+    def windows(self, owner: str | None = None) -> list[ShareWindow]:
+        """Return the windows of an owner (None: all owners) that are not past."""
+        return [w for w, other in self._owned_windows() if owner in (None, other)]
+
+    def _owned_windows(self) -> list[tuple[ShareWindow, str]]:
+        """Return pairs of a window that is not past and its owner, by booking."""
+        return [pair for pair in self._booked.values() if pair[0].finish > self.now]
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        """Return the removed nodes, as `SlotPool._state` does; no node is removed."""
+        return {"gone": np.empty(0, np.int32)}
+
+    def __len__(self) -> int:
+        return len(self.machine)
+
+    def __repr__(self) -> str:
+        when = "" if self.clock is None else f", {self.clock}"
+        names = ", ".join(self.resources)
+        return f"HostPool({len(self.machine):,} nodes that share {names}{when})"
+
+    def _as_table(self) -> Table:
+        """Return the free amounts as a table for display."""
+        facts = {"owners": ", ".join(self.owners) or None}
+        return Table.from_array(
+            repr(self),
+            self.amounts,
+            context=self.context,
+            times=("start", "end"),
+            facts=facts,
+        )
+
+    # --- searching
+
+    def _find_window(
+        self, request: Request, criterion: Any, **options: Any
+    ) -> ShareWindow | None:
+        """Return `find`, for `find_window`: options with their defaults are dropped."""
+        defaults = inspect.signature(find_window).parameters
+        given = {
+            name: value
+            for name, value in options.items()
+            if name in ("shape", "required") or value != defaults[name].default
+        }
+        return self.find(request, criterion, **given)
+
+    def find(
+        self,
+        request: Request,
+        criterion: Criterion = "finish",
+        *,
+        shape: Shape = "square",
+        required: bool = False,
+        **options: Any,
+    ) -> ShareWindow | None:
+        """Return the best window for a request, or None if no window exists.
+
+        Parameters
+        ----------
+        request : Request
+            Its ``share`` is what each part takes of its node, its ``stack`` the most
+            parts on one node.
+        criterion, shape, required, **options
+            As for `find_window`.
+
+        Returns
+        -------
+        ShareWindow or None
+            None also for a share that no node can hold; `explain` reports the reason.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `find_window`; also for a share of an unknown resource.
+        """
+        resolved, share, demand = self._asked(request)
+        stack = request.stack
+        window, parts = self._rows.find(
+            resolved, demand, stack, criterion, shape, options
+        )
+        if window is not None:
+            window.name, window.context = request.name, self.context
+            return shared(window, share, parts, stack > 1)
+        if required:
+            from slotkern.foundation.errors import NoWindowError
+
+            reason = adapter("explain")(self, request, shape=shape)
+            raise NoWindowError(reason, options.get("method", "exact"))
+        return None
+
+    def find_windows(
+        self, requests: Iterable[Request], criterion: Criterion = "finish", **how: Any
+    ) -> list[ShareWindow | None]:
+        """Return `find` for each request; nothing is booked."""
+        return [self.find(request, criterion, **how) for request in requests]
+
+    def _asked(
+        self, request: Request
+    ) -> tuple[Request, Amounts | None, NDArray[np.int64] | None]:
+        """Return the request in numbers, its share on the grain, and its vector."""
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"a HostPool finds windows of a Request, got {type(request).__name__}"
+            )
+        refuse_special(request, "a HostPool", ("share", "stack", "within"))
+        if isinstance(request.where, np.ndarray):
+            raise ValueError(
+                "where is an array, but a HostPool has no rows of slots; use an "
+                "expression over columns of the machine"
+            )
+        resolved = resolve_times(self, request)
+        if request.share is None:
+            return resolved, None, None
+        demand = self.capacity.demand(request.share)
+        return resolved, self.capacity.share(demand), demand
+
+    def schedule(
+        self,
+        requests: Any,
+        criterion: str = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+    ) -> ShareBookings:
+        """Find and book a window for each request, in order.
+
+        Parameters
+        ----------
+        requests, criterion, shape, owner
+            As for `SlotPool.schedule`; columns of a table such as ``share.cores`` are
+            shares.
+
+        Returns
+        -------
+        ShareBookings
+            One entry for each request. Every exception that stops the call, such as
+            KeyboardInterrupt, has what was booked before it as its attribute
+            ``bookings``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an invalid request; the message contains its name or index.
+        """
+        return schedule_shares(self, requests, criterion, shape, owner)
+
+    # --- writing
+
+    def book(
+        self, window: Window | Iterable[Window | None], owner: str | None = None
+    ) -> None:
+        """Take the shares of a window, or of all windows of a sequence.
+
+        Parameters
+        ----------
+        window : Window, or sequence of Window and None
+            Of this pool; those of a sequence are booked all or none. A window of whole
+            nodes may also come from a search of ``pool.slots``.
+        owner : str, optional
+            Owner of the windows; see `bookings`, `windows` and `release`.
+
+        Raises
+        ------
+        ValueError
+            If a share is not free; the message contains the node and time, and the pool
+            is unchanged.
+        """
+        if owner is not None:
+            check_owner(owner)
+        windows = self._checked(window)
+        booked = []
+        try:
+            for each in windows:
+                self._rows.book(each)
+                booked.append(each)
+        except BaseException:
+            for each in reversed(booked):
+                self._rows.release(each)
+            raise
+        if owner is not None:
+            for each in windows:
+                self._booked[self._bookings] = each, owner
+                self._bookings += 1
+
+    def _checked(self, window: Any) -> list[ShareWindow]:
+        """Return windows as those of shares."""
+        if window is None:
+            raise TypeError(
+                "there is no window to book: the search returned None; call explain "
+                "for the reason"
+            )
+        given = [window] if isinstance(window, Window) else window
+        found = []
+        for each in given:
+            if each is None:
+                continue
+            if not isinstance(each, Window):
+                raise TypeError(
+                    f"only windows can be booked, got {type(each).__name__}"
+                )
+            found.append(each if isinstance(each, ShareWindow) else shared(each, None))
+        return found
+
+    def release(self, window: Window | str, *, name: str | None = None) -> None:
+        """Give the shares of a window back, or those of all windows of an owner.
+
+        Parameters
+        ----------
+        window : Window or str
+            A booked window, or an owner.
+        name : str, optional
+            Only the owner's windows of jobs with this name.
+
+        Raises
+        ------
+        ValueError
+            If the window is not booked, or was given back before: of two equal
+            bookings each can be released once. Also for an owner without bookings. The
+            pool is then unchanged.
+        """
+        if isinstance(window, str):
+            self._release_owner(window, name)
+            return
+        if name is not None:
+            raise TypeError("name selects windows of an owner; give one")
+        (each,) = self._checked(window)
+        self._rows.release(each)
+        keys = [key for key, pair in self._booked.items() if pair[0] == each]
+        if keys:
+            del self._booked[keys[-1]]
+
+    def _release_owner(self, owner: str, name: str | None) -> None:
+        keys = [
+            key
+            for key, (window, other) in self._booked.items()
+            if other == owner
+            and window.finish > self.now
+            and name in (None, window.name)
+        ]
+        covered = name is None and self._rows.has_reservations(owner)
+        if not keys and not covered:
+            of = "" if name is None else f" for {name!r}"
+            raise ValueError(f"{owner!r} has nothing booked{of} in this pool")
+        for key in keys:
+            self._rows.release(self._booked[key][0])
+            del self._booked[key]
+        if covered:
+            self._rows.end_reservations(owner)
+
+    def bookings(self, *, nodes: Any = None, during: Any = None) -> NDArray[np.void]:
+        """Return the windows of all owners as a table.
+
+        Parameters
+        ----------
+        nodes, during : optional
+            As for `SlotPool.bookings`.
+
+        Returns
+        -------
+        structured array
+            The columns of `SlotPool.bookings`, and ``share``: what each part takes, as
+            text.
+        """
+        pairs = self._owned_windows()
+        if nodes is not None or during is not None:
+            within = cast(Any, windows_within)
+            pairs = within(self, pairs, nodes, during)
+        windows = [window for window, _ in pairs]
+        shares = [_share_text(window) for window in windows]
+        owners = [owner for _, owner in pairs]
+        names = [window.name for window in windows]
+        return window_rows(
+            windows, self.context, owner=owners, name=names, share=shares
+        )
+
+    def reserve(
+        self,
+        nodes: Any,
+        start: Time,
+        end: Time,
+        *,
+        share: Mapping[str, int] | None = None,
+        owner: str = "reserved",
+        partly: bool = False,
+    ) -> None:
+        """Withhold a share of nodes for a time, for maintenance or existing jobs.
+
+        Parameters
+        ----------
+        nodes : str, int or sequence of them
+            Names of the machine's nodes, or ids.
+        start, end : float, date or str
+            The span [start, end).
+        share : mapping of str to int, optional
+            What is withheld of each node; None for whole nodes.
+        owner : str
+            The owner; ``release(owner)`` gives the share back.
+        partly : bool
+            True: withhold the share even if it is not free. A node that lacks some of
+            it holds nothing more until other jobs have ended or were released.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a share that is not free, unless `partly`, an unknown node, and a span
+            that ends before it starts. The pool is then unchanged.
+        """
+        check_owner(owner)
+        spans = self._spans(nodes, start, end)
+        amounts = self.capacity.amounts[spans["row"]]
+        if share is not None:
+            given = self.capacity.demand(share)
+            amounts = np.ascontiguousarray(np.broadcast_to(given, amounts.shape))
+        if not np.isfinite(spans["end"]).all():
+            raise ValueError("a reservation needs a finite end")
+        if not partly:
+            self._rows.check_free(spans, amounts, self.clock)
+        self._rows.reserve(spans, amounts, owner)
+
+    def disable(
+        self,
+        nodes: Any,
+        start: Time | None = None,
+        end: Time | None = None,
+        owner: str = "down",
+    ) -> list[ShareWindow]:
+        """Close nodes for a time; return the windows with an owner that it affects.
+
+        Parameters and errors are those of `SlotPool.disable`.
+        """
+        check_owner(owner)
+        spans = self._spans(nodes, start, end)
+        self._rows.disable(spans, owner)
+        first, last = spans["start"][0], spans["end"][0]
+        return [
+            window
+            for window, _ in self._owned_windows()
+            if window.start < last
+            and window.finish > first
+            and np.isin(window.nodes, spans["row"]).any()
+        ]
+
+    def enable(self, nodes: Any) -> None:
+        """Open nodes that `disable` closed; what is booked there stays booked.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a node that is not disabled, naming it; the pool is then unchanged.
+        """
+        rows = ids_of(cast(Any, self), nodes).astype(np.int64)
+        for row in rows.tolist():
+            if row not in self._rows.closed["node"]:
+                name = quote(self.machine.names[row].item())
+                raise ValueError(f"node {name} is not disabled")
+        self._rows.enable(rows)
+
+    @property
+    def closed(self) -> NDArray[np.void]:
+        """Closed time that is not past: node, start, end, owner, disabled (True)."""
+        return self._rows.closed
+
+    def _spans(
+        self, nodes: Any, start: Time | None, end: Time | None
+    ) -> NDArray[np.void]:
+        """Return a span of each of these nodes; None as start or end has no limit."""
+        first = self.now if start is None else time_of(self.clock, start, "start")
+        last = np.inf if end is None else time_of(self.clock, end, "end")
+        if not first < last:
+            raise ValueError(f"end {end} does not lie after start {start}")
+        rows = ids_of(cast(Any, self), nodes)
+        spans = np.empty(len(rows), SPAN)
+        spans["row"], spans["end"] = rows, last
+        spans["start"] = first if np.isfinite(first) else self._rows.limits[0]
+        return spans
+
+    def advance(self, now: Time) -> None:
+        """Set the current time; nothing before it is free any more.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a time before `now`.
+        """
+        time = time_of(self.clock, now, "now")
+        if time < self.now:
+            raise ValueError(f"now {now} lies before the pool's now, {self.now:g}")
+        self._rows.advance(time)
+        self._booked = {
+            key: pair for key, pair in self._booked.items() if pair[0].finish > time
+        }
+
+    def add_slots(self, free: FreeSlots) -> None:
+        """Add free amounts of the same machine in time that the pool does not have yet.
+
+        Parameters
+        ----------
+        free : FreeSlots
+            Of an equal machine and clock, such as that of the next week.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another machine or clock, and for time that the pool has already.
+        """
+        if not isinstance(free, FreeSlots):
+            raise TypeError(f"free must be FreeSlots, got {type(free).__name__}")
+        if free.machine != self.machine or free.clock != self.clock:
+            raise ValueError("free must have the machine and clock of the pool")
+        self._rows.add(cast(Any, free.amounts))
+
+    def copy(self) -> HostPool:
+        """Return an independent pool with the same amounts, bookings and owners."""
+        other = HostPool.__new__(HostPool)
+        other._set(self.machine, self.clock, self._rows.copy())
+        other._booked, other._bookings = dict(self._booked), self._bookings
+        other._generations = dict(self._generations)
+        return other
+
+    __copy__ = copy
+
+    def share(self, where: AnyPath, *, user: str | None = None) -> Any:
+        """Raise ValueError: ledgers store pools of whole nodes alone."""
+        raise ValueError(
+            f"{where!s}: a HostPool cannot be stored in a ledger; save it to a file"
+        )
+
+    # --- figures
+
+    def utilization(
+        self, start: Time | None = None, end: Time | None = None
+    ) -> dict[str, float]:
+        """Return what is taken of each resource as a part of its capacity.
+
+        Parameters
+        ----------
+        start, end : float, date or str, optional
+            The span to evaluate; by default from `now`, or from the first free time, to
+            the last end.
+
+        Returns
+        -------
+        dict of str to float
+            From 0 to 1, by resource; amounts of busy spans and of closed time count as
+            taken.
+
+        Raises
+        ------
+        ValueError
+            Without `end`, if the free time has no end.
+        """
+        low, high = self._rows.limits
+        first = (
+            max(low, self.now) if start is None else time_of(self.clock, start, "start")
+        )
+        last = high if end is None else time_of(self.clock, end, "end")
+        if not np.isfinite(last):
+            raise ValueError("the free time has no end: set that of the span, end=")
+        if last < first:
+            raise ValueError(f"end {end} lies before start {start}")
+        free = self._rows.integral(first, last)
+        every = self.capacity.amounts.sum(axis=0) * (last - first)
+        taken = np.divide(
+            every - free, every, out=np.zeros(len(every)), where=every > 0
+        )
+        return dict(zip(self.resources, taken.clip(0, 1).tolist(), strict=True))
+
+    def free_of(self, resource: str, *, by: str | None = None) -> NDArray[np.void]:
+        """Return how much of a resource is free by time.
+
+        Parameters
+        ----------
+        resource : str
+        by : str, optional
+            A column of the machine, such as ``"rack"``: one sum for each of its values.
+
+        Returns
+        -------
+        structured array
+            start, end and ``free``, summed over all nodes; with `by` also the group,
+            named as the column. Sorted by group and start; neighbours differ.
+
+        Raises
+        ------
+        ValueError
+            For an unknown resource or column.
+        """
+        one_of("resource", resource, self.resources)
+        groups = np.zeros(len(self.machine), np.int64)
+        values: NDArray[Any] = np.zeros(1)
+        if by is not None:
+            one_of("by", by, self.machine.columns)
+            values, groups = np.unique(self.machine.columns[by], return_inverse=True)
+        return self._rows.free_of(resource, groups, values, by)
+
+    # --- files
+
+    def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write the pool to a file for `load`; as for `SlotPool.save`."""
+        adapter("save_host_pool")(self, path, overwrite)
+
+    @staticmethod
+    def load(path: AnyPath) -> HostPool:
+        """Return the pool from a file of `save`, with the errors of `SlotPool.load`."""
+        return cast("HostPool", adapter("load_pool")(path))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HostPool):
+            return NotImplemented
+        return (
+            self.machine == other.machine
+            and self.clock == other.clock
+            and self.now == other.now
+            and np.array_equal(self.amounts, other.amounts)
+            and np.array_equal(self.closed, other.closed)
+            and self._owned_windows() == other._owned_windows()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _share_text(window: ShareWindow) -> str:
+    from slotkern.pool.share_windows import text_of
+
+    return "" if window.share is None else text_of(window.share)

@@ -1,0 +1,159 @@
+"""The windows that `HostPool.schedule` booked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA
+from slotkern._kernels.windows import WindowTable
+from slotkern.display import HasTable
+from slotkern.display.table import Table
+from slotkern.foundation.checks import one_of
+from slotkern.machine.jobs import requests_of
+from slotkern.pool.ledger import check_owner, window_rows
+
+if TYPE_CHECKING:
+    from slotkern.foundation.context import SlotContext
+    from slotkern.pool.host_pool import HostPool
+    from slotkern.pool.share_windows import ShareWindow
+
+__all__ = ["ShareBookings", "schedule_shares"]
+
+
+class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
+    """ShareBookings()
+
+    The windows that `HostPool.schedule` booked, and reasons for requests without one.
+
+    A sequence of `ShareWindow` or None.
+
+    Attributes
+    ----------
+    start, finish, runtime, cost, processor_time, value : ndarray of float64, shape (k,)
+        Totals of each window; NaN if nothing was booked.
+    booked : ndarray of bool, shape (k,)
+        True if a window was booked.
+    reasons : list of str
+        ``booked``; ``share``: no node can hold the share; or a word of
+        `Bookings.reasons`.
+    names : list
+        The name of each request, or None.
+    """
+
+    def __init__(
+        self,
+        windows: list[ShareWindow | None],
+        reasons: list[str],
+        names: list[str | None],
+        context: SlotContext,
+    ) -> None:
+        self._windows, self.reasons, self.names = windows, reasons, names
+        self.context = context
+        self.table = WindowTable.of(windows).table
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    @overload
+    def __getitem__(self, index: int) -> ShareWindow | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> ShareBookings: ...
+    def __getitem__(self, index: int | slice) -> ShareWindow | ShareBookings | None:
+        if isinstance(index, slice):
+            return ShareBookings(
+                self._windows[index],
+                self.reasons[index],
+                self.names[index],
+                self.context,
+            )
+        return self._windows[index]
+
+    @property
+    def booked(self) -> NDArray[np.bool_]:
+        """True for each request with a booked window."""
+        return np.array([window is not None for window in self._windows], bool)
+
+    def __getattr__(self, name: str) -> NDArray[np.float64]:
+        table = self.__dict__.get("table")
+        if table is not None and name in (table.dtype.names or ()):
+            return cast("NDArray[np.float64]", table[name])
+        raise AttributeError(f"ShareBookings has no attribute {name!r}")
+
+    def listing(self) -> NDArray[np.void]:
+        """Return one row for each request, as `Bookings.listing`, with its share."""
+        from slotkern.pool.share_windows import text_of
+
+        shares = [
+            "" if window is None or window.share is None else text_of(window.share)
+            for window in self._windows
+        ]
+        return window_rows(
+            self._windows,
+            self.context,
+            name=self.names,
+            reason=self.reasons,
+            share=shares,
+        )
+
+    def _as_table(self) -> Table:
+        return Table.from_array(
+            repr(self),
+            self.listing(),
+            context=self.context,
+            times=("start", "finish"),
+        )
+
+    def __repr__(self) -> str:
+        return f"ShareBookings({int(self.booked.sum())} of {len(self)} booked)"
+
+
+def schedule_shares(
+    pool: HostPool, requests: Any, criterion: str, shape: Any, owner: str | None
+) -> ShareBookings:
+    """Book a window for each request; see `HostPool.schedule`."""
+    one_of("criterion", criterion, CRITERIA)
+    one_of("shape", shape, ("square", "ragged"))
+    if owner is not None:
+        check_owner(owner)
+    asked = requests_of(requests)
+    for i, request in enumerate(asked):
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"requests[{i}] must be a Request, got {type(request).__name__}"
+            )
+        try:
+            pool._asked(request)
+        except ValueError as error:
+            raise ValueError(f"requests[{i}]: {error}") from None
+    windows: list[ShareWindow | None] = []
+    reasons: list[str] = []
+    try:
+        for request in asked:
+            window = pool.find(request, cast(Any, criterion), shape=shape)
+            reason = "booked"
+            if window is None:
+                resolved, _, demand = pool._asked(request)
+                reason = pool._rows.reason(resolved, demand, criterion, shape)
+            else:
+                pool.book(window, owner)
+            windows.append(window)
+            reasons.append(reason)
+    except BaseException as error:
+        cast(Any, error).bookings = _bookings(pool, windows, reasons, asked)
+        raise
+    return _bookings(pool, windows, reasons, asked)
+
+
+def _bookings(
+    pool: HostPool,
+    windows: list[ShareWindow | None],
+    reasons: list[str],
+    asked: list[Request],
+) -> ShareBookings:
+    names = [request.name for request in asked[: len(reasons)]]
+    return ShareBookings(windows[: len(reasons)], reasons, names, pool.context)
