@@ -38,7 +38,6 @@ LAYERS: dict[str, dict[str, int]] = {
     "start bounds": {"start_bounds": False},
     "cost bounds": {"min_cost_bound_rows": NEVER},
     "key dictionary": {"min_nodes_per_key": NEVER},
-    "bitset": {"min_bitset_parts": NEVER},
     "short spans omitted": {"omit_short_spans": False},
     "ranked alternatives": {"max_ranked_parts": 0},
 }

@@ -98,7 +98,7 @@ cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
 
     cdef struct IndexOptions:
         size_t max_unindexed_blocks, min_nodes_per_key
-        size_t min_bitset_parts, max_bitset_nodes_per_part, max_ranked_parts
+        size_t max_ranked_parts
         cbool omit_short_spans, start_bounds
         size_t max_rows_without_start_bounds, min_cost_bound_rows, rows_per_cell, cell_buckets
         size_t max_bound_rows, effort_before_build

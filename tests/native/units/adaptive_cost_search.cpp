@@ -220,8 +220,7 @@ void caching_saves_effort() {
   const auto five = [&] { return some(5, 0.6); };
   CHECK(share(prepared, one, five) < 0.5);
   CHECK(share(prepared, one, five) < 0.45);
-  // Wide sweeps do not use the bit set (window/top_n_live_bitset.hpp) and are cheap, so the share
-  // alone is not sufficient: the effort itself must not rise.
+  // Wide sweeps are cheap, so the share alone is not sufficient: the effort itself must not rise.
   const Efforts efforts =
       efforts_of(prepared, many, [&] { return some(2 + std::int64_t(below(20)), 1); });
   CHECK(efforts.cached < 3000 * 1400 && efforts.cached < 0.55 * efforts.plain);

@@ -95,108 +95,6 @@ void top_n_matches_a_plain_list() {
   }
 }
 
-// Compares the bitset with a plain list of all live slots: nodes of one price, two consecutive
-// slots per node.
-void check_bitset_against_a_plain_list(TopNLiveBitset& kept, const PreparedSlots& prepared,
-                                       double volume) {
-  const std::size_t nodes = prepared.nodes.size(), n = 1 + below(std::min<std::size_t>(nodes, 40));
-  kept.set_slots(prepared, volume);
-  kept.reset(n, below(3) ? below(10) : TopNLiveBitset::extra_capacity(n));
-  std::vector<char> offered(prepared.slots.size(), 0), alive(prepared.slots.size(), 1);
-  const auto keep = [&](std::size_t row) { return alive[row] != 0; };
-  const auto key = [&](std::size_t row) { return volume * prepared.slots[row].rate; };
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return key(a) != key(b) ? key(a) < key(b) : prepared.slots[a].node < prepared.slots[b].node;
-  };
-  double cut = kInfinity;
-  for (std::size_t row = 0; row < prepared.slots.size(); ++row) {
-    for (std::size_t other = 0; other < row; ++other)
-      if (prepared.slots[other].node == prepared.slots[row].node) alive[other] = 0;
-    CHECK(!kept.add(kInfinity, row));
-    offered[row] = 1;
-    if (!kept.add(key(row), row)) CHECK(!(key(row) < kept.cutoff()));
-    if (!below(4)) alive[below(row + 1)] = 0;
-    if (!below(9)) kept.retain(keep);
-    if (below(3)) continue;
-    kept.merge_pending();
-    kept.clear_changed();
-    CHECK(kept.cutoff() <= cut);
-    cut = kept.cutoff();
-    std::vector<std::size_t> live;
-    for (std::size_t r = 0; r <= row; ++r)
-      if (offered[r] && alive[r]) live.push_back(r);
-    std::sort(live.begin(), live.end(), before);
-    const double sum = exact_sum(std::min(n, live.size()),
-                                 [&](std::size_t i) { return key(live[i]); });
-    if (live.size() >= n) CHECK(!kept.is_exhausted() && kept.lower() <= sum);
-    const std::size_t known =
-        static_cast<std::size_t>(std::count_if(live.begin(), live.end(), [&](std::size_t r) {
-          return key(r) < cut;
-        }));
-    while (kept.full() && kept.drop_expired(keep)) {
-    }
-    CHECK(kept.full() || known < n);
-    if (!kept.full()) continue;
-    if (known >= n) CHECK(kept.sum() == sum && kept.nth_key() == key(live[n - 1]));
-    std::vector<std::size_t> chosen;
-    double last = 0;
-    kept.each([&](const Entry& entry) {
-      CHECK(alive[entry.row] && entry.key == key(entry.row) && entry.key >= last);
-      last = entry.key;
-      chosen.push_back(entry.row);
-    });
-    CHECK(chosen.size() == n && kept.sum() >= kept.lower() - 1e-9 &&
-          kept.upper_bound() >= kept.sum());
-    if (known < n || !kept.is_tie_free()) continue;
-    std::sort(chosen.begin(), chosen.end());
-    live.resize(n);
-    std::sort(live.begin(), live.end());
-    CHECK(chosen == live);
-  }
-}
-
-// The bitset is for wide windows among few nodes.
-void bitset_is_used_only_if_faster() {
-  std::vector<Row> rows;
-  for (std::int32_t k = 0; k < 800; ++k) rows.push_back({k, 0, 100, 1, 1.0 + k});
-  PreparedSlots prepared;
-  CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-  CHECK(TopNLiveBitset::is_faster(prepared, 50) && !TopNLiveBitset::is_faster(prepared, 49));
-  prepared.options = options;
-  CHECK(TopNLiveBitset::is_faster(prepared, 3) && !TopNLiveBitset::is_faster(prepared, 2));
-}
-
-void bitset_keeps_the_cheapest() {
-  TopNLiveBitset kept;
-  std::size_t exact_orders = 0;
-  for (int round = 0; round < 400; ++round) {
-    const std::size_t nodes = 1 + below(round % 4 ? 30 : 200), stride = 1 + below(3);
-    // number of prices: one per node, few, or some that differ by ulps
-    const int kinds = static_cast<int>(below(4));
-    std::vector<Row> rows;
-    for (std::size_t half = 0; half < 2; ++half)
-      for (std::size_t k = 0; k < nodes; ++k)
-        rows.push_back({static_cast<std::int32_t>(k * stride), half * 10.0, half * 10.0 + 5, 0, 0});
-    std::vector<double> prices(nodes), performances(nodes);
-    for (std::size_t k = 0; k < nodes; ++k) {
-      performances[k] = 1 + double(below(3));
-      prices[k] = kinds == 0   ? 10 * real()
-                  : kinds == 1 ? double(below(4)) * performances[k]
-                  : kinds == 2 ? 1.7 * performances[k]
-                               : std::nextafter(1.1, below(2) ? 9 : 0) * (below(9) ? 1 : 1e-300);
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      rows[i].performance = performances[i % nodes], rows[i].price = prices[i % nodes];
-    PreparedSlots prepared(options);
-    CHECK(prepare_slots(prepared, view_of(rows), true, ShapeKind::ragged, 0).status == Status::ok);
-    CHECK(prepared.one_price);
-    const double volume = below(5) ? 1 + double(below(30)) : below(2) ? 1e-200 : 0.1;
-    exact_orders += prepared.rate_order().order_determines_cost(volume);
-    check_bitset_against_a_plain_list(kept, prepared, volume);
-  }
-  CHECK(exact_orders > 100 && exact_orders < 350);
-}
-
 // Compares offers, removals, taken windows and a compacted overflow with a plain list; ties by
 // node.
 void top_n_remnants_matches_a_plain_list() {
@@ -574,8 +472,6 @@ void bad_alloc_leaves_no_partial_state() {
 int main() {
   tables_return_what_was_added();
   top_n_matches_a_plain_list();
-  bitset_is_used_only_if_faster();
-  bitset_keeps_the_cheapest();
   top_n_remnants_matches_a_plain_list();
   calendar_queue_matches_a_sorted_list();
   top_n_live_matches_a_plain_list();

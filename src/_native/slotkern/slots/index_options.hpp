@@ -17,9 +17,6 @@ struct IndexOptions {
   std::size_t max_unindexed_blocks = 2;
   // Key dictionary (slots/key_dictionary.hpp): nodes that share a key on average. kNever: no codes.
   std::size_t min_nodes_per_key = 8;
-  // Bitset of live slots (window/top_n_live_bitset.hpp): fewest parts, and most nodes per part.
-  std::size_t min_bitset_parts = 48;
-  std::size_t max_bitset_nodes_per_part = 16;
   // Alternatives by ranks of nodes (window/ranked_alternatives.hpp): most parts.
   std::size_t max_ranked_parts = 12;
   // Usable slots (pool/usable_slots.hpp): false: spans of any length have rows.
@@ -45,8 +42,6 @@ struct IndexOptions {
     IndexOptions options;
     options.max_unindexed_blocks = 0;
     options.min_nodes_per_key = 1;
-    options.min_bitset_parts = 3;
-    options.max_bitset_nodes_per_part = kNever;
     options.max_rows_without_start_bounds = 0;
     options.min_cost_bound_rows = 0;
     options.rows_per_cell = 2;

@@ -91,11 +91,6 @@ class PreparedSlots {
   }
   SlotZoneMap* by_price_if_built() const { return by_price_.get_if_ready(); }  // null: not built
 
-  // Rank of the nodes by rate, built at first use. Meaningful if one_price.
-  const NodeRateOrder& rate_order() const {
-    return rate_order_.get([this] { return NodeRateOrder::by_rate(nodes); });
-  }
-
   std::size_t origin(std::size_t row) const { return origins.empty() ? row : origins[row]; }
 
   // Position in time order: of a row; of the last row; of the last row with start <= t, or SIZE_MAX
@@ -169,7 +164,6 @@ class PreparedSlots {
     tariffs.reset();
     // Covers all slots that may ever be free: slots that are booked have no row at that time.
     one_price = scratch.new_prices == nodes.size();
-    rate_order_.drop();
     const auto rate_of = [](double price, double performance) { return price / performance; };
     const auto price_of = [](double price, double) { return price; };
     by_rate.configure(options, ragged ? dictionary(view, one_price, rate_of) : KeyDictionary());
@@ -198,7 +192,6 @@ class PreparedSlots {
     price_dictionary_ = other.price_dictionary_;
     by_price_.drop();
     one_price = other.one_price;
-    rate_order_ = other.rate_order_;
   }
 
   // Brings the zone map of the shape up to date, so that concurrent searches write nothing.
@@ -429,7 +422,6 @@ class PreparedSlots {
   }
 
   Lazy<SlotZoneMap> by_price_;
-  Lazy<NodeRateOrder> rate_order_;
   KeyDictionary price_dictionary_;  // for by_price()
 };
 

@@ -77,15 +77,7 @@ bool find_best_ragged(const PreparedSlots& prepared, const Query& query, double 
   const Shape shape(query);
   Goal goal{{query.max_cost(), incumbent, least}};
   const double least_others = prepared.min_rate_sum(n - 1);
-  const auto sweep = [&] {
-    if constexpr (Shape::index_order_is_key_order && !Criterion::value_is_cost)
-      if (TopNLiveBitset::is_faster(prepared, n)) {
-        work.top_n_bitset.set_slots(prepared, query.volume);
-        Sweep(prepared, query, shape, least_others, goal, work, work.top_n_bitset).run();
-        return;
-      }
-    Sweep(prepared, query, shape, least_others, goal, work, work.top_n).run();
-  };
+  const auto sweep = [&] { Sweep(prepared, query, shape, least_others, goal, work).run(); };
   bool complete = false;
   if (Criterion::value_is_cost) {  // a low ceiling early: first sweep a few cheap nodes
     const std::size_t some = 4 * n;
@@ -378,7 +370,7 @@ bool find_best_square(const PreparedSlots& prepared, const Query& query, Workspa
     // nodes is busy in every group. Infinite or NaN means no cutoff.
     const double initial_cutoff =
         Criterion::value_is_cost ? bound.nth + 1.25 * (price_rise + 1) * bound.rise : kInfinity;
-    if (Sweep(prepared, query, shape, bound.least_others, goal, work, work.top_n, initial_cutoff)
+    if (Sweep(prepared, query, shape, bound.least_others, goal, work, initial_cutoff)
             .run()) {
       goal.best.group = bound.group;
       price_rise = (goal.best.nth_key - bound.nth) / bound.rise;

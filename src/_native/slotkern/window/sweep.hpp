@@ -29,7 +29,6 @@
 #include "slotkern/window/goals.hpp"
 #include "slotkern/window/shapes.hpp"
 #include "slotkern/window/top_n_live.hpp"
-#include "slotkern/window/top_n_live_bitset.hpp"
 #include "slotkern/window/window.hpp"
 
 namespace slotkern {
@@ -57,7 +56,6 @@ struct Workspace {
   // Work counter since it was last set to 0: 2 per slot visited by a sweep, 1 per slot re-examined.
   std::size_t effort = 0;
   TopNLive top_n;
-  TopNLiveBitset top_n_bitset;
   TopNByKey top, rates;
   std::vector<Entry> chosen;
   std::vector<Part> parts, trial_parts;
@@ -124,17 +122,16 @@ bool bound_by_fast_nodes(const PreparedSlots& prepared, const Query& query, cons
 }
 
 // One pass over the slots. Slots of one start are evaluated once, after the last of them, or slot
-// by slot for goals with `evaluate_per_slot`. `LiveSet` is TopNLive, or TopNLiveBitset if that is
-// faster.
-template <class Shape, class Goal, class LiveSet>
+// by slot for goals with `evaluate_per_slot`.
+template <class Shape, class Goal>
 class Sweep {
  public:
   // `least_others`: lower bound on the index keys of any n - 1 live slots together.
   // `initial_cutoff`: slots with this key or a higher one are skipped until a window may need one.
   Sweep(const PreparedSlots& prepared, const Query& query, const Shape& shape, double least_others,
-        Goal& goal, Workspace& work, LiveSet& live_set, double initial_cutoff = kInfinity)
+        Goal& goal, Workspace& work, double initial_cutoff = kInfinity)
       : prepared_(prepared), query_(query), shape_(shape), least_others_(least_others),
-        goal_(goal), work_(work), top_(live_set), n_(static_cast<std::size_t>(query.n)),
+        goal_(goal), work_(work), top_(work.top_n), n_(static_cast<std::size_t>(query.n)),
         dictionary_(Shape::zone_map(prepared).dictionary()),
         dictionary_coded_(Shape::index_order_is_key_order && dictionary_.is_exact()),
         shortest_(shape.shortest(prepared)),
@@ -345,11 +342,11 @@ class Sweep {
   double least_others_;
   Goal& goal_;
   Workspace& work_;
-  LiveSet& top_;
+  TopNLive& top_;
   const std::size_t n_;
   const KeyDictionary& dictionary_;
   const bool dictionary_coded_;
-  std::size_t extra_capacity_ = LiveSet::extra_capacity(n_);
+  std::size_t extra_capacity_ = TopNLive::extra_capacity(n_);
   const double shortest_;
   Thresholds thresholds_;
   float max_key_ = 0;  // max_key_by_ceiling() for the current ceiling
