@@ -42,3 +42,14 @@ def test_wrong_rules_are_refused(path):
     asked = ["find", path, "--nodes", 2, "--volume", 4]
     refused(run(*asked, "--within", "rakc"), "no column 'rakc'", "'rack'")
     refused(run(*asked, "--limit", "most(rack) >= 2"), "most(rack) <= 2")
+
+
+def test_levels_of_a_machine_are_checked(tmp_path):
+    table = tmp_path / "machine.csv"
+    table.write_text("name,rack,site\nn1,a,x\nn2,a,y\n")
+    pool = tmp_path / "pool.npz"
+    dates = ["--start", "2026-10-24", "--end", "2026-10-25", "--zone", "UTC"]
+    asked = ["free", table, *dates, "--output", pool]
+    refused(run(*asked, "--levels", "rack,site"), "line 2", "line 3", "rack 'a'")
+    assert run(*asked, "--levels", "rack").exit_code == 0
+    assert sk.SlotPool.load(pool).machine.levels == ("rack",)

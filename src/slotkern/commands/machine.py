@@ -206,6 +206,14 @@ def free(
             "becomes a node; by default none."
         ),
     ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns whose values are groups of nodes, from the finest to the "
+            "coarsest, such as rack,site; checked, and shown in pages. --within and "
+            "--limit accept any column."
+        ),
+    ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
@@ -230,7 +238,7 @@ def free(
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
         given |= {"--unit": unit, "--processors": processors}
         given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
-        given["--capacity"] = capacity
+        given |= {"--capacity": capacity, "--levels": levels}
         _refuse_given(given, "with --sinfo")
         with log_to_stderr():
             texts = sinfo, squeue, reservations
@@ -253,6 +261,7 @@ def free(
                 processors=processors,
                 outside=outside,
                 capacity=capacity,
+                levels=levels,
             )
             if found.tariffs is not None and any(
                 path.suffix.lower() != ".npz" for path in output or ()
@@ -274,6 +283,11 @@ def free(
         show(f"{html}: {found!r}")
 
 
+def _words(text: str | None) -> list[str]:
+    """Return the words of a text that commas separate."""
+    return [] if text is None else [word.strip() for word in text.split(",")]
+
+
 def _free_of_tables(
     machine: Path,
     busy: Path | None,
@@ -284,12 +298,15 @@ def _free_of_tables(
     processors: str | None,
     outside: float | None,
     capacity: str | None,
+    levels: str | None,
     **horizon: Any,
 ) -> sk.FreeSlots:
     names = None
     if capacity is not None:
-        names = [name.strip() for name in capacity.split(",")]
-    table = sk.Machine.read(machine, processors=processors, capacity=names)
+        names = _words(capacity)
+    table = sk.Machine.read(
+        machine, processors=processors, capacity=names, levels=_words(levels)
+    )
     spans, priced = (
         None if path is None else read_columns(path, ("node", "start", "end"))
         for path in (busy, prices)
