@@ -25,7 +25,7 @@ struct Topology {
     groups.assign(levels, std::vector<std::int32_t>(nodes));
     for (std::size_t l = 0; l < levels; ++l) {
       const std::size_t many = 1 + below(l == 0 ? nodes : 4);
-      std::vector<std::int32_t> parent(nodes);
+      std::vector<std::int32_t> parent(std::max<std::size_t>(nodes, 4));
       for (auto& g : parent) g = static_cast<std::int32_t>(below(many));
       for (std::size_t i = 0; i < nodes; ++i) {
         const std::size_t finer =
