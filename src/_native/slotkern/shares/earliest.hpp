@@ -59,6 +59,23 @@ namespace detail {
 
 inline constexpr std::size_t kLanes = ShareRows::kLanes;
 
+// Finds the least and the largest of some prices. A leaf function, for the clones: lanes that are
+// independent of each other become vectors.
+SLOTKERN_NARROW_CLONES static inline void find_price_range(const double* prices, std::size_t size,
+                                                           double& least, double& most) {
+  double low[8], high[8];
+  for (std::size_t k = 0; k < 8; ++k) low[k] = high[k] = prices[0];
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) {
+      const double x = prices[i + k];
+      low[k] = low[k] < x ? low[k] : x;
+      high[k] = high[k] > x ? high[k] : x;
+    }
+  for (; i < size; ++i) low[0] = std::min(low[0], prices[i]), high[0] = std::max(high[0], prices[i]);
+  least = *std::min_element(low, low + 8), most = *std::max_element(high, high + 8);
+}
+
 // The hosts of a group that hold a demand in all rows of a range. Row numbers count from 1.
 struct RowScan {
   std::uint32_t fits;  // bit of each lane

@@ -104,8 +104,8 @@ class SharePool {
       return Status::request_not_valid;
     if (hosts_.ids.empty()) return Status::none;
     ShareRequest request = given;
-    const auto prices = std::minmax_element(given.prices, given.prices + hosts_.ids.size());
-    request.least_price = *prices.first, request.most_price = *prices.second;
+    detail::find_price_range(given.prices, hosts_.ids.size(), request.least_price,
+                             request.most_price);
     const bool uses_rows = method != ShareMethod::views &&
                            EarliestShares::can_search(hosts_, request, criterion);
     if (uses_rows) return earliest_.find(rows_, hosts_, now_, request, work, found);
