@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slotkern.expressions.groups import Rule
 from slotkern.expressions.limits import Limit
+from slotkern.foundation.special_fields import SpecialField
 from slotkern.typing import Duration, Time
 
 class RequestField(NamedTuple):
@@ -18,6 +19,7 @@ class RequestField(NamedTuple):
 
 inf: float
 FIELDS: dict[str, RequestField]
+SPECIAL_FIELDS: dict[str, SpecialField]
 REQUEST_FIELDS: tuple[str, ...]
 
 class Request:
