@@ -1,9 +1,10 @@
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import Caps
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import Alternatives
 from slotkern._kernels.slots import CLOSURE as CLOSURE
@@ -13,6 +14,9 @@ from slotkern.compound.plan import Plan
 from slotkern.expressions.limits import Limit
 from slotkern.files.atomic import AnyPath
 from slotkern.ledger.shared import SharedPool
+from slotkern.machine.clock import Clock
+from slotkern.machine.nodes import Machine
+from slotkern.tariffs.tariff import Tariff
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
 class Bookings(WindowTable):
@@ -52,6 +56,34 @@ _During: TypeAlias = tuple[Time | None, Time | None]
 NO_CLOSURES: NDArray[np.void]
 
 class SlotPool(ChangingSlots):
+    _capacities: Caps | None
+    def __init__(
+        self,
+        slots: Slots,
+        *,
+        clock: Clock | None = None,
+        machine: Machine | None = None,
+        tariffs: Mapping[str, Tariff] | None = None,
+        caps: Mapping[str, Any] | None = None,
+    ) -> None: ...
+    @property
+    def caps(self) -> NDArray[np.void]: ...
+    def set_cap(
+        self,
+        name: str,
+        amount: Any,
+        start: Time | None = None,
+        end: Time | None = None,
+    ) -> None: ...
+    def quota(
+        self,
+        what: str,
+        amount: int | None,
+        *,
+        account: str = "*",
+        each: bool = False,
+        when: str | None = None,
+    ) -> None: ...
     @property
     def _generations(self) -> dict[str, Any]: ...
     @property
@@ -154,5 +186,6 @@ def restore_pool(
     owned: Iterable[tuple[Window, str]] = (),
     generations: dict[str, Any] | None = None,
     closures: NDArray[np.void] | None = None,
+    capacities: Caps | None = None,
 ) -> SlotPool: ...
 def add_slots(pool: SlotPool, slots: Slots) -> None: ...

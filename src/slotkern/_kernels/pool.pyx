@@ -16,27 +16,33 @@ from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport (
     Status, InterruptScope, attempt, is_main_thread, resolve_index, status_error)
+from slotkern._kernels.caps cimport CapacityUse, Caps, fill_uses, uncounted
 from slotkern._kernels.headers cimport (
-    Part, Query, ShapeKind, Answer, CPreparedSlots, CWindowTable, find_together, find_window,
+    Answer, CPreparedSlots, CWindowTable, Found, Part, Query, ShapeKind, find_together,
+    find_window,
 )
 from slotkern._kernels.request cimport Request, is_booking_invariant, parse_shape
 from slotkern._kernels.slots cimport (
     LARGE, MANY, PreparedSlots, prepare_all, prepare_with_context, resolve_times)
 from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 
-from slotkern._kernels.base import REASONS
-from slotkern._kernels.search import CRITERIA
+from slotkern._kernels.base import REASONS as SEARCH_REASONS
+from slotkern._kernels.search import CRITERIA, find_under
+from slotkern._kernels.search import find_window as find_window_of
 from slotkern._kernels.slots import CLOSURE, SLOT, SPAN, as_slot_array, check_slots
 from slotkern.display import HasPlot
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, meant, number
-from slotkern.foundation.errors import SlotError
+from slotkern.foundation.errors import SlotError, UndecidedError
+from slotkern.pool import caps as cap_methods
 from slotkern.pool import closures, ledger, methods
 from slotkern.pool.ledger import check_owner
 from slotkern.slots import in_order, row_order
 
 cnp.import_array()
 
+# The reasons of searches, and those of the rules of a pool, which searches do not know.
+REASONS = (*SEARCH_REASONS, "cap", "quota")
 NO_CLOSURES = np.empty(0, CLOSURE)
 
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
@@ -47,7 +53,7 @@ include "pool_changing.pxi"
 
 
 cdef class SlotPool(ChangingSlots):
-    """SlotPool(slots, *, clock=None, machine=None, tariffs=None)
+    """SlotPool(slots, *, clock=None, machine=None, tariffs=None, caps=None)
 --
 
     Free slots that are prepared once for many searches, and can be booked and released.
@@ -69,6 +75,10 @@ cdef class SlotPool(ChangingSlots):
     tariffs : mapping of str to Tariff, optional
         The tariffs that the column ``tariff`` of the slots names: prices that change while a
         part runs.
+    caps : mapping of str to int or table, optional
+        The capacities of the pool, such as ``{"matlab": 10}``, which requests name in `uses`:
+        a whole number for all time, or a table with the columns start, end and amount; at other
+        times the amount is 0. See `set_cap` and `quota`.
 
     Attributes
     ----------
@@ -87,6 +97,8 @@ cdef class SlotPool(ChangingSlots):
         The node ids, ascending, without removed nodes.
     now : float
         The last argument of `advance`; -inf initially.
+    caps : structured array
+        The capacities and quotas over time; see `slotkern.pool.caps.table`.
 
     Raises
     ------
@@ -141,7 +153,15 @@ cdef class SlotPool(ChangingSlots):
         self._closures, self.purge_threshold = NO_CLOSURES, 64
         self.limit_numbers, self.compiled_limits = {}, []
 
+    def __init__(self, slots, *, clock=None, machine=None, tariffs=None, caps=None):
+        PreparedSlots.__init__(self, slots, clock=clock, machine=machine, tariffs=tariffs)
+        if caps is not None:
+            cap_methods.define(self, caps)
+
     booked = property(methods.booked)
+    caps = property(cap_methods.table)
+    quota = cap_methods.quota
+    set_cap = cap_methods.set_cap
     bookings = methods.bookings
     by_node = methods.by_node
     find_alternatives = methods.find_alternatives
@@ -199,8 +219,25 @@ cdef class SlotPool(ChangingSlots):
         """Return the windows of an owner (None: all owners) that are not past, in booking order."""
         return [window for window, other in self._owned_windows() if owner in (None, other)]
 
+    @property
+    def _capacities(self):
+        """The `Caps` of the pool, or None."""
+        return self.capacities
+
+    @_capacities.setter
+    def _capacities(self, Caps found):
+        if self.c_handle.pool != NULL:
+            raise ValueError("compiled code has a handle of this pool, and does not keep "
+                             "capacities and quotas; use a copy")
+        self.capacities = found
+
     def handle(self):
-        """Return the address for functions of `slotkern.numba`, valid while the pool exists."""
+        """Return the address for functions of `slotkern.numba`, valid while the pool exists.
+
+        Raises ValueError for a pool with capacities or quotas, which compiled code does not keep.
+        """
+        if self.capacities is not None:
+            raise ValueError("compiled code does not keep the capacities and quotas of a pool")
         self.lock_for_change()
         self.mutex.unlock()
         self.c_handle.pool = &self.pool
@@ -246,13 +283,14 @@ cdef class SlotPool(ChangingSlots):
             A window found in this pool or in its original array; a `Schedule` of a batch, or
             a sequence of windows, which are booked all or none.
         owner : str, optional
-            Owner of the windows; see `bookings`, `windows` and `release`.
+            Owner of the windows; see `bookings`, `windows` and `release`. By default the
+            account of each window.
 
         Raises
         ------
         ValueError
             If a part is not free; the message contains its node and time, and the pool is
-            unchanged.
+            unchanged. Also if a capacity or a quota has less than a window uses.
 
         Notes
         -----
@@ -260,11 +298,7 @@ cdef class SlotPool(ChangingSlots):
         its slot's end is booked up to that end. Ctrl-C releases what has been booked so far,
         which takes about as long as booking it.
         """
-        cdef list windows
-        cdef vector[WindowParts] parts
-        cdef size_t failed_window = 0, failed_part = 0
-        cdef Status status = Status.ok
-        cdef InterruptScope interrupts
+        cdef list windows, taken
         if isinstance(window, Window):
             windows = [window]
         elif window is None:
@@ -275,9 +309,27 @@ cdef class SlotPool(ChangingSlots):
         for item in windows:
             if not isinstance(item, Window):
                 raise TypeError(f"only windows can be booked, got {type(item).__name__}")
-        collect_parts(windows, parts)
         if owner is not None:
             check_owner(owner)
+        cdef Caps capacities = self.capacities
+        if capacities is None:
+            self.book_parts(windows)
+        else:
+            taken = capacities.take(windows)
+            try:
+                self.book_parts(windows)
+            except BaseException:
+                capacities.undo(windows, taken)
+                raise
+            capacities.commit(windows, taken)
+        self.record_owner(windows, owner)
+
+    cdef int book_parts(self, list windows) except -1:
+        cdef vector[WindowParts] parts
+        cdef size_t failed_window = 0, failed_part = 0
+        cdef Status status = Status.ok
+        cdef InterruptScope interrupts
+        collect_parts(windows, parts)
         while attempt(interrupts, status):
             self.lock_for_change()
             if parts.size() == 1:  # releasing the GIL costs more than booking one window
@@ -290,13 +342,19 @@ cdef class SlotPool(ChangingSlots):
         if status != Status.ok:
             part = describe_part(windows[failed_window], failed_part)
             raise status_error(status, "book", {"what": "the window", "part": part})
-        if owner is not None:
-            self.record_owner(windows, owner)
+        return 0
 
     # No Python code runs between a change of the pool and the update of the owners, so a signal
     # handler runs before both or after both.
-    cdef int record_owner(self, list windows, str owner) except -1:
-        self.owners_by_window.update(dict.fromkeys(windows, owner))
+    cdef int record_owner(self, list windows, object owner) except -1:
+        """Record the owner of windows; None: the account of each."""
+        cdef Window window
+        if owner is not None:
+            self.owners_by_window.update(dict.fromkeys(windows, owner))
+            return 0
+        for window in windows:
+            if window.special is not None and "account" in window.special:
+                self.owners_by_window[window] = window.special["account"]
         return 0
 
     # No Python code runs between a change of the pool and the change of its records.
@@ -336,6 +394,8 @@ cdef class SlotPool(ChangingSlots):
         other.context, other.owners_by_window = self.context, dict(self._owned_windows())
         other._generations = dict(self._generations)
         other._closures = closures
+        if self.capacities is not None:
+            other.capacities = self.capacities.copy()
         return other
 
     def _replace_state(self, SlotPool other):
@@ -412,14 +472,22 @@ cdef class SlotPool(ChangingSlots):
         self.mutex.unlock()
         if status != Status.ok:
             raise status_error(status, "release", {"part": describe_part(window, failed_part)})
-        if self.owners_by_window.pop(window, None) is None and self.owners_by_window:
-            # The owner may have booked an equal set of parts found by another criterion.
-            nodes = set(window.nodes)
-            for other in [w for w in self.owners_by_window if w.start == window.start]:
-                if nodes.isdisjoint(other.nodes):
-                    continue
-                if self.check_booked([other], failed_window, failed_part) == Status.not_booked:
-                    self.owners_by_window.pop(other, None)  # another thread may have
+        cdef bint counted = self.capacities is None or self.capacities.give_back(window)
+        cdef bint owned = self.owners_by_window.pop(window, None) is not None
+        if owned and counted:
+            return 0
+        # The owner may have booked an equal set of parts found by another criterion.
+        others = [] if owned else [w for w in self.owners_by_window if w.start == window.start]
+        if not counted:
+            others += self.capacities.windows_from(window.start)
+        nodes = set(window.nodes) if others else None
+        for other in others:
+            if nodes.isdisjoint(other.nodes):
+                continue
+            if self.check_booked([other], failed_window, failed_part) == Status.not_booked:
+                self.owners_by_window.pop(other, None)  # another thread may have
+                if self.capacities is not None:
+                    self.capacities.give_back(other)
         return 0
 
     cdef Status check_booked(self, list windows, size_t& failed_window,
@@ -470,6 +538,8 @@ cdef class SlotPool(ChangingSlots):
             status = advance(self.pool, time)
             self.mutex.unlock()
         check_status(status)
+        if self.capacities is not None:
+            self.capacities.forget(time)
         if len(self.owners_by_window) > self.purge_threshold:
             self.drop_past_owners()
 
@@ -532,6 +602,8 @@ cdef class SlotPool(ChangingSlots):
         new slots do not affect them.
         """
         add_slots(self, slots)
+        if self.capacities is not None:
+            cap_methods.extend_weeks(self)
 
     def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.
@@ -547,7 +619,7 @@ cdef class SlotPool(ChangingSlots):
         shape : {"square", "ragged"}
             As for `find_window`.
         owner : str, optional
-            Owner of all booked windows.
+            Owner of all booked windows; by default the account of each request.
 
         Returns
         -------
@@ -588,8 +660,9 @@ cdef class SlotPool(ChangingSlots):
 
     def __reduce__(self):
         origin, state, now, closures = self._full_state_and_closures()
+        capacities = None if self.capacities is None else self.capacities.copy()
         return restore_pool, (origin, state, now, self.context, self._owned_windows(),
-                                         self._generations, closures[closures["end"] > now])
+                              self._generations, closures[closures["end"] > now], capacities)
 
     def _owned_windows(self):
         """Return pairs of a window that is not past and its owner."""

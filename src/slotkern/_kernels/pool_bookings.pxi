@@ -21,7 +21,8 @@ cdef class Bookings(WindowTable):
         4 volume: so small that a part's end equals its start; 6 limits: a window exists,
         but none meets the limits on sums; 7 undecided: the search under limits spent its
         work, so a window may exist (call `SlotPool.find` with a larger ``max_work``);
-        8 groups: a window exists, but none obeys the group rules.
+        8 groups: a window exists, but none obeys the group rules; 9 cap, 10 quota: a window
+        exists, but none for which a capacity, or a quota, of the pool has enough.
     reasons : list of str
         The reasons as words.
     parts : structured array
@@ -146,7 +147,8 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
         several_parts = not schedule_into(pool, out, requests, criterion, shape, owner)
     except BaseException as error:
         stopped = error
-    while owner is not None and len(out):  # record the owner despite further signals
+    owned = owner is not None or out.specials is not None
+    while owned and len(out):  # record the owner despite further signals
         try:
             pool.record_owner([window for window in out if window is not None], owner)
             break
@@ -154,6 +156,8 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
             stopped = error
     if stopped is not None:
         del out.names[len(out):]  # the requests that were not processed
+        if out.specials is not None:
+            del out.specials[len(out):]
         stopped.bookings = out
         raise stopped
     if several_parts:
@@ -174,7 +178,10 @@ cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str sh
             f"{meant(criterion, CRITERIA)}")
     out.criterion, out.shape = criterion, shape
     cdef vector[Query] queries
+    cdef vector[CapacityUse] uses
     cdef Request each
+    cdef bint counted = False
+    cdef list asked = []
     masked = []
     if owner is not None:
         check_owner(owner)
@@ -182,15 +189,74 @@ cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str sh
         if not isinstance(request, Request):
             adapter("check_job")(request, f"requests[{i}]")
             return False
-        each = resolve_times(pool, request, i)
+        each = resolve_times(pool, request, i, True)
+        uses.clear()
+        fill_uses(pool.capacities, each, uses)
+        counted = counted or not uses.empty()
+        asked.append(each)
         out.names.append(each.name)
         if not is_booking_invariant(each):
             raise ValueError(
                 f"requests[{i}]: a filter must be an expression without start and end, which "
                 "change with every booking, and so must limits; find and book it separately"
             )
-        each = pool.compile_listed_request(each, i)
+        each = pool.compile_listed_request(uncounted(each), i)
         masked.append(each)  # owns the mask
         queries.push_back(each.query)
-    check_status(pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
+    if any([each.special is not None for each in asked]):
+        out.specials = [each.special for each in asked]
+    if counted:
+        schedule_counted(pool, out, asked, queries, INDEX[criterion], form, owner)
+    else:
+        check_status(pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
     return True
+
+
+# One search and booking for each request: capacities are step functions that only code with the
+# GIL changes.
+cdef int schedule_counted(SlotPool pool, Bookings out, list requests,
+                          const vector[Query]& queries, int criterion, ShapeKind form,
+                          owner) except -1:
+    cdef Request request
+    cdef Window window
+    cdef Found found
+    cdef size_t i
+    cdef uint8_t code
+    for i, request in enumerate(requests):
+        window, code = None, 0
+        if pool.prepared.check(queries[i]) != Status.ok:
+            code = REASONS.index("volume")
+        else:
+            try:
+                window = find_window_of(pool, request, out.criterion, shape=out.shape)
+            except UndecidedError:
+                code = REASONS.index("undecided")
+        if window is not None:
+            pool.book(window, owner)
+            if out.specials is not None:
+                out.specials[i] = window.special  # with the amounts of sums over the nodes
+            found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
+            found.processor_time, found.value = window.processor_time, window.value
+            out.windows.add(found, window.parts, window.count)
+        else:
+            code = code or reason_without_window(pool, request, queries[i], criterion, form)
+            out.windows.add_none()
+        out.codes.push_back(code)
+    return 0
+
+
+cdef uint8_t reason_without_window(SlotPool pool, Request request, const Query& query,
+                                   int criterion, ShapeKind form) except? 0:
+    """Return the reason why a request has no window that keeps the rules of the pool."""
+    cdef CWindowTable windows
+    cdef vector[Query] alone
+    cdef vector[uint8_t] codes
+    cdef Caps rules = pool.capacities
+    if pool.search(query, criterion, form).status != Status.ok:
+        alone.push_back(query)
+        check_status(pool.schedule_all(alone, criterion, form, windows, codes))
+        return codes[0]  # without the rules there is no window either
+    free = rules.with_rules([rule for rule in rules.rules if rule.account is None])
+    found = find_under(pool, request, "first", shape="square" if form == ShapeKind.square
+                       else "ragged", capacities=free)
+    return REASONS.index("cap" if found is None else "quota")

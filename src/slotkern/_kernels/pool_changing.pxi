@@ -44,6 +44,7 @@ cdef class ChangingSlots(PreparedSlots):
     """The base of `SlotPool`: prepared slots with a lock and a changing state."""
 
     def __cinit__(self):
+        self.is_pool = True
         MutexRegistry.all().add(self.mutex)
 
     def __dealloc__(self):

@@ -3,7 +3,8 @@
 NO_SPANS = np.empty(0, SPAN)
 
 
-def restore_pool(origin, state, now, context=None, owned=(), generations=None, closures=None):
+def restore_pool(origin, state, now, context=None, owned=(), generations=None, closures=None,
+                 capacities=None):
     """Return a pool with this state, clock, machine, owned windows and generations of files."""
     if closures is None:
         closures = NO_CLOSURES
@@ -13,6 +14,7 @@ def restore_pool(origin, state, now, context=None, owned=(), generations=None, c
     for window, owner in owned:
         window.context = context
         pool.record_owner([window], owner)
+    pool.capacities = capacities
     return pool
 
 
@@ -199,6 +201,7 @@ cdef int replace_state(SlotPool pool, SlotPool other) except -1:
         pool.free_table = pool.current = None
         pool.owners_by_window = dict(other.owners_by_window)
         pool._closures = other._closures
+        pool.capacities = None if other.capacities is None else other.capacities.copy()
         pool.column_cache.clear()
         invalidate_limits(pool)
     pool.mutex.unlock()

@@ -116,8 +116,8 @@ cdef tuple rules_of_request(object request):
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
             deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf,
-            where=None, limits=(), within=None, share=None, stack=1, walltime=None, reference=1.0,
-            name=None)
+            where=None, limits=(), within=None, share=None, stack=1, uses=None, account=None,
+            walltime=None, reference=1.0, name=None)
 --
 
     The requirements of a job: n nodes at the same time, and a volume of work on each.
@@ -174,6 +174,13 @@ cdef class Request:
         nodes. See `HostPool`.
     stack : int, default 1
         Maximum number of parts on one node; with a share only.
+    uses : mapping of str to int, optional
+        What the window uses of the capacities of a pool from its start to its finish, as
+        ``{"matlab": 2}``; for a name of a column, as ``{"power": "watts"}``, the sum over the
+        nodes. See `SlotPool.set_cap`.
+    account : str, optional
+        Whom the quotas of a pool count; also the owner of its bookings by default. See
+        `SlotPool.quota`.
     walltime : float, str or timedelta, optional
         Instead of a volume: the time that a node of performance `reference` needs, > 0. The
         volume is ``walltime * reference``.

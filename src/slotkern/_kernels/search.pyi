@@ -4,6 +4,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import Caps
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, WindowTable
@@ -136,6 +137,15 @@ def find_once(
     *,
     shape: Shape,
     method: Literal["exact", "lite"],
+) -> Window | None: ...
+def find_under(
+    pool: PreparedSlots,
+    request: Request,
+    criterion: Any,
+    *,
+    shape: str,
+    capacities: Caps | None,
+    options: Any = None,
 ) -> Window | None: ...
 def find_builtin(
     slots: Slots,

@@ -3,21 +3,26 @@
 import numpy as np
 
 cimport numpy as cnp
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status, status_error, InterruptScope, attempt
+from slotkern._kernels.caps cimport (
+    CapacityUse, Caps, TimeSpan, fill_uses, have_enough, span_with_enough, uncounted)
 from slotkern._kernels.headers cimport (
     Answer, Query, ShapeKind, criterion_doc, criterion_name, kBuiltins, kLimitsWork,
     CPreparedSlots,
 )
-from slotkern._kernels.request cimport Request, is_booking_invariant, search_error, parse_shape
+from slotkern._kernels.request cimport (
+    Request, copy_request, is_booking_invariant, parse_shape, search_error)
 from slotkern._kernels.slots cimport (
     PreparedSlots, as_prepared, context_of, prepare_with_context, resolve_times)
 from slotkern._kernels.windows cimport (
     Window, WindowTable, window_from_answer, CWindowTable, table_from_windows,
 )
 
+from slotkern._kernels.windows import ALL_STARTS
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import hide_unknown, integer, unknown_keyword, visible
 from slotkern.foundation.errors import NoWindowError, UndecidedError
@@ -125,15 +130,22 @@ def find_window(slots, request not None, criterion="finish", *, str shape="squar
         return adapter("find_compound")(
             slots, request, criterion, shape=shape, method=method, placement=placement,
             span=span, gap=gap, max_work=max_work, seed=seed, required=required)
-    given = resolve_times(slots, <Request>request)
+    given = resolve_times(slots, <Request>request, None, True)
     cdef object options = None
     if (method != "exact" or placement != "slot-start" or span != "window" or gap != 0.0
             or max_work is not None or type(seed) is not int or seed < 0):
         options = adapter("SearchOptions")(
             shape, method, placement, span, gap, max_work, seed)
-    cdef Window window = find_by_options(slots, given, criterion, shape, options)
+    cdef Window window
+    if counts_uses(slots, given):
+        window = find_within_capacities(
+            slots, (<PreparedSlots>slots).capacities, given, criterion, shape, options)
+    else:
+        window = find_by_options(slots, given, criterion, shape, options)
     if window is not None:
         window.name = given.name
+        if window.special is None:
+            window.special = given.special
         window.context = context_of(slots)
     elif required:
         raise NoWindowError(adapter("explain")(slots, request, shape=shape), method)
@@ -141,6 +153,16 @@ def find_window(slots, request not None, criterion="finish", *, str shape="squar
 
 
 cdef tuple KEYWORDS = hide_unknown(find_window)
+
+
+cdef bint counts_uses(object slots, Request request) except -1:
+    """Return True if a pool counts what the request uses, or its account."""
+    if not isinstance(slots, PreparedSlots):
+        return False
+    if (<PreparedSlots>slots).capacities is not None:
+        return True
+    return (request.special is not None and (<PreparedSlots>slots).is_pool
+            and ("uses" in request.special or "account" in request.special))
 
 
 cdef Window find_by_options(slots, Request request, criterion, str shape, options):
@@ -178,14 +200,20 @@ cdef Window search_builtin(slots, Request request, str criterion, int which, str
     cdef ShapeKind form = parse_shape(shape)
     cdef PreparedSlots pool = as_prepared(slots, False, form, request.query.n)
     request = pool.compile_request(request)
-    if request.query.limits != NULL:
-        return search_builtin_constrained(pool, request.query, criterion, which, shape, max_work)
-    cdef Answer answer = pool.search(request.query, which, form)
+    return search_query(pool, request.query, criterion, which, form, shape, max_work)
+
+
+cdef Window search_query(PreparedSlots pool, const Query& query, str criterion, int which,
+                         ShapeKind form, str shape, max_work):
+    """Return the best window of a compiled request, or None."""
+    if query.limits != NULL:
+        return search_builtin_constrained(pool, query, criterion, which, shape, max_work)
+    cdef Answer answer = pool.search(query, which, form)
     if answer.status == Status.ok:
-        return window_from_answer(answer, request.query.n, criterion, shape)
+        return window_from_answer(answer, query.n, criterion, shape)
     if answer.status == Status.none:
         return None
-    raise search_error(answer.status, request.query)
+    raise search_error(answer.status, query)
 
 
 cdef Window search_builtin_constrained(PreparedSlots pool, Query query, str criterion, int which,
@@ -226,8 +254,9 @@ def find_once(PreparedSlots pool not None, Request request not None, criterion, 
     A search that needs a snapshot copies only the slots between the request's earliest start
     and its deadline, because a change invalidates the copy before it could be reused.
     """
-    if method == "exact" and type(criterion) is str and criterion in INDEX:
-        return find_window(pool, request, criterion, shape=shape)
+    if (pool.capacities is not None
+            or method == "exact" and type(criterion) is str and criterion in INDEX):
+        return find_window(pool, request, criterion, shape=shape, method=method)
     return find_in_snapshot(pool.snapshot_for(request.query), request, criterion, shape,
                             adapter("SearchOptions")(shape, method))
 
@@ -268,15 +297,17 @@ def find_windows(slots, requests, criterion="finish", *, str shape="square",
     cdef object context = context_of(slots)
     cdef Request each
     cdef Py_ssize_t i
+    cdef bint counted = False
     for i in range(len(asked)):
         request = asked[i]
         if not isinstance(request, Request):
             raise TypeError(f"requests[{i}] must be a Request, got {type(request).__name__}")
-        each = resolve_times(slots, request, i)
+        each = resolve_times(slots, request, i, True)
+        counted = counted or counts_uses(slots, each)
         if each is not request:
             asked[i] = each
     cdef unsigned num_threads = min(integer("threads", threads, 1), 1024)
-    if criterion.__class__ is not str or criterion not in INDEX or method != "exact":
+    if counted or criterion.__class__ is not str or criterion not in INDEX or method != "exact":
         if not isinstance(slots, PreparedSlots):
             slots = PreparedSlots(slots)  # validated and prepared once for all requests
         return with_names(WindowTable.of(each_window(
@@ -353,3 +384,4 @@ cdef WindowTable with_names(WindowTable table, list requests, object context):
 
 include "search_alternatives.pxi"
 include "search_compound.pxi"
+include "search_caps.pxi"

@@ -2,6 +2,7 @@
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
+from slotkern._kernels.caps cimport Caps
 from slotkern._kernels.headers cimport (
     Answer, CGroupRules, CostCachePool, CPreparedSlots, CWindowTable, Query, ShapeKind)
 from slotkern._kernels.request cimport Request
@@ -20,6 +21,8 @@ cdef class PreparedSlots:
     cdef dict column_cache
     cdef bint changed
     cdef bint borrowed  # True: the table is the caller's array, which may change
+    cdef bint is_pool  # True for a SlotPool, which counts uses and accounts
+    cdef Caps capacities  # of a pool, or None
     cdef object mask_of(self, object where, object table)
     cdef Request compile_request(self, Request request)
     cdef Request compile_listed_request(self, Request request, i)
@@ -45,7 +48,8 @@ cdef class CompiledRules:
     cdef CGroupRules rules
 
 
-cpdef Request resolve_times(object slots, Request request, object position=*)
+cpdef Request resolve_times(object slots, Request request, object position=*,
+                            bint knows_capacities=*)
 cdef object context_of(object slots)
 cdef int prepare_all(PreparedSlots self, object slots) except -1
 cdef PreparedSlots prepare_with_context(object slots, object context)

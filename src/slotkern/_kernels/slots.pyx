@@ -509,12 +509,22 @@ cdef object context_of(object slots):
     return context_of_object(slots)
 
 
-cpdef Request resolve_times(object slots, Request request, object position=None):
+cpdef Request resolve_times(object slots, Request request, object position=None,
+                            bint knows_capacities=False):
     """Return the request with dates and durations converted to numbers by the slots' clock.
 
     The result is cached in the request for one clock. Errors name the request, or its
-    `position` in a list if it has no name.
+    `position` in a list if it has no name. A search that does not keep the capacities of a pool
+    refuses a request that they limit.
     """
+    cdef Caps capacities
+    if not knows_capacities and isinstance(slots, PreparedSlots):
+        capacities = (<PreparedSlots>slots).capacities
+        if capacities is not None and capacities.applies(request):
+            who = request.name or ("the request" if position is None else f"requests[{position}]")
+            raise ValueError(
+                f"{who}: this search does not keep the capacities and quotas of a pool; "
+                "SlotPool.find and SlotPool.schedule do")
     if request.as_given is None:
         return request
     context = context_of(slots)

@@ -12,6 +12,7 @@ cdef class Window:
     cdef Part* parts
     cdef Py_ssize_t count
     cdef object table
+    cdef public dict special  # special fields of the request, or None: see Request
 
 
 cdef Window window_from_answer(const Answer& answer, Py_ssize_t n, str criterion, str shape)
@@ -24,6 +25,7 @@ cdef class WindowTable:
     cdef readonly list names  # names of the requests, or None if no request has one
     cdef public object context  # SlotContext of the searched slots, or None
     cdef object row_table, part_table
+    cdef list specials  # special fields of the requests, or None if no request has one
     cdef str item_noun(self)
     cdef Window window(self, size_t i)
     cdef WindowTable select_rows(self, object rows)

@@ -37,6 +37,11 @@ class Window:
     effort: dict[str, int] | None
     name: str | None
     context: SlotContext | None
+    special: dict[str, Any] | None
+    @property
+    def uses(self) -> Mapping[str, int] | None: ...
+    @property
+    def account(self) -> str | None: ...
     @property
     def clock(self) -> Clock | None: ...
     @property

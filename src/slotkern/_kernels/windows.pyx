@@ -18,6 +18,7 @@ from slotkern._kernels.headers cimport Answer, Found, Part, PartRow, ShapeKind, 
 from slotkern._kernels.request cimport Request, parse_shape
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import integer, one_of, visible
+from slotkern.foundation.special_fields import SPECIAL_FIELDS, special_values
 
 from slotkern.display import HasPlot
 
@@ -70,6 +71,10 @@ cdef class Window:
         The node ids, ascending.
     name : str or None
         Name of the request.
+    uses : mapping of str to int, or None
+        What the window uses of the capacities of the pool from its start to its finish.
+    account : str or None
+        The account of the request.
     names : tuple of str
         Names of the nodes in the machine, or their ids as text, ascending by id.
     start_time, finish_time : datetime or None
@@ -103,6 +108,16 @@ cdef class Window:
         """The node ids, ascending, as a tuple."""
         cdef Py_ssize_t i
         return tuple([self.parts[i].node for i in range(self.count)])
+
+    @property
+    def uses(self):
+        """The amounts of the pool's capacities in use from start to finish, or None."""
+        return None if self.special is None else self.special.get("uses")
+
+    @property
+    def account(self):
+        """The account of the request, or None."""
+        return None if self.special is None else self.special.get("account")
 
     @property
     def clock(self):
@@ -179,6 +194,7 @@ cdef class Window:
         }
         if self.name is not None:
             data["name"] = self.name
+        data.update(self.special or {})
         if self.clock is not None:
             data["start_time"] = self.start_time.isoformat()
             data["finish_time"] = self.finish_time.isoformat()
@@ -218,8 +234,9 @@ cdef class Window:
         except KeyError as error:
             raise ValueError(f"not a window: it has no {error}") from None
         over = one_of("proven_over", data.get("proven_over", ALL_STARTS), STARTS)
-        return _restore_window(
-            *numbers, data["proven"], *words, parts, data.get("name"), None, over)
+        special = {name: data[name] for name in SPECIAL_FIELDS if name in data}
+        return _restore_window(*numbers, data["proven"], *words, parts, data.get("name"), None,
+                               over, special_values(special))
 
     def __repr__(self):
         if self.machine is not None:
@@ -263,7 +280,8 @@ cdef class Window:
         )
 
     def __reduce__(self):
-        return _restore_window, (*self._state(), self.name, self.context, self.proven_over)
+        return _restore_window, (
+            *self._state(), self.name, self.context, self.proven_over, self.special)
 
 
 cdef str format_time(double t):
@@ -288,8 +306,8 @@ def window_from_state(type kind, state):
     cdef Window self = kind.__new__(kind)
     (self.start, self.finish, self.runtime, self.cost, self.processor_time, self.value,
      self.bound, self.proven, self.criterion, self.shape, parts) = state[:11]
-    self.name, self.context, self.proven_over = (*state[11:], None, None, ALL_STARTS)[:3] \
-        if len(state) < 14 else state[11:14]
+    more = *state[11:], *(None, None, ALL_STARTS, None)[len(state) - 11:]
+    self.name, self.context, self.proven_over, self.special = more
     allocate_parts(self, len(parts))
     for i, (row, node, length, cost) in enumerate(parts):
         self.parts[i] = Part(row, node, length, cost)

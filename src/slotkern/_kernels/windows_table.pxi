@@ -107,6 +107,8 @@ cdef class WindowTable:
         window.context = self.context
         if self.names is not None:
             window.name = self.names[i]
+        if self.specials is not None:
+            window.special = self.specials[i]
         window.bound, window.proven = self.windows.bound(i), self.windows.is_proven(i)
         if self.proven_over is not None:
             window.proven_over = self.proven_over
@@ -122,6 +124,8 @@ cdef class WindowTable:
             some.windows.add_from(self.windows, i)
         if self.names is not None:
             some.names = [self.names[i] for i in rows]
+        if self.specials is not None:
+            some.specials = [self.specials[i] for i in rows]
         return some
 
     def index(self, window, start=0, stop=None):
@@ -236,9 +240,10 @@ cdef WindowTable table_from_windows(type kind, object windows, str criterion, st
     cdef WindowTable self = kind.__new__(kind)
     cdef Window window
     cdef Found found
-    cdef list names = []
+    cdef list names = [], specials = []
     for i, item in enumerate(windows):
         names.append(getattr(item, "name", None))
+        specials.append(getattr(item, "special", None))
         if item is None:
             self.windows.add_none()
             continue
@@ -256,4 +261,5 @@ cdef WindowTable table_from_windows(type kind, object windows, str criterion, st
         self.windows.set_bound(window.bound, window.proven)
     self.criterion, self.shape = criterion, shape
     self.names = names if any(names) else None
+    self.specials = specials if any(specials) else None
     return self

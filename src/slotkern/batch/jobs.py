@@ -113,7 +113,7 @@ class Batch:
 
     def resolve_times(self, slots: Slots) -> Batch:
         """Return the jobs with dates and durations as numbers of the slots' clock."""
-        if self._only_numbers:
+        if self._only_numbers and getattr(slots, "_capacities", None) is None:
             return self
         requests = [resolve_times(slots, request) for request in self.named_requests]
         return Batch(requests, self.names, self.criteria)

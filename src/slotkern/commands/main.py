@@ -1,7 +1,7 @@
 """The command line: ``slotkern demo``, ``find``, ``front``, ``alternatives``,
 ``compare``, ``slots-from-trace``, ``free``, ``explain``, ``starts``, ``schedule``,
-``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``batch``,
-``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
+``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``caps``,
+``batch``, ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
 ``reproduce``, ``study``, ``cluster``, ``ledger``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
@@ -20,6 +20,7 @@ from slotkern.commands import (
     batch,
     bench,
     bookings,
+    caps,
     cluster,
     community,
     comparison,
@@ -176,6 +177,7 @@ for commands in (
     environments,
     machine,
     bookings,
+    caps,
     cluster,
     batch,
     cycles,

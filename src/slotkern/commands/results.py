@@ -220,6 +220,8 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
     rows = zip(*(_cells(columns[name]) for name in order), strict=True)
     names = ("start", "finish", "runtime", "cost", "processor_time")
     whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
+    used = {"uses": window.uses, "account": window.account}
+    whole |= {name: value for name, value in used.items() if value is not None}
     if window.clock is not None:
         for name in ("start", "finish"):
             dates_of = window.clock.text([getattr(window, name)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from slotkern.foundation.amounts import amounts_of
+from slotkern.foundation.amounts import Amounts, amounts_of
 from slotkern.foundation.checks import integer, quote
 
 __all__ = [
@@ -75,6 +75,49 @@ _SHARED = (
     "machine with capacity="
 )
 
+_COUNTED = "a SlotPool with capacities or quotas: SlotPool(slots, caps=), quota"
+
+
+def _uses_of(value: Any) -> Amounts | None:
+    """Check amounts of capacities; a text is a column that is summed over the nodes."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        pieces = [piece.partition("=") for piece in value.split(",")]
+        terms = {key.strip(): of.strip() for key, _, of in pieces}
+        if len(terms) < len(pieces) or all(_is_number(of) for of in terms.values()):
+            return amounts_of("uses", value)
+        value = {key: float(of) if _is_number(of) else of for key, of in terms.items()}
+    if not isinstance(value, Mapping):
+        return amounts_of("uses", value)
+    numbers = {key: of for key, of in value.items() if not isinstance(of, str)}
+    found: dict[str, Any] = dict(amounts_of("uses", numbers) if numbers else {})
+    for key, of in value.items():
+        if isinstance(of, str):
+            if not isinstance(key, str) or not key or not of.strip():
+                raise ValueError(
+                    f"uses[{key!r}] must be a whole number or a column, got {quote(of)}"
+                )
+            found[key] = of
+    return Amounts({key: found[key] for key in value if key in found})
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text
+    return True
+
+
+def _account_of(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or "\0" in value or value == "*":
+        raise TypeError(f"account must be text, not empty or '*', got {quote(value)}")
+    return value
+
+
 SPECIAL_FIELDS: dict[str, SpecialField] = {
     "within": SpecialField(
         "text",
@@ -96,6 +139,20 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
         lambda value: integer("stack", value, least=1, most=2**20),
         _SHARED,
         "Maximum number of parts on one node.",
+    ),
+    "uses": SpecialField(
+        "amounts",
+        None,
+        _uses_of,
+        _COUNTED,
+        "Amounts of the pool's capacities, such as licences, from start to finish.",
+    ),
+    "account": SpecialField(
+        "text",
+        None,
+        _account_of,
+        _COUNTED,
+        "Account whose quotas count the window; by default the owner of its booking.",
     ),
 }
 

@@ -61,6 +61,14 @@ class FollowedPool(SlotPool):
         self._stale = True
         self.replayed = self._load()
 
+    def set_cap(self, *_arguments: Any, **_options: Any) -> None:
+        """Raise TypeError: a ledger does not store capacities."""
+        raise TypeError("a shared pool has no capacities; use copy()")
+
+    def quota(self, *_arguments: Any, **_options: Any) -> None:
+        """Raise TypeError: a ledger does not store quotas."""
+        raise TypeError("a shared pool has no quotas; use copy()")
+
     def _load(self) -> int:
         """Load the newest valid snapshot and replay the entries after it."""
         self._stale = True

@@ -44,8 +44,13 @@ def first_snapshot(pool: SlotPool) -> bytes:
     Raises
     ------
     ValueError
-        If parts are booked without an owner.
+        If parts are booked without an owner, and for a pool with capacities or quotas.
     """
+    if pool._capacities is not None:
+        raise ValueError(
+            "a ledger does not store the capacities and quotas of a pool: share a pool "
+            "without them"
+        )
     if len(pool.booked) and (pool.booked["owner"] == "").any():
         raise ValueError(
             "parts are booked without an owner, so that nobody could release them: "

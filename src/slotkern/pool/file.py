@@ -28,7 +28,13 @@ from slotkern.pool.generations import (
     write_pool,
 )
 from slotkern.pool.host_pool import HostPool
-from slotkern.pool.saved import from_arrays, has_tariffs, to_arrays
+from slotkern.pool.saved import (
+    capacities_of,
+    from_arrays,
+    has_capacities,
+    has_tariffs,
+    to_arrays,
+)
 from slotkern.pool.share_files import HOST_FORMAT, host_pool_of
 from slotkern.slots import in_order, validate_slots
 
@@ -38,6 +44,8 @@ FORMAT = "slotkern pool 2"
 #: The format of pools with tariffs. Versions that do not know it must not load them,
 #: because they would charge base prices.
 TARIFF_FORMAT = "slotkern pool 3"
+#: The format of pools with capacities or quotas, which older versions would not keep.
+CAPACITY_FORMAT = "slotkern pool 4"
 #: Older formats that can be loaded; they lack clock, machine and owners.
 OLDER = ("slotkern pool 1",)
 
@@ -52,6 +60,7 @@ def save_pool(pool: SlotPool, path: AnyPath, overwrite: bool = False) -> None:
     closed = closures[closures["end"] > now]
     more = to_arrays(pool)  # raises for objects, before the file is changed
     form = TARIFF_FORMAT if has_tariffs(more) else FORMAT
+    form = CAPACITY_FORMAT if has_capacities(more) else form
     heading = {"format": np.array(form), "origin": origin, "now": np.array(now)}
     arrays = heading | state | more
     if len(closed):
@@ -76,8 +85,11 @@ def load_pool(path: AnyPath) -> SlotPool | HostPool:
         for name in ("format", "origin", "now", "free", "booked", "gone"):
             if name not in arrays:
                 raise InputError(f"it has no {name!r}")
-        if arrays["format"].tolist() not in (TARIFF_FORMAT, FORMAT, *OLDER):
-            raise InputError(f"its format is not {TARIFF_FORMAT!r} or {FORMAT!r}")
+        formats = CAPACITY_FORMAT, TARIFF_FORMAT, FORMAT
+        if arrays["format"].tolist() not in (*formats, *OLDER):
+            raise InputError(
+                f"its format is not one of {', '.join(map(repr, formats))}"
+            )
         if arrays["format"].tolist() in OLDER:
             reason = "an older format, without clock, machine and owners"
             log.info("%s: %s", path, reason)
@@ -85,7 +97,11 @@ def load_pool(path: AnyPath) -> SlotPool | HostPool:
         del data
         origin, state, now = check_state(arrays)
         closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
-        pool = restore_pool(origin, state, now, *from_arrays(arrays), closures=closures)
+        pool = restore_pool(
+            *(origin, state, now, *from_arrays(arrays)),
+            closures=closures,
+            capacities=capacities_of(arrays),
+        )
         pool._generations[os.path.realpath(path)] = generation
         return pool
     except InputError as fault:

@@ -291,6 +291,13 @@ def window_rows(
         name: np.array(["" if v is None else v for v in values], np.str_)
         for name, values in columns.items()
     }
+    if any(w is not None and (w.uses or w.account) for w in windows):
+        fields["account"] = np.array(
+            ["" if w is None else w.account or "" for w in windows]
+        )
+        fields["uses"] = np.array(
+            ["" if w is None else _uses_text(w.uses) for w in windows]
+        )
     found = WindowTable.of(windows)
     fields["nodes"] = _node_texts(found, machine)
     for name in ("start", "finish", "cost"):
@@ -355,6 +362,10 @@ def parts_of_jobs(
         table[name] = column
     table.flags.writeable = False
     return table
+
+
+def _uses_text(uses: Mapping[str, int] | None) -> str:
+    return ",".join(f"{name}={amount}" for name, amount in (uses or {}).items())
 
 
 def _node_texts(windows: WindowTable, machine: Any) -> NDArray[np.str_]:

@@ -86,7 +86,8 @@ def bookings(
     structured array
         One row for each window, in booking order: owner, name (of the request), nodes
         (their names), start, finish, cost; with a clock also start_time and
-        finish_time, as text in its zone.
+        finish_time, as text in its zone; account and uses, as in ``matlab=2``, if a
+        window has some.
 
     Raises
     ------
@@ -187,7 +188,8 @@ def save(self: SlotPool, path: AnyPath, *, overwrite: bool = False) -> None:
     ----------
     path : path
         The file: a numpy archive (.npz) without pickles, format "slotkern pool 2", with
-        clock, machine and owners; "slotkern pool 3" for a pool with tariffs.
+        clock, machine and owners; "slotkern pool 3" for a pool with tariffs, 4 for one
+        with capacities or quotas.
     overwrite : bool
         True: replace the file even if it changed since this pool was loaded from it or
         saved to it; changes by other processes are lost.

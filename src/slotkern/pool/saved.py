@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import CapacityRule, Caps
 from slotkern._kernels.windows import PART, Window
 from slotkern.files.columns import InputError
 from slotkern.foundation.context import SlotContext
@@ -19,9 +20,13 @@ from slotkern.tariffs.mapping import Tariffs
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
 
-__all__ = ["from_arrays", "has_tariffs", "to_arrays"]
+__all__ = ["capacities_of", "from_arrays", "has_capacities", "has_tariffs", "to_arrays"]
 
 _COLUMN, _LEVELS = "machine ", "levels of machine"
+#: The array of the capacities and quotas of a pool, as JSON.
+_CAPACITIES = "capacities"
+#: The array of the special fields of the owned windows, as JSON.
+_SPECIAL = "window special"
 #: The arrays of the table of tariffs, by its columns.
 _TARIFF = {"tariff": "tariff name", "start": "tariff start", "factor": "tariff factor"}
 _NUMBERS = ("start", "finish", "runtime", "cost", "processor_time", "value", "bound")
@@ -77,7 +82,54 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
         found["window length"] = np.array(
             [part["length"] for w in windows for part in w.to_dict()["slots"]]
         )
+        if any(window.special for window in windows):
+            found[_SPECIAL] = np.array([json.dumps(w.special) for w in windows])
+    capacities = pool._capacities
+    if capacities is not None:
+        found[_CAPACITIES] = np.array(
+            json.dumps(
+                {
+                    "rules": [
+                        [*rule.key, rule.steps, rule.weekly]
+                        for rule in capacities.rules
+                    ],
+                    "windows": [
+                        [window.to_dict(), *charge]
+                        for window, charge in capacities.charged()
+                    ],
+                    "now": capacities.now,
+                }
+            )
+        )
     return found
+
+
+def has_capacities(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether arrays of `to_arrays` contain capacities or quotas."""
+    return _CAPACITIES in arrays
+
+
+def capacities_of(arrays: Mapping[str, NDArray[Any]]) -> Caps | None:
+    """Restore the capacities of a pool from arrays of `to_arrays`; None without any."""
+    if not has_capacities(arrays):
+        return None
+    try:
+        given = json.loads(str(arrays[_CAPACITIES].tolist()))
+        rules = [
+            CapacityRule(
+                *(what, account, each, when),
+                [(float(time), amount) for time, amount in steps],
+                weekly,
+            )
+            for what, account, each, when, steps, weekly in given["rules"]
+        ]
+        charges = [
+            (Window.from_dict(window), (nodes, uses, account))
+            for window, nodes, uses, account in given["windows"]
+        ]
+        return Caps(rules, charges, float(given["now"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"its capacities are not complete: {error}") from None
 
 
 def has_tariffs(arrays: Mapping[str, NDArray[Any]]) -> bool:
@@ -140,6 +192,7 @@ def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:
     if parts.dtype != PART or not len(parts) == len(lengths) == sum(sizes):
         raise InputError("the parts of its windows do not match their sizes")
     rows = [dict(zip(PART.names or (), row, strict=True)) for row in parts.tolist()]
+    specials = arrays.get(_SPECIAL, np.full(len(owners), "null")).tolist()
     first = 0
     for i, owner in enumerate(owners):
         end = first + sizes[i]
@@ -147,6 +200,7 @@ def _windows(arrays: Mapping[str, NDArray[Any]]) -> Any:
         for name in ("criterion", "shape", "proven"):
             whole[name] = many[name][i].item()
         whole["name"] = many["name"][i].item() or None
+        whole |= json.loads(specials[i]) or {}
         pieces = zip(rows[first:end], lengths[first:end], strict=True)
         whole["slots"] = [part | {"length": length} for part, length in pieces]
         yield Window.from_dict(whole), owner

@@ -271,6 +271,14 @@ def criterion_names() -> list[str]:
     return [*CRITERIA, *NAMED_VALUES]
 
 
+def is_maximized(criterion: Any) -> bool:
+    """Return whether larger sums of a value criterion are better."""
+    if isinstance(criterion, Minimize):
+        return False
+    named = isinstance(criterion, str) and criterion in NAMED_VALUES
+    return NAMED_VALUES[criterion].sign > 0 if named else True
+
+
 def values_of_windows(
     criterion: Any,
     pool: PreparedSlots,

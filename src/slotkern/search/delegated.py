@@ -85,6 +85,11 @@ class SearchOptions:
     max_work: int | None = None
     seed: int = 0
 
+    @property
+    def is_plain(self) -> bool:
+        """True if a built-in criterion is searched as without options."""
+        return self.method == "exact" and self.span == "window"
+
     def __post_init__(self) -> None:
         one_of("method", self.method, METHODS)
         one_of("shape", self.shape, ("square", "ragged"))
@@ -318,6 +323,7 @@ def _find_published(
 _STATE = (
     *("start", "finish", "runtime", "cost", "processor_time", "value", "bound"),
     *("proven", "criterion", "shape", "parts", "name", "context", "proven_over"),
+    "special",
 )
 
 

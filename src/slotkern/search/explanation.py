@@ -25,6 +25,7 @@ from slotkern.foundation.checks import hint_keywords, visible
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine.jobs import Compound
 from slotkern.pool.host_pool import HostPool
+from slotkern.search.capacity_facts import CapacityFacts, capacity_facts
 from slotkern.search.group_facts import GroupFacts, group_facts
 from slotkern.search.price_facts import PriceFacts, price_facts
 from slotkern.search.relaxations import LIFTED, RELAXATIONS, RelaxedSearches
@@ -122,6 +123,8 @@ class Explanation(HasTable):
         that makes them cheap or expensive.
     rules : GroupFacts or None
         Under group rules: how many nodes can start together, where and when.
+    capacities : CapacityFacts or None
+        The capacities and quotas of the pool that delay or prevent a window.
     """
 
     fits: bool
@@ -150,16 +153,20 @@ class Explanation(HasTable):
     prices: PriceFacts | None = None
     groups: int | None = None
     rules: GroupFacts | None = None
+    capacities: CapacityFacts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain numbers, ready for JSON, without the request."""
         found = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("request", "clock", "asked", "prices", "rules")
+            if name
+            not in ("request", "clock", "asked", "prices", "rules", "capacities")
         }
         for facts in (self.prices, self.rules):
             found |= facts._asdict() if facts is not None else {}
+        if self.capacities is not None:
+            found["capacities"] = [each._asdict() for each in self.capacities.blamed]
         return found
 
     def changes(self) -> dict[str, float]:
@@ -221,6 +228,8 @@ class Explanation(HasTable):
             lines.append(self._describe_cheapest(self.cheapest))
         if self.prices is not None:
             lines += self.prices.lines(self.clock, asked.budget)
+        if self.capacities is not None:
+            lines += self.capacities.lines(self.clock)
         if self.fits:
             return "\n".join(["A window fits.", *lines])
         lines += [
@@ -253,6 +262,8 @@ class Explanation(HasTable):
             for name, value in changes.items()
         ]
         either += [f"without {LIFTED[n]}" for n in self.without if n not in changes]
+        if self.capacities is not None:
+            either += self.capacities.remedies()
         if either:
             return "it fits " + ", or ".join(either)
         if self.complete:
@@ -457,16 +468,23 @@ def explain(
     if isinstance(slots, HostPool):
         found: Explanation = adapter("explain_share")(slots, request, shape)
         return found
-    return explain_slots(slots, resolve_times(slots, request), shape, request, slots)
+    resolved = resolve_times(slots, request, None, True)
+    return explain_slots(slots, resolved, shape, request, slots)
 
 
 def explain_slots(
     slots: Slots, request: Request, shape: Shape, asked: Request, given: Any
 ) -> Explanation:
     """Explain a request whose times are numbers; `given` has the clock and machine."""
+    capacities = getattr(slots, "_capacities", None)
     table, proper = filter_rows(slots, request.where)
     # A raw array is prepared once; arrays in the request still match it row by row.
-    searches = RelaxedSearches(prepare_snapshot(slots), request, shape)
+    prepared: Any = slots if capacities is not None else prepare_snapshot(slots)
+    searches = RelaxedSearches(prepared, request, shape)
+    plain = searches  # without capacities
+    if capacities is not None:
+        uncounted = request.replace(uses=None, account=None)
+        plain = RelaxedSearches(prepare_snapshot(slots), uncounted, shape)
     window = searches.find("first")
     undecided = searches.undecided > 0
     indices = range(len(request.limits) if window is None else 0)
@@ -478,7 +496,7 @@ def explain_slots(
         fits=window is not None,
         **counts,
         **figures,
-        together=searches.together(counts["nodes_proper"]),
+        together=plain.together(counts["nodes_proper"]),
         most_nodes=most,
         nearest_nodes=nearest,
         without=searches.liftable() if window is None else [],
@@ -496,6 +514,12 @@ def explain_slots(
         undecided=undecided,
         prices=price_facts(searches.pool, request.earliest, searches.find),
         groups=searches.nearest_groups() if window is None else None,
-        rules=group_facts(searches, counts["nodes_proper"]),
+        rules=group_facts(plain, counts["nodes_proper"]),
+        capacities=(
+            capacity_facts(slots, request, searches.find("start"), shape)
+            if capacities is not None
+            else None
+        ),
     )
-    return found if searches.undecided == 0 else replace(found, complete=False)
+    decided = searches.undecided == 0 == plain.undecided
+    return found if decided else replace(found, complete=False)

@@ -211,21 +211,23 @@ def _sum_of(
     For a group rule: the number of groups, or of parts in the fullest group.
     """
     rows = window.slots["row"]
+    # Rows of a pool are those of its origin.
+    table = getattr(pool, "origin", pool.slots)
     if limit.kind != "sum":
-        _, parts = np.unique(pool.slots[limit.of][rows], return_counts=True)
+        _, parts = np.unique(table[limit.of][rows], return_counts=True)
         return float(len(parts) if limit.kind == "distinct" else parts.max())
-    lengths = request.length(pool.slots["performance"][rows])
+    lengths = request.length(table["performance"][rows])
     if window.shape == "square":
         lengths[:] = window.runtime
     if isinstance(limit.of, str):
-        weight, by_length = uses_of(limit.of, pool.slots[rows])
+        weight, by_length = uses_of(limit.of, table[rows])
         return math.fsum(weight * lengths if by_length else weight)
     if isinstance(limit.of, np.ndarray):
         return math.fsum(limit.of[rows])
     from slotkern._kernels.values import evaluate_parts
 
     starts = np.full(len(rows), window.start)
-    capsule = limit.of.capsule(pool.slots.dtype)
+    capsule = limit.of.capsule(table.dtype)
     return math.fsum(
         evaluate_parts(pool, "function", capsule, limit.of.name, rows, starts, lengths)
     )

@@ -1,0 +1,156 @@
+"""The capacities and quotas of a pool that delay or prevent a window, for `explain`.
+
+Each figure is the result of an exact search with one rule lifted, or one amount
+changed; bisection applies, because feasibility is monotone in an amount.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from slotkern._kernels.caps import NODES, CapacityRule, Caps, describe
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import find_under
+from slotkern.foundation.errors import UndecidedError
+
+__all__ = ["CapacityFacts", "capacity_facts"]
+
+
+class Blame(NamedTuple):
+    """A rule that a window would break.
+
+    Attributes
+    ----------
+    what : str
+        "nodes" or the capacity.
+    account : str
+        Empty for a capacity.
+    text : str
+        The limit and what is used in the first span with too little, in words.
+    alone : bool
+        Whether the request has a window, or an earlier start, without this rule.
+    start : float or None
+        The earliest start without this rule; None if there is no window.
+    most : int
+        The largest amount with which the request fits, below its own; 0 if none.
+    """
+
+    what: str
+    account: str
+    text: str
+    alone: bool
+    start: float | None
+    most: int
+
+
+class CapacityFacts(NamedTuple):
+    """The rules that delay or prevent a window.
+
+    Attributes
+    ----------
+    start : float
+        The earliest start without capacities and quotas.
+    blamed : tuple of Blame
+    fits : bool
+        Whether a window keeps all rules.
+    """
+
+    start: float
+    blamed: tuple[Blame, ...]
+    fits: bool
+
+    def lines(self, clock: Any) -> list[str]:
+        """Return one line for each rule with too little."""
+        found = []
+        for each in self.blamed:
+            line = each.text
+            if each.alone:
+                start = (
+                    f"{each.start:g}" if clock is None else clock.datetime(each.start)
+                )
+                line += f"; without this limit the earliest start is {start}"
+            found.append(line)
+        return found
+
+    def remedies(self) -> list[str]:
+        """Return the changes of one rule or amount with which the request fits."""
+        if self.fits:
+            return []
+        found = []
+        for each in self.blamed:
+            if each.most and each.what != NODES:
+                found.append(f"with uses of {each.most} {each.what}")
+            if each.alone:
+                kind = "quota" if each.account else "capacity"
+                found.append(f"without the {kind} of {each.what}")
+        return found
+
+
+def capacity_facts(
+    pool: Any, request: Request, window: Any, shape: str
+) -> CapacityFacts | None:
+    """Return the rules that delay or prevent a window of a pool; None if none does.
+
+    Parameters
+    ----------
+    pool : SlotPool or other slots
+    request : Request
+        With times as numbers.
+    window : Window or None
+        The window of earliest start that keeps all rules.
+    shape : str
+    """
+    caps: Caps | None = getattr(pool, "_capacities", None)
+    if caps is None:
+        return None
+    counted = caps.rules_of(request)
+    plain = _start(pool, request, shape, caps.with_rules(()))
+    if not counted or plain is None or (window is not None and plain >= window.start):
+        return None
+    blamed = []
+    for rule, amount in counted:
+        short = _shortage(rule, request, amount, plain, pool.clock)
+        if short is None:
+            continue
+        others = caps.with_rules([each for each in caps.rules if each is not rule])
+        lifted = _start(pool, request, shape, others)
+        alone = lifted is not None and (window is None or lifted < window.start)
+        most = 0
+        if window is None and rule.what != NODES:
+            most = _most(pool, request, shape, caps, rule.what, amount)
+        blamed.append(Blame(rule.what, rule.account or "", short, alone, lifted, most))
+    return CapacityFacts(plain, tuple(blamed), window is not None)
+
+
+def _start(pool: Any, request: Request, shape: str, caps: Caps) -> float | None:
+    """Return the earliest start under other rules."""
+    try:
+        window = find_under(pool, request, "start", shape=shape, capacities=caps)
+    except UndecidedError:
+        return None
+    return None if window is None else window.start
+
+
+def _shortage(
+    rule: CapacityRule, request: Request, amount: int, first: float, clock: Any
+) -> str | None:
+    """Describe the first span from `first` on with less than an amount."""
+    for start, end, limit, used in rule.spans(request.account):
+        if end > first and limit is not None and limit - used < amount:
+            return describe(rule, request.account, start, end, limit, used, clock)
+    return None
+
+
+def _most(
+    pool: Any, request: Request, shape: str, caps: Caps, what: str, amount: int
+) -> int:
+    """Return the largest amount below `amount` with which the request fits."""
+    low, high = 0, amount - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        uses = {**(request.uses or {}), what: middle}
+        if _start(pool, request.replace(uses=uses), shape, caps) is None:
+            high = middle - 1
+        else:
+            low = middle
+    return low

@@ -1,0 +1,121 @@
+"""Searches for requests that use a sum over their nodes of a capacity, such as power.
+
+``uses={"power": "watts"}`` uses the sum of the column `watts` over the parts. The
+amount depends on the chosen nodes, so the spans of time with enough are not known
+before. For each level A of the free amount, a search for windows of at most A, in the
+spans with at least A free, is an ordinary one: a limit ``sum(watts) <= A`` and the
+constant use A. The least free amount during a window is one of the levels, so the best
+of these windows is the best of all. One search for each level.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from slotkern._kernels.caps import Caps
+from slotkern._kernels.request import Request
+from slotkern._kernels.search import CRITERIA, find_under
+from slotkern._kernels.windows import Window
+from slotkern.expressions.limits import uses_of
+from slotkern.foundation.amounts import MAX_AMOUNT, Amounts
+from slotkern.search.criteria import is_maximized
+
+__all__ = ["find_by_sums"]
+
+
+def find_by_sums(
+    pool: Any,
+    request: Request,
+    criterion: Any,
+    shape: str,
+    capacities: Caps | None,
+    options: Any,
+) -> Window | None:
+    """Return the best window for a request with a use that is a sum, or None.
+
+    Raises
+    ------
+    ValueError
+        If the pool has no such capacity, for two uses that are sums, and for a column
+        with negative numbers or other values than numbers.
+    """
+    assert request.uses is not None
+    sums = {name: of for name, of in request.uses.items() if isinstance(of, str)}
+    if len(sums) > 1:
+        raise ValueError(
+            f"uses: only one can be a sum over the nodes, got {', '.join(sums)}"
+        )
+    ((name, of),) = sums.items()
+    others: dict[str, Any] = {k: v for k, v in request.uses.items() if k != name}
+    table = pool.origin
+    weights, by_length = uses_of(of, table)
+    if by_length:
+        raise ValueError(
+            f"uses[{name!r}] is {of!r}, but an amount in use does not depend on the "
+            "length; limits can"
+        )
+    negative = (weights < 0).nonzero()[0]
+    if len(negative):
+        row = negative[0]
+        raise ValueError(f"uses[{name!r}]: {of} of row {row} is negative")
+    if capacities is None:
+        raise ValueError(f"uses: the pool has no capacity {name!r}")
+
+    def search(uses: dict[str, int], limits: Any) -> Window | None:
+        part = request.replace(uses=uses or None, limits=limits)
+        window: Window | None = find_under(
+            pool, part, criterion, shape=shape, capacities=capacities, options=options
+        )
+        if window is not None:
+            weights = uses_of(of, table[window.slots["row"]]).weight
+            amount = math.ceil(math.fsum(weights.tolist()))
+            found = {**others, name: amount} if amount else others
+            special = {**(request.special or {}), "uses": Amounts(found)}
+            if not found:
+                del special["uses"]
+            window.special = special
+        return window
+
+    rules = [rule for rule, _ in capacities.rules_of(request) if rule.what == name]
+    if not rules:  # the error of an unknown capacity
+        return search({**others, name: 1}, request.limits)
+    plain = search(others, request.limits)  # stores bounds, which limits do not
+    if plain is None or _keeps(plain, name, rules, request, capacities.now):
+        return plain
+    levels = {
+        MAX_AMOUNT if limit is None else min(limit - used, MAX_AMOUNT)
+        for rule in rules
+        for _, end, limit, used in rule.spans(request.account)
+        if end > capacities.now
+    }
+    sign = -1 if _is_maximized(criterion) else 1
+    best: Window | None = None
+    for level in sorted((each for each in levels if each >= 0), reverse=True):
+        limits = [*request.limits, f"sum({of}) <= {level}"]
+        window = search({**others, name: level} if level else others, limits)
+        if window is not None and (
+            best is None or _key(window, sign) < _key(best, sign)
+        ):
+            best = window
+    return best
+
+
+def _keeps(window: Window, name: str, rules: Any, request: Request, now: float) -> bool:
+    """Return whether all rules have enough for a window."""
+    amount = (window.uses or {}).get(name, 0)
+    return all(
+        limit is None or limit - used >= amount or not amount
+        for rule in rules
+        for start, end, limit, used in rule.spans(request.account)
+        if start < window.finish and end > max(window.start, now)
+    )
+
+
+def _is_maximized(criterion: Any) -> bool:
+    named = isinstance(criterion, str) and criterion in CRITERIA
+    return not named and is_maximized(criterion)
+
+
+def _key(window: Window, sign: int) -> tuple[Any, ...]:
+    return sign * window.value, window.start, window.cost, window.nodes
