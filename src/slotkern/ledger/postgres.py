@@ -228,10 +228,12 @@ class PostgresStore(TableStore):
             return self.connection.cursor(binary=True).execute(query, values)
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
-        return self._execute(statement, values).fetchall()
+        rows: list[Any] = self._execute(statement, values).fetchall()
+        return rows
 
     def _change(self, statement: str, *values: Any) -> int:
-        return self._execute(statement, values).rowcount
+        count: int = self._execute(statement, values).rowcount
+        return count
 
     def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
         """Yield the entries from `first` to `last` in pieces."""
