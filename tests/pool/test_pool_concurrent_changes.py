@@ -205,7 +205,7 @@ def test_closures_can_be_read_while_others_change_them():
             assert set(pool.closed["owner"]) <= {"down"}
             table = pool.booked
             assert (table["owner"] == "down").all()
-            _, (_, state, *_, closures) = pool.__reduce__()
+            _, (_, state, *_, closures, _) = pool.__reduce__()
             assert np.isin(state["held"]["node"], closures["node"]).all()
     finally:
         stop = True

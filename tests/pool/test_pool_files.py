@@ -138,7 +138,7 @@ def test_compressed_members_are_rejected(tmp_path, packing):
         (
             "format",
             np.array("slotkern pool 9"),
-            "its format is not 'slotkern pool 3' or",
+            "its format is not one of 'slotkern pool 4'",
         ),
         ("format", np.array([["slotkern pool 1"]]), "its format is not"),
         ("origin", np.zeros(3), "origin has the type float64"),

@@ -104,6 +104,8 @@ class HostPool(HasPlot):
     [(0, 0.0, 4.0, 48, 3), (0, 4.0, 24.0, 64, 4)]
     """
 
+    _capacities = None  # shared hosts have no capacities of the pool
+
     def __init__(self, free: FreeSlots) -> None:
         if not isinstance(free, FreeSlots):
             raise TypeError(
