@@ -53,7 +53,7 @@ def test_signature_of_request() -> None:
     shown = pydoc.render_doc(sk.Request, renderer=pydoc.plaintext)
     assert "Request(nodes, volume=None, *, budget=inf, min_performance=0.0" in shown
     assert str(inspect.signature(sk.SlotPool)) == (
-        "(slots, *, clock=None, machine=None, tariffs=None)"
+        "(slots, *, clock=None, machine=None, tariffs=None, caps=None)"
     )
     assert next(iter(inspect.signature(sk.Choice).parameters)) == "rows"
 
