@@ -49,7 +49,7 @@ def test_rules_are_parsed_beside_sums(text, found):
         ("distinct(rack) == 2", "distinct is compared with <= or >="),
         ("distinct(rack, site) <= 2", r"one name of a column, as distinct\(rack\)"),
         ("most(2 * rack) <= 2", r"one name of a column, as most\(rack\)"),
-        ("distnct(rack) <= 2", "did you mean 'distinct'"),
+        ("distinkt(rack) <= 2", "did you mean 'distinct'"),
         ("distinct(rack) <= most(site)", "compare one sum"),
         ("distinct(rack)", "is no comparison"),
         ("distinct(rack) >= 3 and distinct(rack) <= 2", "contradict each other"),
@@ -70,9 +70,9 @@ def test_invalid_levels_are_rejected():
     with pytest.raises(ValueError, match="the level of most must be one name"):
         sk.Limit("a b", "<=", 2, "most")
     with pytest.raises(ValueError, match="the kind of a limit must be one of"):
-        sk.Limit("rack", "<=", 2, "distnct")
+        sk.Limit("rack", "<=", 2, "distinkt")
     with pytest.raises(TypeError, match="did you mean 'within'"):
-        sk.Request(2, 1, wihtin="rack")
+        sk.Request(2, 1, withim="rack")
 
 
 def test_limits_on_sums_and_rules_are_counted_apart():

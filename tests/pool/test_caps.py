@@ -252,8 +252,8 @@ def test_hours_of_the_week_go_on_in_slots_that_are_added() -> None:
             "row 1: overlaps row 0",
         ),
         (
-            lambda p: p.set_cap("a", {"start": [0], "end": [2], "amont": [1]}),
-            "no column 'amount'; it has start, end, amont; did you mean 'amont'",
+            lambda p: p.set_cap("a", {"start": [0], "end": [2], "amnount": [1]}),
+            "no column 'amount'; it has start, end, amnount; did you mean 'amnount'",
         ),
         (lambda p: p.find_alternatives(sk.Request(1, 1, uses={"matlab": 1})), "keep"),
         (

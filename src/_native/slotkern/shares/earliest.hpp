@@ -183,7 +183,7 @@ class EarliestShares {
  private:
   static constexpr std::size_t kLanes = detail::kLanes;
   static constexpr std::size_t kGroupsPerBlock = 16;
-  static constexpr double kUnknown = -kInfinity;  // of Scratch::untils
+  static constexpr double kUnknown = -kInfinity;  // of Scratch::until
 
   // A part on a host: `key` as in all searches (window/shapes.hpp).
   struct LiveHost {
@@ -201,8 +201,8 @@ class EarliestShares {
     std::vector<double> evaluated;         // [group]: time of its mask; NaN: none
     std::vector<std::uint32_t> allowed, masks;  // [group]: bit of each host
     std::vector<std::int64_t> counts;      // [group]: upper bound on its parts at the current time
-    std::vector<double> untils;            // [group]: time up to which `counts` holds
-    std::vector<double> next;              // [block of groups]: least of `untils`
+    std::vector<double> until;            // [group]: time up to which `counts` holds
+    std::vector<double> next;              // [block of groups]: least of `until`
     std::vector<ShareGroupBound> filtered;  // bounds of a request with filters
     std::vector<LiveHost> candidates;
   };
@@ -281,7 +281,7 @@ class EarliestShares {
       const std::size_t groups = rows_.groups().size();
       scratch_.evaluated.assign(groups, std::numeric_limits<double>::quiet_NaN());
       scratch_.masks.resize(groups), scratch_.counts.resize(groups);
-      scratch_.untils.resize(groups);
+      scratch_.until.resize(groups);
       scratch_.next.resize((groups + kGroupsPerBlock - 1) / kGroupsPerBlock);
       const std::int64_t most = static_cast<std::int64_t>(kLanes) * request_.stack;
       sum_ = 0, has_unknown_ = false;
@@ -289,7 +289,7 @@ class EarliestShares {
         const ShareGroupBound& bound = bounds_[g];
         const bool is_known = bound.holds_at(t);
         scratch_.counts[g] = is_known ? bound.count : most;
-        scratch_.untils[g] = is_known ? bound.until : kUnknown;
+        scratch_.until[g] = is_known ? bound.until : kUnknown;
         has_unknown_ |= !is_known;
         sum_ += scratch_.counts[g];
       }
@@ -298,10 +298,10 @@ class EarliestShares {
     // Computes the least `until` of a block of groups; most searches end before it is needed.
     void update_next(std::size_t block) {
       const std::size_t first = block * kGroupsPerBlock,
-                        last = std::min(first + kGroupsPerBlock, scratch_.untils.size());
+                        last = std::min(first + kGroupsPerBlock, scratch_.until.size());
       double least[4] = {kInfinity, kInfinity, kInfinity, kInfinity};  // independent minima
       for (std::size_t g = first; g < last; ++g)
-        least[g % 4] = std::min(least[g % 4], scratch_.untils[g]);
+        least[g % 4] = std::min(least[g % 4], scratch_.until[g]);
       scratch_.next[block] = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
     }
 
@@ -316,9 +316,9 @@ class EarliestShares {
       for (std::size_t b = 0; b < scratch_.next.size(); ++b) {
         if (scratch_.next[b] != t) continue;
         const std::size_t first = b * kGroupsPerBlock,
-                          last = std::min(first + kGroupsPerBlock, scratch_.untils.size());
+                          last = std::min(first + kGroupsPerBlock, scratch_.until.size());
         for (std::size_t g = first; g < last; ++g)
-          if (scratch_.untils[g] == t) evaluate(g, t);
+          if (scratch_.until[g] == t) evaluate(g, t);
         update_next(b);
       }
       return t;
@@ -332,7 +332,7 @@ class EarliestShares {
       for (std::size_t g = 0; g < last_group_; ++g) {
         if (scratch_.counts[g] == 0) continue;
         if (scratch_.evaluated[g] != t) {
-          if (sum_ < n_ && scratch_.untils[g] != kUnknown) continue;
+          if (sum_ < n_ && scratch_.until[g] != kUnknown) continue;
           evaluate(g, t);
           is_next_old_ = true;
         }
@@ -357,7 +357,7 @@ class EarliestShares {
           at.until = first_possible(g, group(g).row_at(at.until), at.until);
       }
       sum_ += at.count - scratch_.counts[g];
-      scratch_.counts[g] = at.count, scratch_.untils[g] = at.until;
+      scratch_.counts[g] = at.count, scratch_.until[g] = at.until;
       scratch_.evaluated[g] = t;
       bounds_[g].set(t, at.until, at.count);
     }
