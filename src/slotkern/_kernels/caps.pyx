@@ -218,18 +218,21 @@ cdef class Caps:
         cdef Window window
         cdef vector[CapacityUse] uses
         cdef Py_ssize_t k
-        for k, window in enumerate(windows):
-            if window.criterion == RESERVED:
-                taken.append(None)
-                continue
-            charge = window.count, window.uses, window.account
-            uses.clear()
-            owners = self.fill(window.count, window.uses, window.account, uses)
-            if not have_enough(uses, max(window.start, self.now), window.finish):
-                self.undo(windows[:k], taken)
-                raise ValueError(f"the window cannot be booked: {self.shortage(window)}")
-            self.add(window, charge, -1)
-            taken.append(charge)
+        try:
+            for k, window in enumerate(windows):
+                if window.criterion == RESERVED:
+                    taken.append(None)
+                    continue
+                charge = window.count, window.uses, window.account
+                uses.clear()
+                owners = self.fill(window.count, window.uses, window.account, uses)
+                if not have_enough(uses, max(window.start, self.now), window.finish):
+                    raise ValueError(f"the window cannot be booked: {self.shortage(window)}")
+                self.add(window, charge, -1)
+                taken.append(charge)
+        except BaseException:
+            self.undo(windows, taken)
+            raise
         return taken
 
     cdef int undo(self, list windows, list taken) except -1:

@@ -238,6 +238,8 @@ cdef int schedule_counted(SlotPool pool, Bookings out, list requests,
             found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
             found.processor_time, found.value = window.processor_time, window.value
             out.windows.add(found, window.parts, window.count)
+            if not window.proven:
+                out.windows.set_bound(window.bound, False)
         else:
             code = code or reason_without_window(pool, request, queries[i], criterion, form)
             out.windows.add_none()

@@ -117,6 +117,8 @@ cdef class ShareCore:
                                      failed)
                 self.mutex.unlock()
         if status == Status.not_free:
+            if failed >= state.free.size():
+                raise ValueError("the reserved amounts of the state are out of range")
             raise ValueError(
                 f"spans[{failed}] overlaps another span of {self.describe(state.free[failed])}")
         return check_status(status)
