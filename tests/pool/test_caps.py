@@ -412,3 +412,22 @@ def test_a_use_may_be_a_sum_over_the_chosen_nodes() -> None:
         pool.find(job.replace(uses={"power": "watts * length"}))
     with pytest.raises(ValueError, match="must be a whole number or a column"):
         sk.Request(1, 1, uses={"power": " "})
+
+
+def test_searches_add_no_rows_to_the_table_of_capacities() -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=20, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+    pool.quota("nodes", 1, each=True)
+    assert pool.caps["account"].tolist() == ["*"]
+    pool.find(sk.Request(1, 5, account="bob"))
+    assert pool.caps["account"].tolist() == ["*"]
+    pool.schedule([sk.Request(1, 5, account="ann")])
+    assert set(pool.caps["account"].tolist()) == {"ann"}
+
+
+def test_explanations_print_starts_with_all_digits() -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9e6, performance=1, price=1)
+    pool = sk.SlotPool(slots, caps={"matlab": 1})
+    job = sk.Request(1, 2345678, earliest=1234567, uses={"matlab": 1})
+    pool.book(pool.find(job, "start"), "ann")
+    assert "the earliest start is 1234567" in str(sk.explain(pool, job))

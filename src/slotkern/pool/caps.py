@@ -194,16 +194,23 @@ def table(self: SlotPool) -> NDArray[np.void]:
         One row for each span with constant amounts: name (of the capacity, or "nodes"),
         account (empty for a capacity), when, each, start, end, amount (inf: no limit),
         used; with a clock also start_time and end_time, as text in its zone. For a
-        quota of every account by itself the rows of each account with bookings.
+        quota of every account by itself the rows of each account with bookings, or
+        one for "*" if no account has some.
     """
     rows: list[tuple[Any, ...]] = []
     for rule in _rules(self):
-        accounts = [*rule.counters] if rule.each and rule.counters else [None]
-        for account in accounts:
+        # Searches create counters too: list those that count a booking.
+        spans = {account: rule.spans(account) for account in [*rule.counters]}
+        booked: dict[Any, Any] = {
+            account: found
+            for account, found in spans.items()
+            if rule.each and any(used for *_, used in found)
+        }
+        for account, found in (booked or {None: rule.spans()}).items():
             who = (rule.account or "") if account is None else account
             rows += [
                 (rule.what, who, rule.when or "", rule.each, start, end, limit, used)
-                for start, end, limit, used in rule.spans(account)
+                for start, end, limit, used in found
             ]
     columns = [*zip(*rows, strict=True)] if rows else [()] * 8
     fields = {

@@ -66,7 +66,9 @@ class CapacityFacts(NamedTuple):
             line = each.text
             if each.alone:
                 start = (
-                    f"{each.start:g}" if clock is None else clock.datetime(each.start)
+                    repr(each.start).removesuffix(".0")
+                    if clock is None
+                    else clock.datetime(each.start)
                 )
                 line += f"; without this limit the earliest start is {start}"
             found.append(line)
