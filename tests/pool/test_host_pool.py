@@ -430,3 +430,36 @@ def test_pages_name_the_shares() -> None:
     pool = new_pool()
     pool.book(found(pool, JOB), "ann")
     assert "job (16 cores + 2 gpus)" in str(sk.view(pool).html)
+
+
+def test_parts_found_by_another_criterion_lose_their_owner_at_release() -> None:
+    pool, twin = new_pool(), new_pool()
+    job = sk.Request(1, 4, share={"cores": 16})
+    pool.book(found(pool, job, "cost"), "ann")
+    same = found(twin, job, "start")
+    assert same.nodes == pool.windows("ann")[0].nodes
+    pool.release(same)
+    assert (pool.owners, pool.windows(), len(pool.booked)) == ([], [], 0)
+
+
+def test_pickled_pools_see_their_own_bookings() -> None:
+    pool = new_pool()
+    job = sk.Request(4, 20, share={"cores": 32})
+    window = found(pool, job)
+    pool.book(window)
+    pool.release(window)
+    assert found(pool, job, "processor_time").start == 0  # searches a view
+    twin = pickle.loads(pickle.dumps(pool))
+    twin.book(found(twin, job))
+    while twin._rows.core.version < pool._rows.core.version:
+        twin._rows.core.advance(twin._rows.core.version - 100.0)
+    assert twin._rows.core.version == pool._rows.core.version
+    assert twin.find(job, "processor_time") is None
+
+
+def test_owners_of_closed_time_are_not_shortened(tmp_path: Path) -> None:
+    pool = new_pool()
+    pool.disable("anna", 1, 2, owner="o" * 80)
+    assert pool.closed["owner"].tolist() == ["o" * 80]
+    pool.save(tmp_path / "pool.npz")
+    assert sk.HostPool.load(tmp_path / "pool.npz") == pool

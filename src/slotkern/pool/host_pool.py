@@ -28,7 +28,7 @@ from slotkern.pool.closures import windows_within
 from slotkern.pool.ledger import check_owner, ids_of, time_of, window_rows
 from slotkern.pool.share_bookings import ShareBookings, schedule_shares
 from slotkern.pool.share_rows import SPAN, ShareRows
-from slotkern.pool.share_windows import ShareWindow, shared
+from slotkern.pool.share_windows import ShareWindow, parts_taken, shared
 
 if TYPE_CHECKING:
     from slotkern.files.atomic import AnyPath
@@ -411,9 +411,23 @@ class HostPool(HasPlot):
             raise TypeError("name selects windows of an owner; give one")
         (each,) = self._checked(window)
         self._rows.release(each)
-        keys = [key for key, pair in self._booked.items() if pair[0] == each]
-        if keys:
-            del self._booked[keys[-1]]
+        key = self._key_of(each)
+        if key is not None:
+            del self._booked[key]
+
+    def _key_of(self, window: ShareWindow) -> int | None:
+        """Return the key of an owned window, or of one with the same parts, or None.
+
+        The owner may have booked the parts as found by another criterion.
+        """
+        found, parts = None, parts_taken(window)
+        for key, (other, _) in reversed(self._booked.items()):
+            if other == window:
+                return key
+            same = found is None and other.start == window.start
+            if same and parts_taken(other) == parts:
+                found = key
+        return found
 
     def _release_owner(self, owner: str, name: str | None) -> None:
         keys = [

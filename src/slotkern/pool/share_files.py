@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slotkern.files.columns import InputError
 from slotkern.pool.generations import write_pool
 from slotkern.pool.saved import from_arrays, to_arrays
-from slotkern.pool.share_rows import CLOSED, SPAN, ShareReservation, ShareRows
+from slotkern.pool.share_rows import SPAN, ShareReservation, ShareRows, closed_type
 from slotkern.pool.share_windows import share_window
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ def host_pool_of(arrays: Mapping[str, NDArray[Any]]) -> HostPool:
         if name.startswith("rows ")
     }
     _check_state(state, machine.capacity)
-    closed = arrays.get("closed", np.empty(0, CLOSED))
-    if closed.ndim != 1 or closed.dtype != CLOSED:
+    closed = arrays.get("closed", np.empty(0, closed_type(1)))
+    known = "owner" in (closed.dtype.names or ())
+    widest = closed.dtype["owner"].itemsize // 4 if known else 0
+    if closed.ndim != 1 or closed.dtype != closed_type(widest):
         raise InputError(f"closed has the type {closed.dtype!s:.80}")
     if not ((closed["node"] >= 0) & (closed["node"] < len(machine))).all():
         raise InputError("a closed node is out of range")

@@ -27,10 +27,9 @@ from slotkern.machine.shared_time import row_type
 from slotkern.pool.share_windows import ShareWindow
 from slotkern.slots import make_slots
 
-__all__ = ["CLOSED", "SPAN", "ShareReservation", "ShareRows"]
+__all__ = ["SPAN", "ShareReservation", "ShareRows", "closed_type"]
 
 _TIMES = (("start", "f8"), ("end", "f8"))
-CLOSED = np.dtype([("node", "i4"), *_TIMES, ("owner", "U64"), ("disabled", "?")])
 SPAN = np.dtype([("row", "i8"), *_TIMES])
 
 
@@ -89,6 +88,10 @@ class ShareRows:
         hosts = _hosts(machine, clock, state["free"])
         core = ShareCore.restore(hosts, capacity.amounts, state)
         return cls(machine, hosts, core)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields without views: a restored binding has other versions."""
+        return {**self.__dict__, "_views": {}}
 
     # --- reading
 
@@ -164,15 +167,19 @@ class ShareRows:
 
     def view(self, demand: Demand, stack: int) -> ShareView:
         """Return the view of a demand; it is cached until the next change."""
-        if self._version != self.core.version:
-            self._version = self.core.version
+        version = self.core.version
+        if self._version != version:
+            self._version = version
             self._views.clear()
-        key = None if demand is None else demand.tobytes(), stack
-        if key not in self._views:
+        # With the version: another thread may change the rows while a view is made.
+        key = version, None if demand is None else demand.tobytes(), stack
+        found = self._views.get(key)
+        if found is None:
             slots, parts = self.slots(demand, stack)
             machine = self.machine if parts == 1 else None
-            self._views[key] = ShareView(slots, SlotPool(slots, machine=machine), parts)
-        return self._views[key]
+            found = ShareView(slots, SlotPool(slots, machine=machine), parts)
+            self._views[key] = found
+        return found
 
     def slots(self, demand: Demand, stack: int) -> tuple[NDArray[np.void], int]:
         """Return the slots of a view, sorted by (start, node), and its parts a node."""
@@ -385,7 +392,8 @@ class ShareRows:
     def closed(self) -> NDArray[np.void]:
         """Closed time that is not past: node, start, end, owner, disabled."""
         kept = [(*each, True) for each in self.closures if each[2] > self.now]
-        return np.array(kept, CLOSED)
+        widest = max((len(each[3]) for each in kept), default=1)
+        return np.array(kept, closed_type(widest))
 
     def reserving(self) -> list[str]:
         """Return the owners of reservations that are not past."""
@@ -468,6 +476,12 @@ class ShareRows:
         if by is not None:
             found[by] = values[of[inner]]
         return found
+
+
+def closed_type(widest: int) -> np.dtype[np.void]:
+    """Return the type of closed time for owners of up to `widest` characters."""
+    owner = f"U{max(64, widest)}"
+    return np.dtype([("node", "i4"), *_TIMES, ("owner", owner), ("disabled", "?")])
 
 
 def spans_of(

@@ -164,6 +164,12 @@ def share_window(data: Mapping[str, Any]) -> ShareWindow:
     return made
 
 
+def parts_taken(window: ShareWindow) -> tuple[Any, ...]:
+    """Return the share of a window, and node, start, end and count of each row."""
+    rows = window.slots[["node", "start", "end", "count"]].tolist()
+    return window.share, sorted(rows)
+
+
 def text_of(share: Mapping[str, int]) -> str:
     """Return a share as text, such as ``16 cores + 2 gpus``."""
     return " + ".join(
