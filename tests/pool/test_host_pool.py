@@ -463,3 +463,32 @@ def test_owners_of_closed_time_are_not_shortened(tmp_path: Path) -> None:
     assert pool.closed["owner"].tolist() == ["o" * 80]
     pool.save(tmp_path / "pool.npz")
     assert sk.HostPool.load(tmp_path / "pool.npz") == pool
+
+
+def test_stack_beyond_what_a_node_holds_takes_no_more_nodes_to_search() -> None:
+    pool = new_pool()
+    asked = sk.Request(3, 4, share={"cores": 32}, stack=2)
+    few, many = found(pool, asked), found(pool, asked.replace(stack=2**20))
+    assert (many.nodes, many.counts, many.cost) == (few.nodes, few.counts, few.cost)
+    assert found(pool, asked.replace(stack=2**20, share={"cores": 64})).counts
+
+
+def test_refused_reservations_and_times_change_nothing() -> None:
+    most = 2**27 - 1
+    nodes = {"name": ["anna", "bert"], "cores": [8, most], "price": [1, 1]}
+    shared = sk.Machine(nodes, capacity="cores")
+    pool = sk.HostPool(sk.free_slots(shared, start=0, end=24))
+    pool.reserve("bert", 0, 5, owner="first")
+    before = pool.copy()
+    with pytest.raises(ValueError, match="would be reserved in total on node bert"):
+        pool.reserve(["anna", "bert"], 0, 5, owner="second", partly=True)
+    assert pool == before
+    assert pool._rows.core.state()["reserved"]["row"].tolist() == [1]
+    late = sk.free_slots(shared, start=24, end=48)
+    assert late.amounts is not None
+    late.amounts["start"][late.amounts["node"] == 1] = (
+        12  # anna's time is new, bert's not
+    )
+    with pytest.raises(ValueError, match="overlaps another span of node bert"):
+        pool.add_slots(late)
+    assert pool == before

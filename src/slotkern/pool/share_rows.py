@@ -254,6 +254,7 @@ class ShareRows:
         alike = demand is None and len(self._kinds) == 1
         amounts = self._kinds[0] if alike else demand
         swept = type(criterion) is str and criterion in CRITERIA and not options
+        stack = self.most_parts(demand, stack)  # a view has `stack` nodes for each host
         plain = not request.rules and (not request.limits or stack == 1)
         if amounts is not None and swept and plain and is_free_of_times(request):
             found = self.core.find(
@@ -362,7 +363,13 @@ class ShareRows:
         self, spans: NDArray[np.void], amounts: NDArray[np.int64], owner: str
     ) -> None:
         """Withhold amounts of nodes, also if they are not free."""
-        self.core.reserve(spans, amounts)
+        done = 0
+        try:
+            for done in range(len(spans)):
+                self.core.reserve(spans[done : done + 1], amounts[done : done + 1])
+        except BaseException:
+            self.core.unreserve(spans[:done], amounts[:done])
+            raise
         self.reservations.append(ShareReservation(owner, spans, amounts))
 
     def has_reservations(self, owner: str) -> bool:
@@ -430,7 +437,11 @@ class ShareRows:
 
     def add(self, amounts: NDArray[np.void]) -> None:
         """Add free amounts in new time."""
-        self.core.add(*spans_of(amounts, self.capacity))
+        spans, free = spans_of(amounts, self.capacity)
+        self.core.copy().add(
+            spans, free
+        )  # raises for an overlap before anything changes
+        self.core.add(spans, free)
 
     def copy(self) -> ShareRows:
         """Return independent rows."""
