@@ -492,3 +492,22 @@ def test_refused_reservations_and_times_change_nothing() -> None:
     with pytest.raises(ValueError, match="overlaps another span of node bert"):
         pool.add_slots(late)
     assert pool == before
+
+
+def test_schedule_searches_again_after_a_booking_by_another_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool, job = new_pool(), sk.Request(4, 4)
+    search, calls = pool.find, []
+
+    def find(*given: Any, **options: Any) -> Any:
+        window = search(*given, **options)
+        if not calls:  # as another thread would between the search and the booking
+            pool.book(window, "other")
+        calls.append(window)
+        return window
+
+    monkeypatch.setattr(pool, "find", find)
+    done = pool.schedule([job], owner="ann")
+    assert done.start.tolist() == [4]
+    assert (len(calls), len(pool.windows("ann"))) == (2, 1)

@@ -134,19 +134,35 @@ def schedule_shares(
     reasons: list[str] = []
     try:
         for request in asked:
-            window = pool.find(request, cast(Any, criterion), shape=shape)
+            window = _find_and_book(pool, request, criterion, shape, owner)
             reason = "booked"
             if window is None:
                 resolved, _, demand = pool._asked(request)
                 reason = pool._rows.reason(resolved, demand, criterion, shape)
-            else:
-                pool.book(window, owner)
             windows.append(window)
             reasons.append(reason)
     except BaseException as error:
         cast(Any, error).bookings = _bookings(pool, windows, reasons, asked)
         raise
     return _bookings(pool, windows, reasons, asked)
+
+
+def _find_and_book(
+    pool: HostPool, request: Request, criterion: Any, shape: Any, owner: str | None
+) -> ShareWindow | None:
+    """Book the best window; search again if another thread took a part of it."""
+    while True:
+        version = pool._rows.core.version
+        window = pool.find(request, criterion, shape=shape)
+        if window is None:
+            return None
+        try:
+            pool.book(window, owner)
+        except ValueError:
+            if pool._rows.core.version == version:
+                raise
+        else:
+            return window
 
 
 def _bookings(
