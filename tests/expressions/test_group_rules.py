@@ -184,3 +184,13 @@ def test_levels_nest_or_the_error_names_two_rows():
     table["hall"] = np.array(["h", "h", "h", "h"])
     with pytest.raises(ValueError, match="from the finest to the coarsest"):
         check_nesting(["hall", "rack"], table, "machine", ordered=True)
+
+
+@pytest.mark.parametrize(
+    "rule", ["distinct(rack) <=", "distinct(rack) >=", "most(rack) <="]
+)
+def test_counts_of_rules_are_at_most_the_nodes_of_a_request(rule: str) -> None:
+    assert sk.Request(1, 1, limits=f"{rule} 2147483647").rules[0].bound == 2**31 - 1
+    for count in ("2147483648", "9223372036854775808", "1e30"):
+        with pytest.raises(ValueError, match="at least 1 and at most 2,147,483,647"):
+            sk.Request(1, 1, limits=f"{rule} {count}")

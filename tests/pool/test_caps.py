@@ -431,3 +431,10 @@ def test_explanations_print_starts_with_all_digits() -> None:
     job = sk.Request(1, 2345678, earliest=1234567, uses={"matlab": 1})
     pool.book(pool.find(job, "start"), "ann")
     assert "the earliest start is 1234567" in str(sk.explain(pool, job))
+
+
+def test_a_quota_of_no_name_is_refused() -> None:
+    pool = sk.SlotPool(sk.make_slots(node=[0], start=0, end=9, performance=1, price=1))
+    wrong: Any = []
+    with pytest.raises(ValueError, match=r"a quota limits 'nodes'; got \[\]"):
+        pool.quota(wrong, 1)

@@ -511,3 +511,38 @@ def test_schedule_searches_again_after_a_booking_by_another_thread(
     done = pool.schedule([job], owner="ann")
     assert done.start.tolist() == [4]
     assert (len(calls), len(pool.windows("ann"))) == (2, 1)
+
+
+def test_reserved_shares_are_checked_as_those_of_requests() -> None:
+    pool = sk.HostPool(sk.free_slots(machine(), start=0, end=9))
+    before = pool.amounts.tolist()
+    for share, text in (
+        ({"cores": 1.5}, r"share\['cores'\] is 1.5, but amounts are whole numbers"),
+        ({"cores": -3}, r"share\['cores'\] must not be negative, got -3"),
+        ({"cores": True}, r"share\['cores'\] must be a whole number, got True"),
+        ({"cores": "x"}, r"share\['cores'\] must be a whole number, got 'x'"),
+        (7, "share must be a mapping of names to amounts"),
+        ({}, "share takes nothing"),
+    ):
+        given: Any = share
+        with pytest.raises((TypeError, ValueError), match=text):
+            pool.reserve(["anna"], 1, 2, share=given)
+    assert pool.amounts.tolist() == before
+
+
+def test_values_that_are_no_windows_are_refused() -> None:
+    pool = sk.HostPool(sk.free_slots(machine(), start=0, end=9))
+    wrong: Any = 7
+    with pytest.raises(TypeError, match="only windows can be booked, got int"):
+        pool.book(wrong)
+    with pytest.raises(TypeError, match="only windows can be booked, got int"):
+        pool.release(wrong)
+    wrong = []
+    with pytest.raises(ValueError, match="one window or an owner, got 0"):
+        pool.release(wrong)
+
+
+def test_levels_that_are_no_names_are_refused() -> None:
+    wrong: Any = 7
+    with pytest.raises(TypeError, match="levels must be names of columns, got 7"):
+        machine(levels=wrong)

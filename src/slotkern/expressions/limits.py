@@ -28,6 +28,7 @@ LENGTH = "length"
 
 #: The names of limits in texts: a sum, and the two kinds of group rules.
 KINDS = ("sum", "distinct", "most")
+MAX_COUNT = 2**31 - 1  # the largest number of nodes of a request
 _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
 _MIRRORED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MAX_TEXT_LENGTH = 10_000
@@ -106,10 +107,11 @@ class Limit:
                 f"most({self.of}) <= {self.amount:g}, or distinct({self.of}) for the "
                 "number of groups"
             )
-        if not (self.amount.is_integer() and self.amount >= 1):
+        if not (self.amount.is_integer() and 1 <= self.amount <= MAX_COUNT):
+            most = f" and at most {MAX_COUNT:,}" if self.amount > MAX_COUNT else ""
             raise ValueError(
                 f"{self.kind}({self.of}) {self.side} {self.amount:g}: the count must "
-                "be an integer of at least 1"
+                f"be an integer of at least 1{most}"
             )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -404,6 +404,8 @@ def _levels(
     levels: Any, columns: dict[str, NDArray[Any]], what: str
 ) -> tuple[str, ...]:
     """Check the names of levels, that no cell is empty, and that the levels nest."""
+    if not isinstance(levels, Iterable):
+        raise TypeError(f"{what}: levels must be names of columns, got {quote(levels)}")
     found = (levels,) if isinstance(levels, str) else tuple(levels)
     for level in found:
         level_name(level, "a level")

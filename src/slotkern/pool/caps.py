@@ -137,7 +137,8 @@ def quota(
     account : str
         The account that it counts; "*" for all windows, also those without an account.
     each : bool
-        With ``account="*"``: every account has this quota by itself.
+        With ``account="*"``: every account has this quota by itself. Windows without an
+        account count as those of one account.
     when : str, optional
         The hours of the week in which it holds, by the clock of the pool:
         ``"Mon-Fri 08:00-18:00"``, ``"Sat,Sun"`` or ``"22:00-06:00"``. By default it
@@ -161,7 +162,7 @@ def quota(
     [0.0, 5.0, 10.0]
     """
     names = {rule.what for rule in _rules(self) if rule.account is None}
-    if what != NODES and what not in names:
+    if not isinstance(what, str) or (what != NODES and what not in names):
         known = ", ".join(map(repr, (NODES, *sorted(names))))
         raise ValueError(
             f"a quota limits {known}; got {quote(what)}{meant(what, (NODES, *names))}"

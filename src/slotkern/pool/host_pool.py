@@ -20,6 +20,7 @@ from slotkern._kernels.windows import Window
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.adapters import adapter
+from slotkern.foundation.amounts import amounts_of
 from slotkern.foundation.checks import one_of, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.special_fields import refuse_special
@@ -376,6 +377,8 @@ class HostPool(HasPlot):
                 "for the reason"
             )
         given = [window] if isinstance(window, Window) else window
+        if not isinstance(given, Iterable):
+            raise TypeError(f"only windows can be booked, got {type(given).__name__}")
         found = []
         for each in given:
             if each is None:
@@ -409,7 +412,12 @@ class HostPool(HasPlot):
             return
         if name is not None:
             raise TypeError("name selects windows of an owner; give one")
-        (each,) = self._checked(window)
+        windows = self._checked(window)
+        if len(windows) != 1:
+            raise ValueError(
+                f"release takes one window or an owner, got {len(windows)}"
+            )
+        (each,) = windows
         self._rows.release(each)
         key = self._key_of(each)
         if key is not None:
@@ -509,7 +517,7 @@ class HostPool(HasPlot):
         spans = self._spans(nodes, start, end)
         amounts = self.capacity.amounts[spans["row"]]
         if share is not None:
-            given = self.capacity.demand(share)
+            given = self.capacity.demand(amounts_of("share", share))
             amounts = np.ascontiguousarray(np.broadcast_to(given, amounts.shape))
         if not np.isfinite(spans["end"]).all():
             raise ValueError("a reservation needs a finite end")
