@@ -269,6 +269,8 @@ def test_assumptions_are_printed(tmp_path: Path) -> None:
         f"{nodes} has no column 'price': it is 0 of each node; did you mean 'Price'?",
         "1 of 3 busy spans have no end: busy for ever",
     ]
+    nodes.write_text("name\nn00\nn01\nn02\n")
+    assert "beside" not in run(*words[:2], *words[4:], *HORIZON, *output).stderr
     nodes.write_text("name,performance,price\nn00,1,1\nn01,1,1\nn02,1,1\n")
     assert run(*words[:2], *words[4:], *HORIZON, *output).stderr == ""
     seconds = (*HORIZON[:-2], *output)

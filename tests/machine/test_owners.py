@@ -129,6 +129,12 @@ def test_reservations(pool):
     assert pool.slots.tolist() == sk.SlotPool(pool.origin).slots.tolist()
 
 
+def test_unknown_nodes_are_refused_with_a_proposal():
+    machine = sk.Machine.homogeneous(12, prefix="n")
+    with pytest.raises(ValueError, match=r"'n3' is no node .*did you mean 'n03'\?"):
+        machine.ids(["n00", "n3"])
+
+
 def test_a_reservation_spans_adjacent_slots():
     slots = sk.make_slots(node=0, start=[0, 5], end=[5, 9], performance=1, price=[1, 3])
     pool = sk.SlotPool(slots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -172,10 +173,11 @@ grain=None, levels=())
         if processors is not None:
             names, columns, of = _one_each(names, columns, processors, what)
             what = _repeated(what, of)
+        given_columns = tuple(columns)
         for key, value in (("performance", 1.0), ("price", 0.0)):
             if key not in columns:
                 reason = "%s has no column %r: it is %g of each node%s"
-                log.info(reason, what, key, value, _meant(key, columns))
+                log.info(reason, what, key, value, _meant(key, given_columns))
                 columns[key] = np.full(len(names), value)
         self.names = names
         self.performance = numbers_of(columns.pop("performance"), what, "performance")
@@ -355,8 +357,21 @@ grain=None, levels=())
             row = int((found < 0).argmax())
             value = quote(given[row : row + 1].tolist()[0])
             place = row_label(what, row if rows is None else int(rows[row]))
-            raise ValueError(f"{what}, {place}: {value} is no node of the machine")
+            raise ValueError(
+                f"{what}, {place}: {value} is no node of the machine"
+                f"{self._alike(given[row : row + 1].tolist()[0])}"
+            )
         return found.astype(np.int32), rows
+
+    def _alike(self, value: Any) -> str:
+        """Propose the node that differs in leading zeros, or the most similar one."""
+        if not isinstance(value, str):
+            return ""
+        bare = _without_zeros(value)
+        for name in self._index:
+            if _without_zeros(name) == bare:
+                return f"; did you mean {name!r}?"
+        return meant(value, self._index) if len(self) <= 1000 else ""
 
     def _expanded(
         self, given: NDArray[Any], what: str
@@ -427,7 +442,12 @@ def _levels(
     return found
 
 
-def _meant(name: str, columns: dict[str, Any]) -> str:
+def _without_zeros(name: str) -> str:
+    """Return a name whose numbers have no leading zeros."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name)
+
+
+def _meant(name: str, columns: tuple[str, ...]) -> str:
     """Propose the column that a missing name may mean, or list all columns."""
     if question := meant(name, columns):
         return question
