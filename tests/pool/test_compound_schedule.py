@@ -149,6 +149,21 @@ def test_tables_with_faults_are_refused(pool, changes, message):
     assert not len(pool.booked)
 
 
+def test_a_chain_with_a_stage_of_too_many_nodes_is_listed_by_its_stages():
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    table = {"name": ["a", "b"], "nodes": [1, 3], "volume": 1, "after": [None, "a"]}
+    done = sk.SlotPool(slots).schedule(table).listing()
+    assert done[["name", "reason"]].tolist() == [("a, b", "nodes")]
+    why = sk.explain(slots, sk.Chain([sk.Request(1, 1), sk.Request(3, 1)]))
+    assert "stage 2 by itself:" in str(why).splitlines()
+
+
+def test_batches_refuse_the_columns_of_several_parts():
+    table = {"nodes": [1], "volume": [1], "after": [None]}
+    with pytest.raises(ValueError, match="'after' makes jobs of several parts"):
+        sk.read_batch(table)
+
+
 def test_commands_plan_tables_and_list_starts(tmp_path, pool):
     pool.save(tmp_path / "pool.npz")
     jobs = tmp_path / "jobs.csv"

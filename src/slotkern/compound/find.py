@@ -60,7 +60,7 @@ def check_criterion(job: Job, criterion: Any) -> None:
     """Raise ValueError for a criterion by which a job cannot be searched."""
     if not isinstance(criterion, str) or criterion not in COMPOUND_CRITERIA:
         raise ValueError(
-            f"the criterion of a {type(job).__name__} must be one of "
+            f"the criterion of {type(job).__name__} must be one of "
             f"{', '.join(COMPOUND_CRITERIA)}; got {quote(criterion)}"
             f"{meant(criterion, COMPOUND_CRITERIA)}"
         )

@@ -39,8 +39,9 @@ def _parts(kind: type[Compound], parts: Any, word: str) -> tuple[Any, ...]:
         if not isinstance(part, (Request, *_ALLOWED[kind.__name__])):
             allowed = ", ".join(["Request", *_ALLOWED_NAMES[kind.__name__]])
             raise TypeError(
-                f"{kind.__name__}, {word} {i + 1} is a {type(part).__name__}; allowed: "
-                f"{allowed} (jobs nest as Chain of AnyOf of Together of Request)"
+                f"{kind.__name__}, {word} {i + 1} has type {type(part).__name__}; "
+                f"allowed: {allowed} (jobs nest as Chain of AnyOf of Together of "
+                "Request)"
             )
     return found
 

@@ -45,7 +45,11 @@ class _Done:
     def add(self, job: Job, window: Window | Plan | None, reason: int) -> None:
         self.windows.append(window)
         self.reasons.append(reason)
-        self.names.append(job.name)
+        name = job.name
+        if name is None and window is None and isinstance(job, Chain):
+            stages = [stage.name for stage in job.stages]  # in a table each has one
+            name = ", ".join(map(str, stages)) if all(stages) else None
+        self.names.append(name)
 
     def extend(self, bookings: Bookings) -> None:
         self.windows += bookings
@@ -129,10 +133,12 @@ def _reason(pool: SlotPool, job: Job, criterion: str, shape: str) -> int:
         ):
             return int(REASONS.index(word))
     nodes = len(pool.nodes)
-    most = min(
-        sum(request.nodes for request in requests_in(part))
+    most = max(
+        min(
+            sum(request.nodes for request in requests_in(part))
+            for part in (stage.options if isinstance(stage, AnyOf) else (stage,))
+        )
         for stage in (job.stages if isinstance(job, Chain) else (job,))
-        for part in (stage.options if isinstance(stage, AnyOf) else (stage,))
     )
     return int(REASONS.index("nodes" if most > nodes else "time"))
 

@@ -136,6 +136,11 @@ def rows_of(table: Any, more: Sequence[str] = (), name: str = "jobs") -> list[Ro
     columns = columns_of(table, name)
     for title in columns:
         if title not in (*COLUMNS, *more) and not _amount_of(title, more):
+            if title in COMPOUND_COLUMNS:
+                raise ValueError(
+                    f"{name}: the column {title!r} makes jobs of several parts, which "
+                    "SlotPool.schedule and `slotkern schedule` read, and batches do not"
+                )
             raise ValueError(
                 f"{name}: unknown column {title!r}; jobs have "
                 f"{', '.join((*COLUMNS, *more))}{meant(title, (*COLUMNS, *more))}"

@@ -68,7 +68,8 @@ class CompoundExplanation(HasTable):
         alone = [label for label in self.parts if not self.parts[label].fits]
         word = {"AnyOf": "option", "Together": "role", "Chain": "stage"}[self.kind]
         for label in alone:
-            lines.append(f"{word} {label!r} by itself:")
+            known = label if label.startswith(f"{word} ") else f"{word} {label!r}"
+            lines.append(f"{known} by itself:")
             lines += [f"  {line}" for line in str(self.parts[label]).splitlines()]
         if self.cheapest is not None and self.cheapest > self.budget:
             lines.append(
