@@ -370,6 +370,7 @@ def test_explanations_name_the_rule_and_what_fits() -> None:
     assert (
         "9 are taken from 8 to 18; without this limit the earliest start is 0" in late
     )
+    assert "with all limits the earliest start is 18" in late
     assert "matlab" not in str(sk.explain(pool, job.replace(volume=5)))
     pool.quota("nodes", 1, account="ann")
     quota = str(sk.explain(pool, sk.Request(2, 5, account="ann")))

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_type_hints
 import slotkern as sk
 from slotkern._kernels.request import FIELDS, RequestField
 from slotkern.commands.machine import has_clock, is_bare, number_or_text
+from slotkern.foundation.amounts import EXAMPLES
 from slotkern.foundation.extras import extra
 from slotkern.foundation.special_fields import SPECIAL_FIELDS, SpecialField
 from slotkern.machine.calendar import duration_of, moment_of
@@ -79,7 +80,7 @@ def _option_of_special(name: str, field: SpecialField) -> inspect.Parameter:
     """Return the option for a special field of a request."""
     text = field.text.split(". ")[0].removesuffix(".").replace("`", "")
     if field.kind == "amounts":
-        text += ", such as cores=16,gpus=2"
+        text += f", such as {EXAMPLES[name]}"
     number = field.kind == "integer"
     annotation: Any = int if number else str | None
     return inspect.Parameter(

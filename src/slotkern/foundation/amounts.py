@@ -8,8 +8,17 @@ from typing import Any, NoReturn
 
 from slotkern.foundation.checks import quote
 
-__all__ = ["MAX_AMOUNT", "Amounts", "amounts_of", "unit_hint", "whole_number"]
+__all__ = [
+    "EXAMPLES",
+    "MAX_AMOUNT",
+    "Amounts",
+    "amounts_of",
+    "unit_hint",
+    "whole_number",
+]
 
+#: Amounts as text for each field of a request, in messages and help.
+EXAMPLES = {"share": "cores=16,gpus=2", "uses": "matlab=2,power=500"}
 #: The largest amount and capacity of one node: sums of them fit in int32.
 MAX_AMOUNT = 2**27 - 1
 
@@ -82,9 +91,10 @@ def _parsed(name: str, text: str) -> dict[str, int]:
         except ValueError:
             equals = ""
         if not (key and equals):
+            example = EXAMPLES.get(name, EXAMPLES["share"])
             raise ValueError(
-                f"{name} must be amounts such as 'cores=16,gpus=2', got {quote(piece)} "
-                f"in {quote(text)}"
+                f"{name} must be amounts such as {example!r}, got {quote(piece)} in "
+                f"{quote(text)}"
             )
         if key in found:
             raise ValueError(f"{name} has {key!r} twice: {quote(text)}")

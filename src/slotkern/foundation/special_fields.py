@@ -131,7 +131,7 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
         None,
         lambda value: None if value is None else amounts_of("share", value),
         _SHARED,
-        "Amounts of the node's resources that each part takes; None for whole nodes.",
+        "Amounts that each part takes of its node, instead of the whole node.",
     ),
     "stack": SpecialField(
         "integer",

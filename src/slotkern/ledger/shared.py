@@ -338,7 +338,9 @@ class SharedPool(LoggedPool):
                 or not self._is_open(i)
                 or (found.expires is not None and found.expires <= now)
             ):
-                raise Expired(f"the hold {i} has ended; nothing has changed")
+                raise Expired(
+                    f"there is no hold {i}, or it has ended; nothing has changed"
+                )
             self._check_owner(i, owner)
             confirmed.append(Booking(i, found.window, found.owner))
             if found.expires is None:
@@ -407,7 +409,8 @@ class SharedPool(LoggedPool):
                 return self._release_all(window, name, owner), [], None
             i = self._numbers.get(window) if isinstance(window, Window) else of
             if i is None or not self._is_open(i):
-                raise LookupError(f"{quote(window)} is not booked; nothing has changed")
+                known = quote(window) if i is None else f"booking {i}"
+                raise LookupError(f"{known} is not booked; nothing has changed")
             self._check_owner(i, owner)
             SlotPool.release(self, self._bookings[i].window)
             self._forget(i)

@@ -6,6 +6,7 @@ changed; bisection applies, because feasibility is monotone in an amount.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from slotkern._kernels.caps import NODES, CapacityRule, Caps, describe
@@ -53,25 +54,31 @@ class CapacityFacts(NamedTuple):
     blamed : tuple of Blame
     fits : bool
         Whether a window keeps all rules.
+    earliest : float
+        The earliest start that keeps all rules; infinite if there is none.
     """
 
     start: float
     blamed: tuple[Blame, ...]
     fits: bool
+    earliest: float
 
     def lines(self, clock: Any) -> list[str]:
         """Return one line for each rule with too little."""
+
+        def when(time: Any) -> str:
+            if clock is None:
+                return repr(time).removesuffix(".0")
+            return str(clock.datetime(time))
+
         found = []
         for each in self.blamed:
             line = each.text
             if each.alone:
-                start = (
-                    repr(each.start).removesuffix(".0")
-                    if clock is None
-                    else clock.datetime(each.start)
-                )
-                line += f"; without this limit the earliest start is {start}"
+                line += f"; without this limit the earliest start is {when(each.start)}"
             found.append(line)
+        if self.fits:
+            found.append(f"with all limits the earliest start is {when(self.earliest)}")
         return found
 
     def remedies(self) -> list[str]:
@@ -121,7 +128,8 @@ def capacity_facts(
         if window is None and rule.what != NODES:
             most = _most(pool, request, shape, caps, rule.what, amount)
         blamed.append(Blame(rule.what, rule.account or "", short, alone, lifted, most))
-    return CapacityFacts(plain, tuple(blamed), window is not None)
+    earliest = math.inf if window is None else window.start
+    return CapacityFacts(plain, tuple(blamed), window is not None, earliest)
 
 
 def _start(pool: Any, request: Request, shape: str, caps: Caps) -> float | None:

@@ -82,11 +82,14 @@ class ShareExplanation(Explanation):
             few = self.together < self.request.nodes
             noun = "part" if self.stack > 1 else "node"
             one = self.together == 1
-            many = f"{self.together} {noun}{'' if one else 's'}"
+            many = f"at most {self.together} {noun}{'' if one else 's'}"
+            if not self.together:
+                one, many = True, f"no {noun}"
             verb = ("fit" if self.stack > 1 else "hold") + ("s" if one else "")
+            together = " together" if self.together else ""
             of = "" if self.stack > 1 else f" {share}"
             lines.append(
-                f"at most {many} {verb}{of} together for {self._length()}"
+                f"{many} {verb}{of}{together} for {self._length()}"
                 f"{self._time_clause()}; {'' if few else 'only '}{self.request.nodes} "
                 f"{'is' if self.request.nodes == 1 else 'are'} asked for"
             )
