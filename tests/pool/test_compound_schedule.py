@@ -158,10 +158,10 @@ def test_a_chain_with_a_stage_of_too_many_nodes_is_listed_by_its_stages():
     assert "stage 2 by itself:" in str(why).splitlines()
 
 
-def test_batches_refuse_the_columns_of_several_parts():
+def test_batches_refuse_the_columns_of_several_parts(pool):
     table = {"nodes": [1], "volume": [1], "after": [None]}
     with pytest.raises(ValueError, match="'after' makes jobs of several parts"):
-        sk.read_batch(table)
+        sk.schedule_batch(pool, table)
 
 
 def test_commands_plan_tables_and_list_starts(tmp_path, pool):
