@@ -86,7 +86,7 @@ class HostPool(HasPlot):
     The price of a share is the node's price times its largest part of any resource, or
     the sum of the machine's ``prices``.
 
-    Searches of alternatives, batches, replays and `share`d ledgers do not support this
+    Searches of alternatives, batches, replays and shared ledgers do not support this
     pool.
 
     Examples
