@@ -226,6 +226,7 @@ inline FilteredQuery make_query(Bytes& bytes, const std::vector<Row>& rows, std:
   if (bytes.one_in(6)) {
     const double length = length_on(query, any().performance);
     query.max_runtime = bytes.below(2) ? length : next_down(length);
+    if (!(query.max_runtime > 0)) query.max_runtime = length > 0 ? length : 1;  // it may underflow
   }
   if (bytes.one_in(4)) query.min_performance = any().performance;
   if (bytes.one_in(4)) query.max_price = any().price;
