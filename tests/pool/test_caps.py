@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -439,3 +441,36 @@ def test_a_quota_of_no_name_is_refused() -> None:
     wrong: Any = []
     with pytest.raises(ValueError, match=r"a quota limits 'nodes'; got \[\]"):
         pool.quota(wrong, 1)
+
+
+def test_threads_schedule_under_capacities_at_once() -> None:
+    slots = sk.make_slots(node=range(6), start=0, end=1e6, performance=1, price=1)
+    pool = sk.SlotPool(slots, caps={"matlab": 4})
+    jobs = [sk.Request(1 + k % 2, 2, uses={"matlab": 1}) for k in range(60)]
+    done: list[Any] = []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [
+            threading.Thread(target=lambda: done.append(pool.schedule(jobs, "start")))
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert [each.reason.tolist() for each in done] == [[0] * 60] * 4
+    assert pool.caps["used"].max() == 4
+    assert len(pool.booked) == 4 * 90
+
+
+def test_refused_bookings_give_all_amounts_back() -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    pool, other = sk.SlotPool(slots, caps={"m": 10}), sk.SlotPool(slots, caps={"x": 1})
+    first = pool.find(sk.Request(1, 5, uses={"m": 6}), "start")
+    unknown = other.find(sk.Request(1, 5, uses={"x": 1}, where="node == 1"), "start")
+    with pytest.raises(ValueError, match="'x'"):
+        pool.book([first, unknown])
+    assert not pool.caps["used"].any()

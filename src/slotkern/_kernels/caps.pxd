@@ -64,6 +64,7 @@ cdef class Caps:
     cdef list take(self, list windows)
     cdef int undo(self, list windows, list taken) except -1
     cdef int commit(self, list windows, list taken) except -1
+    cdef int charge(self, list windows) except -1
     cdef bint give_back(self, Window window) except -1
     cdef int forget(self, double now) except -1
 

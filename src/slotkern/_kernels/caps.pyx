@@ -254,6 +254,17 @@ cdef class Caps:
             self.recount()
         return 0
 
+    cdef int charge(self, list windows) except -1:
+        """Count windows that were booked before these rules existed."""
+        cdef Window window
+        for window in windows:
+            if window.criterion == RESERVED or window in self.charges:
+                continue
+            charge = window.count, window.uses, window.account
+            self.add(window, charge, -1)
+            self.charges[window] = charge
+        return 0
+
     cdef bint give_back(self, Window window) except -1:
         """Give back the amounts of a released window; return whether it had a charge."""
         charge = self.charges.pop(window, None)

@@ -66,6 +66,8 @@ cdef class ChangingSlots(PreparedSlots):
     cdef int lock(self) except -1
     cdef int lock_current(self) except -1
     cdef int lock_for_change(self) except -1
+    cdef uint8_t find_reason(self, const Query& query, int criterion,
+                             ShapeKind shape) except? 255
     cdef Status schedule_all(self, const vector[Query]& queries, int criterion, ShapeKind shape,
                           CWindowTable& out, vector[uint8_t]& reasons) except *
 

@@ -314,6 +314,8 @@ cdef class SlotPool(ChangingSlots):
         cdef Caps capacities = self.capacities
         if capacities is None:
             self.book_parts(windows)
+            if self.capacities is not None:  # set by another thread meanwhile
+                self.capacities.charge(windows)
         else:
             taken = capacities.take(windows)
             try:

@@ -228,11 +228,10 @@ cdef int schedule_counted(SlotPool pool, Bookings out, list requests,
             code = REASONS.index("volume")
         else:
             try:
-                window = find_window_of(pool, request, out.criterion, shape=out.shape)
+                window = find_and_book(pool, request, out, owner)
             except UndecidedError:
                 code = REASONS.index("undecided")
         if window is not None:
-            pool.book(window, owner)
             if out.specials is not None:
                 out.specials[i] = window.special  # with the amounts of sums over the nodes
             found.start, found.runtime, found.cost = window.start, window.runtime, window.cost
@@ -247,18 +246,33 @@ cdef int schedule_counted(SlotPool pool, Bookings out, list requests,
     return 0
 
 
+cdef Window find_and_book(SlotPool pool, Request request, Bookings out, owner):
+    """Book the best window; search again if another thread has booked a part of it."""
+    cdef Window window, refused = None
+    while True:
+        window = find_window_of(pool, request, out.criterion, shape=out.shape)
+        if window is None:
+            return None
+        try:
+            pool.book(window, owner)
+            return window
+        except ValueError:
+            if window == refused:
+                raise
+            refused = window
+
+
 cdef uint8_t reason_without_window(SlotPool pool, Request request, const Query& query,
                                    int criterion, ShapeKind form) except? 0:
     """Return the reason why a request has no window that keeps the rules of the pool."""
-    cdef CWindowTable windows
-    cdef vector[Query] alone
-    cdef vector[uint8_t] codes
     cdef Caps rules = pool.capacities
-    if pool.search(query, criterion, form).status != Status.ok:
-        alone.push_back(query)
-        check_status(pool.schedule_all(alone, criterion, form, windows, codes))
-        return codes[0]  # without the rules there is no window either
+    cdef uint8_t code = pool.find_reason(query, criterion, form)
+    if code != 0:
+        return code  # without the rules there is no window either
     free = rules.with_rules([rule for rule in rules.rules if rule.account is None])
-    found = find_under(pool, request, "first", shape="square" if form == ShapeKind.square
-                       else "ragged", capacities=free)
+    try:
+        found = find_under(pool, request, "first", shape="square" if form == ShapeKind.square
+                           else "ragged", capacities=free)
+    except UndecidedError:
+        return REASONS.index("undecided")
     return REASONS.index("cap" if found is None else "quota")

@@ -8,6 +8,8 @@ cdef extern from "slotkern/pool/schedule.hpp" namespace "slotkern" nogil:
     Status find_together_in "slotkern::find_together"(CSlotPool&, vector[Query]&, ShapeKind,
                                                      CWindowTable&) noexcept
     Status trim_rows_for(CSlotPool&, double) noexcept
+    Status find_reason(CSlotPool&, const CPreparedSlots&, const Query&, int, ShapeKind,
+                       uint8_t&) noexcept
     Status schedule(CSlotPool&, const CPreparedSlots&, const vector[Query]&, int, ShapeKind,
                     CWindowTable&, vector[uint8_t]&) noexcept
 
@@ -212,6 +214,20 @@ cdef class ChangingSlots(PreparedSlots):
                 status = schedule(self.pool, self.prepared, queries, criterion, shape, out, reasons)
                 self.mutex.unlock()
         return status
+
+    cdef uint8_t find_reason(self, const Query& query, int criterion,
+                             ShapeKind shape) except? 255:
+        """Return the reason why a request has no window now, 0 if it has one. Books nothing."""
+        cdef Status status = Status.ok
+        cdef uint8_t reason = 0
+        cdef InterruptScope interrupts
+        while attempt(interrupts, status):
+            self.lock_for_change()
+            with nogil:
+                status = find_reason(self.pool, self.prepared, query, criterion, shape, reason)
+                self.mutex.unlock()
+        check_status(status)
+        return reason
 
     cdef int lock_for_change(self) except -1:
         """Lock the pool exclusively; the first call also builds the structures for changes."""

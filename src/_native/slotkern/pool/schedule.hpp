@@ -184,6 +184,22 @@ inline Status remove_node(SlotPool& pool, std::int32_t node) noexcept {
   return guarded([&] { return pool.remove(node) ? Status::ok : Status::none; });
 }
 
+// Writes the Reason why a request has no window now, or `booked` if it has one. Books nothing.
+inline Status find_reason(SlotPool& pool, const PreparedSlots& prepared, const Query& query,
+                          int criterion, ShapeKind shape, std::uint8_t& reason) noexcept {
+  return guarded([&] {
+    Workspace& work = workspace();
+    Found found;
+    const Status status = pool.find(query, criterion, shape, work, found);
+    reason = static_cast<std::uint8_t>(Reason::booked);
+    if (status == Status::ok) return status;
+    if (!detail::found_nothing(status)) return status;
+    reason = static_cast<std::uint8_t>(
+        detail::rejection_reason(status, pool, prepared, query, shape, work));
+    return Status::ok;
+  });
+}
+
 // Appends one row and one Reason for each request. After an interruption, call it again with the
 // same arguments: it continues after the rows that are there.
 inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
