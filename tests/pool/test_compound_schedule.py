@@ -1,11 +1,13 @@
 """Queues and tables of jobs of several parts."""
 
 import pickle
+from typing import Any
 
 import pytest
 from command_line import run
 
 import slotkern as sk
+from slotkern.compound import schedule
 
 
 @pytest.fixture
@@ -188,3 +190,23 @@ def test_batches_and_ledgers_refuse_jobs_of_several_parts(tmp_path, pool):
             shared.schedule(JOBS)
         shared.book(shared.find(JOBS[1]), "alice")
         assert len(shared.bookings()) == 2
+
+
+def test_a_booking_between_search_and_booking_is_searched_again(monkeypatch) -> None:
+    slots = sk.make_slots(node=range(4), start=0, end=20, performance=1, price=1)
+    pool = sk.SlotPool(slots)
+    job = sk.AnyOf([sk.Request(3, 4), sk.Request(2, 6)])
+    others = [sk.Request(3, 5)]
+
+    def found_then_taken(*words: Any) -> Any:
+        plan = find_best(*words)
+        for other in others:
+            pool.book(pool.find(other, "start"))
+        others.clear()
+        return plan
+
+    find_best = schedule.find_best
+    monkeypatch.setattr(schedule, "find_best", found_then_taken)
+    (plan,) = pool.schedule([job], "start", owner="ann")
+    assert plan.start == 5
+    assert pool.windows("ann") == list(plan)

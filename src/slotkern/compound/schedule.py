@@ -112,14 +112,31 @@ def _run(done: _Done, jobs: list[Job], owner: str | None) -> None:
         flush()
         criterion = _criterion_for(job, done.criterion)
         try:
-            plan = find_best(CompoundSearch(pool, job, shape), job, criterion)
+            plan = _find_and_book(pool, job, criterion, shape, owner)
             reason = 0 if plan is not None else _reason(pool, job, criterion, shape)
         except UndecidedError:
             plan, reason = None, REASONS.index("undecided")
-        if plan is not None:
-            pool.book(plan, owner)
         done.add(job, plan, reason)
     flush()
+
+
+def _find_and_book(
+    pool: SlotPool, job: Job, criterion: str, shape: str, owner: str | None
+) -> Plan | None:
+    """Book the best plan; search again if another thread has booked a part of it."""
+    refused = None
+    while True:
+        plan = find_best(CompoundSearch(pool, job, shape), job, criterion)
+        if plan is None:
+            return None
+        try:
+            pool.book(plan, owner)
+        except ValueError:
+            if plan == refused:
+                raise
+            refused = plan
+        else:
+            return plan
 
 
 def _reason(pool: SlotPool, job: Job, criterion: str, shape: str) -> int:
