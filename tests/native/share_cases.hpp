@@ -7,42 +7,16 @@
 #pragma once
 
 #include <cstdio>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "random_draws.hpp"
 #include "share_oracle.hpp"
 #include "slotkern/shares/share_pool.hpp"
 
 namespace shares {
 
 using namespace slotkern;
-
-// Draws from a generator, or from the bytes of a fuzzer, then zeros.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : source_(seed) {}
-  Random(const std::uint8_t* data, std::size_t size) : bytes_(data), left_(size), fuzzed_(true) {}
-
-  // A number in [least, most].
-  int in(int least, int most) {
-    return least + static_cast<int>(next() % static_cast<unsigned>(most - least + 1));
-  }
-  bool one_in(int n) { return in(1, n) == n; }
-  bool is_empty() const { return fuzzed_ && left_ == 0; }
-
- private:
-  std::uint64_t next() {
-    if (!fuzzed_) return source_();
-    if (left_ == 0) return 0;
-    --left_;
-    return *bytes_++;
-  }
-  std::mt19937_64 source_;
-  const std::uint8_t* bytes_ = nullptr;
-  std::size_t left_ = 0;
-  bool fuzzed_ = false;
-};
 
 struct Tally {
   std::uint64_t searches = 0, found = 0, compared = 0, changes = 0;

@@ -7,47 +7,15 @@
 
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <vector>
 
+#include "random_draws.hpp"
 #include "slotkern/tariff/search.hpp"
 #include "tariff_oracle.hpp"
 
 namespace tariffs {
 
 using namespace slotkern;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : source_(seed) {}
-  // Draws from the bytes of a fuzzer, then zeros.
-  Random(const std::uint8_t* data, std::size_t size) : bytes_(data), left_(size), fuzzed_(true) {}
-
-  std::size_t below(std::size_t n) {
-    if (!fuzzed_) return source_() % n;
-    return n <= 256 ? byte() % n : (byte() * 256 + byte()) % n;
-  }
-  bool one_in(std::size_t n) { return below(n) == n - 1; }
-  double real() {
-    if (!fuzzed_) return static_cast<double>(source_() >> 11) * 0x1p-53;
-    return (static_cast<double>(byte()) + static_cast<double>(byte()) / 256) / 256.1;
-  }
-  template <class T, std::size_t N>
-  T pick(const T (&options)[N]) {
-    return options[below(N)];
-  }
-
- private:
-  std::size_t byte() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *bytes_++;
-  }
-  std::mt19937_64 source_;
-  const std::uint8_t* bytes_ = nullptr;
-  std::size_t left_ = 0;
-  bool fuzzed_ = false;
-};
 
 struct Case {
   bool dyadic = true;

@@ -10,7 +10,7 @@ fuzz::Tally tally{"shares"};
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  shares::Random random(data, size);
+  Random random(data, size);
   shares::Tally counts;
   shares::Sequence sequence(random, counts, slotkern::IndexOptions::for_small_pools());
   ++tally.runs;

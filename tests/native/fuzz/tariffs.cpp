@@ -10,7 +10,7 @@ fuzz::Tally tally{"tariffs"};
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  tariffs::Random random(data, size);
+  Random random(data, size);
   const bool dyadic = !random.one_in(4);
   const tariffs::Case c = tariffs::make_case(random, dyadic, 5, 3, 8);
   tariffs::Counts counts;

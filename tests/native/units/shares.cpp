@@ -9,7 +9,7 @@ namespace {
 
 void check_sequences(std::uint64_t seed, long runs, shares::Tally& tally) {
   for (long run = 0; run < runs; ++run) {
-    shares::Random random(seed + static_cast<std::uint64_t>(run));
+    Random random(seed + static_cast<std::uint64_t>(run));
     const auto options = run % 4 ? slotkern::IndexOptions::for_small_pools()
                                  : slotkern::IndexOptions{};
     shares::Sequence sequence(random, tally, options);

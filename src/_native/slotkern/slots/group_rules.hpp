@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace slotkern {
 
 enum class GroupRuleKind : int { max_groups = 0, min_groups = 1, max_parts = 2 };
