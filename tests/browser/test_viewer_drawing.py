@@ -1,4 +1,4 @@
-"""What pages draw in Chromium: rows, windows, prices and the overview."""
+"""Drawing of pages in Chromium: rows, windows, prices and the overview."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_overlapping_windows_share_the_row(open_page: Open) -> None:
     at = "(viewer.painter.frame.right - viewer.painter.frame.left)"
     shares = shown.evaluate(f"viewer.overview.shares(0.2 * {at})")
     assert shares["taken"] == pytest.approx(2, abs=0.01)
-    assert shares["free"] == pytest.approx(2, abs=0.01)
+    assert shares["free"] == pytest.approx(0, abs=0.01)
     assert shown.evaluate(f"viewer.overview.shares(0.6 * {at})")["taken"] < 0.01
     # Overview and legend contain the colours of both.
     colours = shown.evaluate(
@@ -116,3 +116,55 @@ def test_overlapping_windows_share_the_row(open_page: Open) -> None:
         "Array.from(viewer.overview.cover.sums.slice(0, viewer.overview.channels))"
     )
     assert sums[4:6] == pytest.approx([2, 0], abs=0.01)
+
+
+def overview_colour(shown: Any, time: float, share: float) -> tuple[int, int, int]:
+    """Return the colour of the overview at a time and a height from 0 to 1."""
+    y = f"{1 - share} * 40 - viewer.painter.y(0)"
+    row = shown.evaluate(f"({y}) / viewer.painter.pixelsPerRow")
+    found: tuple[int, int, int] = shown.colour(time, row)
+    return found
+
+
+@pytest.mark.parametrize("booked", [True, False])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_overview_stacks_free_nodes_on_windows(
+    open_page: Open, booked: bool, width: int
+) -> None:
+    # From 10 to 20, ten of 16 nodes are in the window; two are busy until 60.
+    machine = sk.Machine.homogeneous(16)
+    busy = {"node": [14, 15], "start": [0, 0], "end": [60, 60]}
+    pool = sk.SlotPool(sk.free_slots(machine, busy, start=0, end=100))
+    window = pool.find(sk.Request(10, 10, earliest=10), "start")
+    if booked:
+        pool.book(window, owner="ann")
+    shown = open_page(sk.view(pool, None if booked else window), width)
+    for share in (0.03, 0.3, 0.58):
+        assert overview_colour(shown, 15, share) == BLUE
+    for share in (0.67, 0.83):
+        assert overview_colour(shown, 15, share) == FREE
+    for time in (15, 40):
+        for share in (0.91, 0.97):
+            assert overview_colour(shown, time, share) == BUSY
+    for time, share in ((40, 0.03), (40, 0.83), (80, 0.97)):
+        assert overview_colour(shown, time, share) == FREE
+    shown.evaluate("viewer.onPointerMove(viewer.painter.x(15), 20)")
+    card = shown.page.locator(".card").inner_text()
+    assert "4 of 16 nodes" in card
+    assert "10 of 16 nodes" in card
+    shown.evaluate("viewer.onPointerMove(viewer.painter.x(40), 20)")
+    card = shown.page.locator(".card").inner_text()
+    assert "14 of 16 nodes" in card
+    assert "\n0 of 16 nodes" in card
+    assert shown.messages == []
+
+
+def test_a_window_on_disabled_nodes_leaves_the_rest_free(open_page: Open) -> None:
+    pool = sk.SlotPool(sk.free_slots(sk.Machine.homogeneous(8), start=0, end=100))
+    pool.book(pool.find(sk.Request(4, 50), "start"), owner="ann")
+    pool.disable([0, 1, 6, 7], owner="fan")
+    shown = open_page(sk.view(pool))
+    colours = [overview_colour(shown, 21, k / 8 + 0.06) for k in range(8)]
+    assert colours[:4] == [BLUE] * 4
+    assert colours[4:6] == [FREE] * 2
+    assert not {*colours[6:]} & {FREE, BUSY, BLUE}

@@ -367,7 +367,7 @@ export class App {
     const { about } = this.scene;
     const nodes = this.scene.order.length;
     const time = about.first + ((x - frame.left) / (frame.right - frame.left)) * (about.last - about.first);
-    const of = (n: number) => `${Math.round(n).toLocaleString("en")} of ${countText(nodes, about.nodes.noun)}`;
+    const of = (n: number) => `${Math.round(Math.max(n, 0)).toLocaleString("en")} of ${countText(nodes, about.nodes.noun)}`;
     const idle = about.rest === "free" ? nodes - busy - taken : free;
     const list: [string, string][] = [["free", of(idle)]];
     if (about.items.count) list.push([`in ${about.items.noun}s`, of(taken)]);

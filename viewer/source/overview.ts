@@ -21,7 +21,8 @@ export class Overview {
     this.cover = null;
   }
 
-  /** Return the numbers of visible nodes that are free, busy, disabled and in windows at a pixel. */
+  /** Return the numbers of visible nodes that are free and in no window, busy, disabled and in windows
+   * at a pixel. */
   shares(x: number): { free: number; busy: number; taken: number; disabled: number } {
     const sums = this.cover?.sums;
     const at = Math.min(Math.max(Math.floor(x), 0), (this.cover?.width ?? 1) - 1) * this.channels;
@@ -53,6 +54,7 @@ export class Overview {
     // Boxes are sorted by row and start; a row with overlapping windows counts once.
     const { top, bottom, part } = scene.boxes;
     const { item, start, end } = scene.parts;
+    const taken = weights(0).map((weight) => -weight);
     let [row, latest] = [-1, first];
     for (let i = 0; i < part.length; i++) {
       const p = part[i];
@@ -62,6 +64,14 @@ export class Overview {
       const weight = weights(2).fill(0);
       weight[2] = weight[4 + (scene.colourIndex(item[p]) % this.numColours)] = bottom[i] - top[i];
       cover.add((from - first) * per, (end[p] - first) * per, 0, 1, weight);
+      // Found windows are part of the free time, bookings of a pool are not.
+      for (let k = top[i]; k < bottom[i] && scene.free.size; k++) {
+        const stop = scene.free.firstStartingAt(scene.order[k], end[p]);
+        for (let j = scene.free.firstEndingAfter(scene.order[k], from); j < stop; j++) {
+          const [a, b] = [Math.max(from, scene.free.start[j]), Math.min(end[p], scene.free.end[j])];
+          cover.add((a - first) * per, (b - first) * per, 0, 1, taken);
+        }
+      }
       latest = Math.max(latest, end[p]);
     }
     cover.finish();
@@ -94,16 +104,16 @@ export class Overview {
         g.fillStyle = colour;
         g.fillRect(left + x, fromTop ? 0 : OVERVIEW_HEIGHT - (below / rows) * OVERVIEW_HEIGHT - tall, 1, tall);
       };
-      draw(colours.free, free, 0);
       draw(colours.busy, busy, 0, true);
       draw(colours.disabled, disabled, 0, true);
-      // Stack the colours of the windows.
+      // Stack the colours of the windows, and the nodes that are still free on them.
       let below = 0;
       for (let k = 0; k < this.numColours; k++) {
         const nodes = this.cover?.sums[x * this.channels + 4 + k] ?? 0;
         draw(colours.windows[k], nodes, below);
         below += Math.max(nodes, 0);
       }
+      draw(colours.free, free, below);
     }
     g.font = "11px system-ui, sans-serif";
     g.textAlign = "right";
