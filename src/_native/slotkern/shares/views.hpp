@@ -4,7 +4,7 @@
 // Node j = 1..stack of a host has the spans in which it holds j times the demand. If a host holds m
 // parts at a time, its nodes 1..m are free, so choosing parts is choosing nodes. The price of a slot
 // is the price of a part, and each origin row lasts for the whole time of all hosts: what comes back
-// merges with its neighbours as if it had never been taken. HostRow h * stack + j - 1 is node j of host
+// merges with its neighbours as if it had never been taken. Row h * stack + j - 1 is node j of host
 // h. Views contain free time only; bookings are in shares/bookings.hpp.
 //
 // Views are a cache. A change of a host is appended to a journal; a view reads the journal from its
@@ -74,10 +74,16 @@ class ShareViews {
       views_.erase(found);
       view = nullptr;
     }
-    if (view)
-      catch_up(*view, rows, hosts, now);
-    else
+    if (view) {
+      try {
+        catch_up(*view, rows, hosts, now);
+      } catch (...) {  // a part of the changes may have been applied
+        clear(), last_change_.clear();
+        throw;
+      }
+    } else {
       view = &create(rows, hosts, now, request);
+    }
     view->last_use = ++uses_;
     return *view;
   }
