@@ -96,6 +96,15 @@ def test_errors_come_before_bookings_and_carry_what_was_booked(pool):
         pool.schedule([*JOBS[:2], "job"])
     with pytest.raises(ValueError, match="planned by criterion 'finish' only"):
         pool.schedule(JOBS, "cost")
+    for late, message in (
+        (sk.Request(1, 1, where="start > 3"), r"^requests\[3\]: a filter must be"),
+        (sk.Request(1, 1, where="kin == 'cpu'"), r"^requests\[3\]: .* no column 'kin'"),
+        (sk.Request(1, 1, uses="matlab=1"), "uses: the pool has no capacity 'matlab'"),
+        (sk.AnyOf([sk.Request(1, 1, where="kin > 3")]), r"^requests\[3\]: .*'kin'"),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            pool.schedule([*JOBS[:3], late])
+        assert not len(caught.value.bookings)
     assert not len(pool.booked)
     bad = sk.Together([sk.Request(1, 1, budget=3), sk.Request(1, 1)])
     with pytest.raises(ValueError, match="budget of its own") as caught:
@@ -136,6 +145,10 @@ def test_tables_make_jobs_of_rows(pool):
         (
             {"after": [None, "prepare", None, None, None, None, "prepare"]},
             "row 6, column 'after': 'prepare' is followed by the job of row 1 already",
+        ),
+        (
+            {"after": [None, "prepare", None, "prepar", None, None, None]},
+            "row 3, column 'after': no job has the name 'prepar'",
         ),
         ({"role": ["x", *[None] * 6]}, "row 0, column 'role': 'x' labels a part"),
         (

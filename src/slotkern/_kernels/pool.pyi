@@ -32,6 +32,9 @@ class Bookings(WindowTable):
     @classmethod
     def of(cls, windows: Any, **options: Any) -> Any: ...
 
+def check_queued(
+    pool: SlotPool, request: Request, i: int, *, single: bool = True
+) -> None: ...
 def bookings_from_windows(
     windows: Iterable[Window | Plan | None],
     reason: NDArray[np.uint8],

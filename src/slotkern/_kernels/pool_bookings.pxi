@@ -165,6 +165,34 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
     return out
 
 
+# The request with times in numbers; `uses`: what it takes of the pool's capacities.
+cdef Request request_for_queue(SlotPool pool, Request request, i, vector[CapacityUse]& uses):
+    cdef Request given = resolve_times(pool, request, i, True)
+    uses.clear()
+    fill_uses(pool.capacities, given, uses)
+    if not is_booking_invariant(given):
+        raise ValueError(
+            f"requests[{i}]: a filter must be an expression without start and end, which "
+            "change with every booking, and so must limits; find and book it separately"
+        )
+    return given
+
+
+def check_queued(SlotPool pool not None, Request request not None, i, *, bint single=True):
+    """Raise the error of `schedule` for request i of a queue, or a part of job i.
+
+    Parts of a job may have filters that bookings change.
+    """
+    cdef vector[CapacityUse] uses
+    if single:
+        request = uncounted(request_for_queue(pool, request, i, uses))
+    else:
+        request = resolve_times(pool, request, i)
+        if not is_booking_invariant(request):
+            return
+    pool.compile_listed_request(request, i)
+
+
 cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str shape,
                         owner) except -1:
     """Compile and schedule the requests; on an error `out` holds what was booked before.
@@ -189,17 +217,10 @@ cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str sh
         if not isinstance(request, Request):
             adapter("check_job")(request, f"requests[{i}]")
             return False
-        each = resolve_times(pool, request, i, True)
-        uses.clear()
-        fill_uses(pool.capacities, each, uses)
+        each = request_for_queue(pool, request, i, uses)
         counted = counted or not uses.empty()
         asked.append(each)
         out.names.append(each.name)
-        if not is_booking_invariant(each):
-            raise ValueError(
-                f"requests[{i}]: a filter must be an expression without start and end, which "
-                "change with every booking, and so must limits; find and book it separately"
-            )
         each = pool.compile_listed_request(uncounted(each), i)
         masked.append(each)  # owns the mask
         queries.push_back(each.query)

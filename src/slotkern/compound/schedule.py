@@ -70,13 +70,16 @@ def schedule_compounds(
     pool: SlotPool, jobs: Any, criterion: str, shape: str, owner: str | None
 ) -> Bookings:
     """Find and book a window or plan for each job; see `SlotPool.schedule`."""
+    from slotkern._kernels.pool import check_queued
+
     given = list(jobs)
     for i, job in enumerate(given):
         check_job(job, f"requests[{i}]")
-        if not isinstance(job, Request):
+        single = isinstance(job, Request)
+        if not single:
             check_criterion(job, _criterion_for(job, criterion))
-            for request in requests_in(job):
-                CompoundSearch(pool, job, shape).resolved(request)
+        for request in requests_in(job):
+            check_queued(pool, request, i, single=single)
     done = _Done(pool, criterion, shape)
     try:
         _run(done, given, owner)
