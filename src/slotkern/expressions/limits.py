@@ -30,6 +30,7 @@ LENGTH = "length"
 KINDS = ("sum", "distinct", "most")
 MAX_COUNT = 2**31 - 1  # the largest number of nodes of a request
 _SIDES: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.LtE: "<=", ast.GtE: ">="}
+_STRICT: dict[type[ast.cmpop], Literal["<=", ">="]] = {ast.Lt: "<=", ast.Gt: ">="}
 _MIRRORED: dict[str, Literal["<=", ">="]] = {"<=": ">=", ">=": "<="}
 _MAX_TEXT_LENGTH = 10_000
 _MAX_USE = 1e290
@@ -425,12 +426,14 @@ def _comparison(node: ast.expr, text: str) -> list[Limit]:
     kind, of = measures[at[0]]  # type: ignore[misc]
     found = []
     for k, op in enumerate(node.ops):
-        if type(op) not in _SIDES:
-            noun = "a sum" if kind == "sum" else kind
-            raise _error(text, f"{noun} is compared with <= or >=")
-        side = _SIDES[type(op)]
         amount = sides[k] if at[0] == k + 1 else sides[k + 1]
-        turned = _MIRRORED[side] if at[0] == k + 1 else side
+        strict = _STRICT.get(type(op))
+        side = _SIDES.get(type(op), strict)
+        turned = side if at[0] == k or side is None else _MIRRORED[side]
+        if strict is not None or turned is None:
+            noun = "a sum" if kind == "sum" else kind
+            hint = "" if turned is None else _closed(kind, of, turned, amount)
+            raise _error(text, f"{noun} is compared with <= or >={hint}")
         number = _literal(amount, text)
         try:
             found.append(Limit(of, turned, number, kind))
@@ -439,6 +442,15 @@ def _comparison(node: ast.expr, text: str) -> list[Limit]:
                 raise
             raise _error(text, str(error)) from None
     return found
+
+
+def _closed(kind: str, of: str, side: str, amount: ast.expr) -> str:
+    """Propose the closed bound that equals a strict bound on a count."""
+    value = number_of(amount)
+    if kind == "sum" or not isinstance(value, int):
+        return ""
+    bound = value - 1 if side == "<=" else value + 1
+    return f"; write {kind}({of}) {side} {bound}" if bound >= 1 else ""
 
 
 def _measure(
