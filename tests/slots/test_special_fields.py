@@ -37,6 +37,15 @@ def test_share_is_part_of_a_request() -> None:
         assert other != SHARED
 
 
+def test_amounts_of_zero_beside_columns_are_dropped() -> None:
+    for uses in ({"matlab": 0, "power": "watts"}, "matlab=0,power=watts"):
+        assert sk.Request(1, 1, uses=uses).uses == {"power": "watts"}
+    with pytest.raises(ValueError, match=r"uses takes nothing: \{'matlab': 0\}"):
+        sk.Request(1, 1, uses={"matlab": 0})
+    with pytest.raises(ValueError, match=r"uses must be amounts .* got 'matlab='"):
+        sk.Request(1, 1, uses="matlab=,power=watts")
+
+
 def test_requests_without_special_fields_have_none() -> None:
     plain = sk.Request(4, 10, share=None, stack=1)
     assert plain.special is None

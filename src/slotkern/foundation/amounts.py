@@ -12,6 +12,7 @@ __all__ = [
     "EXAMPLES",
     "MAX_AMOUNT",
     "Amounts",
+    "amounts_by_name",
     "amounts_of",
     "unit_hint",
     "whole_number",
@@ -69,6 +70,14 @@ def amounts_of(name: str, given: Any) -> Amounts:
             f"{name} must be a mapping of names to amounts, such as "
             f"{{'cores': 16}}; got {quote(given)}"
         )
+    found = amounts_by_name(name, given)
+    if not found:
+        raise ValueError(f"{name} takes nothing: {quote(dict(given))}")
+    return Amounts(found)
+
+
+def amounts_by_name(name: str, given: Mapping[Any, Any]) -> dict[str, int]:
+    """Check the names and amounts of a mapping, and drop the amounts of 0."""
     found = {}
     for key, value in given.items():
         if not isinstance(key, str) or not key:
@@ -76,9 +85,7 @@ def amounts_of(name: str, given: Any) -> Amounts:
         amount = whole_number(f"{name}[{key!r}]", value)
         if amount:
             found[key] = amount
-    if not found:
-        raise ValueError(f"{name} takes nothing: {quote(dict(given))}")
-    return Amounts(found)
+    return found
 
 
 def _parsed(name: str, text: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from slotkern.foundation.amounts import Amounts, amounts_of
+from slotkern.foundation.amounts import Amounts, amounts_by_name, amounts_of
 from slotkern.foundation.checks import integer, quote
 
 __all__ = [
@@ -85,13 +85,14 @@ def _uses_of(value: Any) -> Amounts | None:
     if isinstance(value, str):
         pieces = [piece.partition("=") for piece in value.split(",")]
         terms = {key.strip(): of.strip() for key, _, of in pieces}
-        if len(terms) < len(pieces) or all(_is_number(of) for of in terms.values()):
+        numbers = map(_is_number, terms.values())
+        if len(terms) < len(pieces) or "" in terms.values() or all(numbers):
             return amounts_of("uses", value)
         value = {key: float(of) if _is_number(of) else of for key, of in terms.items()}
     if not isinstance(value, Mapping):
         return amounts_of("uses", value)
-    numbers = {key: of for key, of in value.items() if not isinstance(of, str)}
-    found: dict[str, Any] = dict(amounts_of("uses", numbers) if numbers else {})
+    counts = {key: of for key, of in value.items() if not isinstance(of, str)}
+    found: dict[str, Any] = amounts_by_name("uses", counts)
     for key, of in value.items():
         if isinstance(of, str):
             if not isinstance(key, str) or not key or not of.strip():
@@ -99,6 +100,8 @@ def _uses_of(value: Any) -> Amounts | None:
                     f"uses[{key!r}] must be a whole number or a column, got {quote(of)}"
                 )
             found[key] = of
+    if not found:
+        return amounts_of("uses", value)  # raises
     return Amounts({key: found[key] for key in value if key in found})
 
 
@@ -106,7 +109,7 @@ def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return not text
+        return False
     return True
 
 
