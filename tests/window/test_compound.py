@@ -126,6 +126,25 @@ def test_starts_are_those_of_all_windows(rnd):
     assert np.array_equal(sk.SlotPool(free).starts(request, shape=shape), found)
 
 
+def test_a_slot_as_long_as_the_part_has_one_start():
+    rnd = random.Random(2)
+    for _ in range(200):
+        start, length = rnd.random(), rnd.random()
+        slots = sk.make_slots(
+            node=[0, 1],
+            start=[start, 0],
+            end=[start + length, 9],
+            performance=1,
+            price=1,
+        )
+        part = sk.Request(1, length, where="node == 0")
+        ((first, last),) = sk.starts(slots, part).tolist()
+        assert (first, last) == (start, pytest.approx(start))
+        assert first <= last
+        chain = sk.Chain([part, sk.Request(1, 1)], gap=(0, 5))
+        assert sk.find_window(slots, chain).start == start
+
+
 @fewer
 @given(seeds)
 def test_the_order_of_roles_does_not_matter(rnd):
@@ -297,11 +316,11 @@ def test_dates_and_durations(slots):
         (lambda: sk.Together(sk.Request(1, 1)), "needs a list of roles, got Request"),
         (
             lambda: sk.Together([sk.AnyOf([sk.Request(1, 1)])]),
-            "Together, role 1 is a AnyOf; allowed: Request",
+            "Together, role 1 has type AnyOf; allowed: Request",
         ),
         (
             lambda: sk.AnyOf([sk.Chain([sk.Request(1, 1)])]),
-            "AnyOf, option 1 is a Chain; allowed: Request, Together",
+            "AnyOf, option 1 has type Chain; allowed: Request, Together",
         ),
         (lambda: sk.Together([sk.Request(1, 1)], budget=-1), "budget must not be neg"),
         (lambda: sk.AnyOf([sk.Request(1, 1)], name=""), "name must be text"),
@@ -365,12 +384,55 @@ def test_searches_that_are_not_supported_are_refused(slots, job, options, messag
 
 
 def test_searches_of_single_requests_name_the_search_for_the_others(slots):
-    for search in (sk.find_alternatives, sk.pareto):
+    for search in (sk.find_alternatives, sk.pareto, sk.starts):
         message = f"{search.__name__} takes a Request, got Together; find_window plans"
         with pytest.raises(TypeError, match=message):
             search(slots, coupled())
     with pytest.raises(TypeError, match=r"requests\[0\] must be a Request, got Toge"):
         sk.find_windows(slots, [coupled()])
+
+
+@pytest.mark.parametrize("field", [{"account": "u"}, {"uses": "matlab=1"}])
+def test_fields_that_no_part_supports_are_refused_by_their_name(slots, field):
+    part = sk.Request(1, 1, name="solver", **field)
+    message = f"^solver: a job of several parts does not support {next(iter(field))}="
+    for kind in (sk.AnyOf, sk.Together, sk.Chain):
+        with pytest.raises(ValueError, match=message):
+            sk.find_window(slots, kind([part, part]))
+    with pytest.raises(ValueError, match=r"within of its own.* share no node$"):
+        roles = [sk.Request(1, 1, within="rack"), sk.Request(1, 1)]
+        sk.find_window(slots, sk.Together(roles))
+
+
+def test_an_error_of_roles_has_the_volume_of_the_role_that_is_refused():
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=1e17, performance=1, price=1, kind=["a", "b"]
+    )
+    roles = [
+        sk.Request(1, 4, where="kind == 'a'"),
+        sk.Request(1, 1e-3, where="kind == 'b'", earliest=1e16),
+    ]
+    for order in (roles, roles[::-1]):
+        with pytest.raises(ValueError, match=r"volume 0\.001 "):
+            sk.find_window(slots, sk.Together(order), "start")
+
+
+def test_a_long_stage_before_a_short_gap_is_found_beside_large_times():
+    slots = sk.make_slots(
+        node=[0, 1],
+        start=[-1e9, 0],
+        end=[1e9, 10],
+        performance=1,
+        price=1,
+        kind=["a", "b"],
+    )
+    for k in range(1, 30):
+        first = sk.Request(1, 1e9 / (3 + k / 7), where="kind == 'a'")
+        last = sk.Request(1, 1, where="kind == 'b'")
+        plan = sk.find_window(slots, sk.Chain([first, last], gap=(0, k / 31)))
+        assert plan[1].start == 0
+        assert plan[0].finish <= 0
+        assert plan[0].finish == pytest.approx(-k / 31, abs=1e-6)
 
 
 def test_roles_keep_their_group_rules(slots):

@@ -64,6 +64,15 @@ def find_limited(PreparedSlots slots not None, Request request not None, str cri
     return window
 
 
+cdef Query first_refused(PreparedSlots slots, const vector[Query]& queries, Status status):
+    """Return the first query that is refused with this status; the first one if none is."""
+    cdef size_t i
+    for i in range(queries.size()):
+        if slots.prepared.check(queries[i]) == status:
+            return queries[i]
+    return queries[0]
+
+
 def find_together(PreparedSlots slots not None, list requests not None, str shape,
                   limits=ANY_TIME):
     """Return the windows of all requests at their earliest common start, or None.
@@ -94,8 +103,10 @@ def find_together(PreparedSlots slots not None, list requests not None, str shap
     cdef Status status = slots.search_together(queries, form, found.windows)
     if status == Status.none:
         return None
+    if status == Status.limit_failed:
+        raise status_error(status, "search", {"part": "a slot"})
     if status != Status.ok:
-        raise search_error(status, queries[0])
+        raise search_error(status, first_refused(slots, queries, status))
     cdef Window window
     cdef list windows = []
     for i, request in enumerate(requests):

@@ -439,8 +439,8 @@ def starts(
 ) -> None:
     """List when a job can begin: all its possible starts, as intervals.
 
-    A window exists for a start if and only if it lies in one of the
-    intervals. Exits with 1 and an explanation if there are none.
+    A window exists for each start in one of the intervals, and for no
+    other. Exits with 1 and an explanation if there are none.
     """
     check_results(slots, None, output)
     free, _ = read_free(slots)

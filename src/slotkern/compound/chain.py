@@ -97,11 +97,13 @@ def _earliest(
 def _before(ways: list[_Ways], start: float, gap: tuple[float, float]) -> Plan:
     """Return the plan of a stage that starts earliest, if the next one starts then."""
     least, most = gap
-    rounding = 4 * math.ulp(max(abs(start), most if most < math.inf else 0.0))
+    largest = max(abs(start), most if most < math.inf else 0.0)
     best: tuple[float, float, int] | None = None
-    for early in (0.0, rounding):  # first without an overlap that rounding causes
+    for overlap in (False, True):  # first without one that rounding causes
         for k, way in enumerate(ways):
             for runtime, intervals in way.spans:
+                rounding = 4 * math.ulp(max(largest, runtime))
+                early = rounding if overlap else 0.0
                 for first, last in intervals:
                     time = min(max(first, start - most - runtime), last)
                     while time > first and time + runtime + least > start:

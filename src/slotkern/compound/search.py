@@ -16,6 +16,7 @@ from slotkern._kernels.windows import Window
 from slotkern.compound.jobs import Job, requests_in
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.context import SlotContext, context_of
+from slotkern.foundation.special_fields import refuse_special
 
 __all__ = ["NO_LIMITS", "CompoundSearch", "Limits"]
 
@@ -61,7 +62,15 @@ class CompoundSearch:
         return context_of(self.given)
 
     def resolved(self, request: Request) -> Request:
-        """Return a request with all times as numbers."""
+        """Return a request with all times as numbers.
+
+        Raises
+        ------
+        ValueError
+            For a special field that no part of a job can have.
+        """
+        if request.special is not None:
+            refuse_special(request, "a job of several parts", ("within",))
         return resolve_times(self.given, request)
 
     def find(

@@ -27,6 +27,7 @@ from slotkern._kernels.windows import Window
 from slotkern.compound.search import NO_LIMITS, CompoundSearch, Limits
 from slotkern.compound.together import _Live, met, window_of_rows
 from slotkern.foundation.checks import one_of
+from slotkern.machine.jobs import check_single
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape, Slots
@@ -51,8 +52,8 @@ def starts(slots: Slots, request: Request, *, shape: Shape = "square") -> NDArra
     -------
     structured array
         One row for each interval, in order of time: first and last, the first and the
-        last start in it. A window exists for a start if and only if it lies in one of
-        them. With a clock also first_time and last_time, as text in its zone. An
+        last start in it. A window exists for each start in one of them, and for no
+        other, unless it is later than `last` by a rounding error. With a clock also first_time and last_time, as text in its zone. An
         interval without end has the last start infinity.
 
     Raises
@@ -75,8 +76,7 @@ def starts(slots: Slots, request: Request, *, shape: Shape = "square") -> NDArra
     >>> sk.starts(slots, sk.Request(2, 3)).tolist()
     [(0.0, 1.0), (6.0, 17.0)]
     """
-    if not isinstance(request, Request):
-        raise TypeError(f"request must be a Request, got {type(request).__name__}")
+    check_single(request, "starts")
     one_of("shape", shape, ("square", "ragged"))
     given = resolve_times(slots, request)
     pool = prepare_snapshot(slots)
@@ -123,8 +123,10 @@ def _intervals(
         until = np.minimum(ends[parts["row"]], request.deadline)
         lengths = np.array([part["length"] for part in window.to_dict()["slots"]])
         lasts = last_starts(until, lengths)
-        last = min(request.latest, *lasts.tolist())
+        # The first start may fit because of rounding, too.
+        last = max(window.start, min(request.latest, *lasts.tolist()))
         rounded = min(request.latest, *_rounded_starts(lasts, until, lengths).tolist())
+        rounded = max(last, rounded)
         yield window.start, last, rounded
         if rounded >= request.latest:
             return
@@ -223,6 +225,8 @@ def _of_length(
     lengths = np.full(len(usable), runtime) if square else live.lengths[usable]
     first = live.table["start"][usable].clip(min=max(request.earliest, limits.earliest))
     last = last_starts(live.ends[usable], lengths)
+    fits = first + lengths <= live.ends[usable]  # the first start because of rounding
+    last = np.where(fits, np.maximum(first, last), last)
     last = last.clip(max=min(request.latest, limits.latest))
     keep = first <= last
     usable, first, last = usable[keep], first[keep], last[keep]

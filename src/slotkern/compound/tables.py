@@ -26,6 +26,7 @@ class _Unit:
         self.row, self.name = row, name
         self.rows: list[int] = []
         self.after: str | None = None
+        self.after_row = row  # the first one that names it
 
 
 def jobs_of_rows(rows: list[Row], name: str) -> list[Job]:
@@ -85,7 +86,8 @@ def _units(rows: list[Row], words: list[dict[str, Any]], at: Any) -> list[_Unit]
                     f"{at(i, 'after')}: {after!r}, but another row of "
                     f"{unit.name!r} has {unit.after!r}; a job follows one other"
                 )
-            unit.after = after
+            if unit.after is None:
+                unit.after, unit.after_row = after, i
     return list(found.values())
 
 
@@ -124,12 +126,12 @@ def _chains(units: Sequence[_Unit], jobs: list[Job], at: Any) -> list[Job]:
         before = place.get(unit.after)
         if before is None:
             raise ValueError(
-                f"{at(unit.row, 'after')}: no job has the name {quote(unit.after)}"
+                f"{at(unit.after_row, 'after')}: no job has the name {quote(unit.after)}"
                 f"{meant(unit.after, map(str, place))}"
             )
         if before in later:
             raise ValueError(
-                f"{at(unit.row, 'after')}: {unit.after!r} is followed by the job of "
+                f"{at(unit.after_row, 'after')}: {unit.after!r} is followed by the job of "
                 f"row {units[later[before]].row} already; a chain has no forks"
             )
         later[before] = k
@@ -149,7 +151,7 @@ def _chains(units: Sequence[_Unit], jobs: list[Job], at: Any) -> list[Job]:
     for k, unit in enumerate(units):
         if k not in chained:
             raise ValueError(
-                f"{at(unit.row, 'after')}: {unit.after!r} and the jobs before it "
+                f"{at(unit.after_row, 'after')}: {unit.after!r} and the jobs before it "
                 "follow each other in a cycle"
             )
     return [found[k] for k in sorted(found)]

@@ -73,10 +73,11 @@ def check_roles(
         own = "a budget" if role.budget < math.inf else "limits" if role.limits else ""
         own = own or next(iter(role.special or ()), "")
         if not disjoint and own:
+            hint = ", or give the budget to Together(..., budget=)"
             raise ValueError(
                 f"{label!r} has {own} of its own, but some nodes are candidates of "
-                "several roles; use filters that share no node, or give the budget to "
-                "Together(..., budget=)"
+                "several roles; use filters that share no node"
+                + (hint if own == "a budget" else "")
             )
     if search.has_tariffs and (
         criterion == "cost"
