@@ -144,6 +144,7 @@ SABOTAGE: dict[str, tuple[Callable[[sqlite3.Connection], Any], str]] = {
         sql("UPDATE entries SET kind = 'add', body = x'504B0304' WHERE version = 4"),
         "version 4 (add )",
     ),
+    "no head": (sql("DELETE FROM head", False), "the head is missing"),
     "no base": (sql("DELETE FROM snapshots WHERE version = 0"), "no snapshot at"),
 }
 

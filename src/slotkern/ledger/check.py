@@ -155,7 +155,10 @@ class _Judge:
             raise _Stop
 
     def judge(self) -> None:
-        head = next(self.rows("SELECT version, tick, chain, pruned FROM head"))
+        head = next(self.rows("SELECT version, tick, chain, pruned FROM head"), None)
+        if head is None:
+            self.fault("the head is missing")
+            return
         version, tick, chain, pruned = head
         self.report.version = version
         (base,) = next(
