@@ -164,6 +164,7 @@ _ADAPTERS = {
     "find_alternatives": "slotkern.search.alternatives:find_alternatives",
     "find_compound": "slotkern.compound.find:find_compound",
     "find_delegated": "slotkern.search.delegated:find_delegated",
+    "check_sum": "slotkern.search.sum_uses:check_sum",
     "find_by_sums": "slotkern.search.sum_uses:find_by_sums",
     "find_by_profile": "slotkern.search.profiles:find_by_profile",
     "SearchOptions": "slotkern.search.delegated:SearchOptions",

@@ -18,7 +18,6 @@ cdef extern from "slotkern/pool/caps.hpp" namespace "slotkern" nogil:
         int64_t amount(size_t)
         int64_t at(double)
         int64_t least(double, double)
-        double first_without(double, int64_t)
         void add(double, double, int64_t) except +
         void forget(double)
         cbool operator==(const StepFunction&)

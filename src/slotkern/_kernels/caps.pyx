@@ -5,7 +5,8 @@ requests. A capacity of the pool counts all windows; a quota those of one accoun
 account by itself. All rules must hold. Amounts are whole numbers, times those of the pool.
 
 A `Counter` is the free amount of a rule over time: its limit less what booked windows use. Only
-code that holds the GIL reads or changes counters, so each method below is atomic.
+code that holds the GIL reads or changes counters, so each method below is atomic. Without a GIL,
+in a free-threaded Python, only one thread at a time may use a pool with rules.
 """
 
 from libc.math cimport INFINITY
@@ -328,7 +329,7 @@ cdef class Caps:
         return Caps, (self.rules, self.charged(), self.now)
 
     def shortage(self, window):
-        """Return (rule, span, missing) ... as text for the first rule with too little."""
+        """Return in words the first span of the first rule with too little for a window."""
         cdef CapacityRule rule
         cdef Window each = window
         for rule in self.rules:
@@ -365,7 +366,7 @@ def describe(CapacityRule rule, account, start, end, limit, used, clock=None):
     who = f" of {quote(account or '')}" if rule.each else (
         f" of {quote(rule.account)}" if rule.account not in (None, "*") else "")
     times = []
-    for word, time in (("from", start), ("to", end)):
+    for word, time in (("from", start), ("until" if start == -INFINITY else "to", end)):
         if abs(time) < INFINITY:
             times.append(f"{word} {format_number(time) if clock is None else clock.datetime(time)}")
     when = f" {' '.join(times)}" if times else ""

@@ -99,8 +99,3 @@ cdef class SlotPool(ChangingSlots):
     cdef readonly object _closures     # closed time of nodes: see pool/closures.py
     cdef size_t purge_threshold        # number of owned windows that triggers a purge
     cdef int drop_past_owners(self) except -1
-    cdef int book_parts(self, list windows) except -1
-    cdef int record_owner(self, list windows, object owner) except -1
-    cdef int release_one(self, Window window) except -1
-    cdef Status check_booked(self, list windows, size_t& failed_window,
-                             size_t& failed_part) except *

@@ -26,7 +26,7 @@ from slotkern._kernels.slots cimport (
     LARGE, MANY, PreparedSlots, prepare_all, prepare_with_context, resolve_times)
 from slotkern._kernels.windows cimport Window, WindowTable, table_from_windows
 
-from slotkern._kernels.base import REASONS as SEARCH_REASONS
+from slotkern._kernels.base import REASONS
 from slotkern._kernels.search import CRITERIA, find_under
 from slotkern._kernels.search import find_window as find_window_of
 from slotkern._kernels.slots import CLOSURE, SLOT, SPAN, as_slot_array, check_slots
@@ -41,8 +41,6 @@ from slotkern.slots import in_order, row_order
 
 cnp.import_array()
 
-# The reasons of searches, and those of the rules of a pool, which searches do not know.
-REASONS = (*SEARCH_REASONS, "cap", "quota")
 NO_CLOSURES = np.empty(0, CLOSURE)
 
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
@@ -50,6 +48,7 @@ cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 include "pool_spans.pxi"
 include "pool_bookings.pxi"
 include "pool_changing.pxi"
+include "pool_windows.pxi"
 
 
 cdef class SlotPool(ChangingSlots):
@@ -125,7 +124,8 @@ cdef class SlotPool(ChangingSlots):
 
     *Threads.* Searches may run in several threads at the same time. `book`, `release`,
     `schedule` and the other changes wait for each other and for searches, without holding the
-    GIL. Searches of a changed pool run one after another.
+    GIL. Searches of a changed pool run one after another. In a free-threaded Python, without a
+    GIL, only one thread at a time may use a pool with capacities or quotas.
 
     *Memory.* In addition to the copy of the slots, about 90 bytes for each slot; after the
     first change 180 bytes for each slot, 32 for each booked part, and up to 140 for each slot
@@ -226,9 +226,7 @@ cdef class SlotPool(ChangingSlots):
 
     @_capacities.setter
     def _capacities(self, Caps found):
-        if self.c_handle.pool != NULL:
-            raise ValueError("compiled code has a handle of this pool, and does not keep "
-                             "capacities and quotas; use a copy")
+        check_no_handle(self, found)
         self.capacities = found
 
     def handle(self):
@@ -298,66 +296,7 @@ cdef class SlotPool(ChangingSlots):
         its slot's end is booked up to that end. Ctrl-C releases what has been booked so far,
         which takes about as long as booking it.
         """
-        cdef list windows, taken
-        if isinstance(window, Window):
-            windows = [window]
-        elif window is None:
-            raise TypeError("there is no window to book: the search returned None; "
-                            "call explain for the reason")
-        else:
-            windows = [item for item in window if item is not None]
-        for item in windows:
-            if not isinstance(item, Window):
-                raise TypeError(f"only windows can be booked, got {type(item).__name__}")
-        if owner is not None:
-            check_owner(owner)
-        cdef Caps capacities = self.capacities
-        if capacities is None:
-            self.book_parts(windows)
-            if self.capacities is not None:  # set by another thread meanwhile
-                self.capacities.charge(windows)
-        else:
-            taken = capacities.take(windows)
-            try:
-                self.book_parts(windows)
-            except BaseException:
-                capacities.undo(windows, taken)
-                raise
-            capacities.commit(windows, taken)
-        self.record_owner(windows, owner)
-
-    cdef int book_parts(self, list windows) except -1:
-        cdef vector[WindowParts] parts
-        cdef size_t failed_window = 0, failed_part = 0
-        cdef Status status = Status.ok
-        cdef InterruptScope interrupts
-        collect_parts(windows, parts)
-        while attempt(interrupts, status):
-            self.lock_for_change()
-            if parts.size() == 1:  # releasing the GIL costs more than booking one window
-                status = book_all(self.pool, parts, failed_window, failed_part)
-                self.mutex.unlock()
-            else:
-                with nogil:
-                    status = book_all(self.pool, parts, failed_window, failed_part)
-                    self.mutex.unlock()
-        if status != Status.ok:
-            part = describe_part(windows[failed_window], failed_part)
-            raise status_error(status, "book", {"what": "the window", "part": part})
-        return 0
-
-    # No Python code runs between a change of the pool and the update of the owners, so a signal
-    # handler runs before both or after both.
-    cdef int record_owner(self, list windows, object owner) except -1:
-        """Record the owner of windows; None: the account of each."""
-        cdef Window window
-        if owner is not None:
-            self.owners_by_window.update(dict.fromkeys(windows, owner))
-            return 0
-        for window in windows:
-            if window.special is not None and "account" in window.special:
-                self.owners_by_window[window] = window.special["account"]
-        return 0
+        book_windows(self, window, owner)
 
     # No Python code runs between a change of the pool and the change of its records.
     def _replace_closures(self, expected, closures, nodes):
@@ -413,8 +352,8 @@ cdef class SlotPool(ChangingSlots):
         Parameters
         ----------
         window : Window, Plan or str
-            The window, or the windows of a plan, as booked; or an owner: all their windows are released, and their
-            reservations end.
+            The window, or the windows of a plan, as booked; or an owner: all their windows are
+            released, and their reservations end.
         name : str, optional
             Only the owner's windows of jobs with this name.
 
@@ -435,76 +374,7 @@ cdef class SlotPool(ChangingSlots):
         released as part of another window. Takes the time of `book`, plus a pass over the
         cached bounds.
         """
-        cdef Window each
-        plan = window if isinstance(window, HasPlot) and hasattr(window, "windows") else None
-        if plan is None and not isinstance(window, (str, Window)):
-            raise TypeError(
-                f"only windows and owners can be released, got {type(window).__name__}")
-        if name is not None and not isinstance(window, str):
-            raise TypeError("name selects among an owner's windows: give the owner first")
-        cdef list windows = (self.windows(window) if isinstance(window, str)
-                             else [window] if plan is None else list(plan.windows))
-        covered = isinstance(window, str) and name is None and window in self.owners
-        if not windows and not covered:
-            raise ValueError(closures.nothing_booked(self, window))
-        if name is not None:
-            windows = [each for each in windows if each.name == name]
-            if not windows:
-                raise ValueError(f"{window!r} has booked nothing for {name!r}")
-        if not self.changed:
-            raise ValueError("the window cannot be released: nothing is booked in this pool")
-        cdef size_t failed_window = 0, failed_part = 0
-        cdef Status status = Status.ok
-        if len(windows) > 1:
-            status = self.check_booked(windows, failed_window, failed_part)
-        if status != Status.ok:
-            part = describe_part(windows[failed_window], failed_part)
-            raise status_error(status, "release", {"part": part})
-        if covered:
-            closures.reopen_gaps(self, window)
-        for each in windows:
-            PyErr_CheckSignals()  # windows released so far stay released
-            self.release_one(each)
-
-    cdef int release_one(self, Window window) except -1:
-        cdef size_t failed_window = 0, failed_part = 0
-        self.lock_for_change()
-        cdef Status status = release(self.pool, window.start, window.parts, window.count,
-                                     failed_part)
-        self.mutex.unlock()
-        if status != Status.ok:
-            raise status_error(status, "release", {"part": describe_part(window, failed_part)})
-        cdef bint counted = self.capacities is None or self.capacities.give_back(window)
-        cdef bint owned = self.owners_by_window.pop(window, None) is not None
-        if owned and counted:
-            return 0
-        # The owner may have booked an equal set of parts found by another criterion.
-        others = [] if owned else [w for w in self.owners_by_window if w.start == window.start]
-        if not counted:
-            others += self.capacities.windows_from(window.start)
-        nodes = set(window.nodes) if others else None
-        for other in others:
-            if nodes.isdisjoint(other.nodes):
-                continue
-            if self.check_booked([other], failed_window, failed_part) == Status.not_booked:
-                self.owners_by_window.pop(other, None)  # another thread may have
-                if self.capacities is not None:
-                    self.capacities.give_back(other)
-        return 0
-
-    cdef Status check_booked(self, list windows, size_t& failed_window,
-                             size_t& failed_part) except *:
-        """Return ok if all parts are booked, past or on removed nodes; else set the failed part."""
-        cdef vector[WindowParts] parts
-        cdef Status status = Status.ok
-        cdef InterruptScope interrupts
-        collect_parts(windows, parts)
-        while attempt(interrupts, status):
-            self.lock_for_change()
-            with nogil:
-                status = all_booked(self.pool, parts, failed_window, failed_part)
-                self.mutex.unlock()
-        return status
+        release_windows(self, window, name)
 
     def advance(self, now):
         """Advance the current time: slots that end by `now` are removed, others start at `now`.
@@ -595,8 +465,8 @@ cdef class SlotPool(ChangingSlots):
         ------
         ValueError, TypeError
             As for `SlotPool`; also for slots that overlap those of ``pool.origin`` (booked or
-            not), that start before `now`, or whose node was removed. The pool is then
-            unchanged.
+            not), that start before `now`, or whose node was removed; and for slots without an
+            end in a pool with quotas at hours of the week. The pool is then unchanged.
 
         Notes
         -----
@@ -604,8 +474,6 @@ cdef class SlotPool(ChangingSlots):
         new slots do not affect them.
         """
         add_slots(self, slots)
-        if self.capacities is not None:
-            cap_methods.extend_weeks(self)
 
     def schedule(self, requests, criterion="start", *, str shape="square", owner=None):
         """Find and book a window for each request, in order, in one call.

@@ -150,7 +150,7 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
     owned = owner is not None or out.specials is not None
     while owned and len(out):  # record the owner despite further signals
         try:
-            pool.record_owner([window for window in out if window is not None], owner)
+            record_owner(pool, [window for window in out if window is not None], owner)
             break
         except KeyboardInterrupt as error:
             stopped = error
@@ -169,7 +169,7 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
 cdef Request request_for_queue(SlotPool pool, Request request, i, vector[CapacityUse]& uses):
     cdef Request given = resolve_times(pool, request, i, True)
     uses.clear()
-    fill_uses(pool.capacities, given, uses)
+    check_uses(pool, given, i, uses)
     if not is_booking_invariant(given):
         raise ValueError(
             f"requests[{i}]: a filter must be an expression without start and end, which "
@@ -231,6 +231,18 @@ cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str sh
     else:
         check_status(pool.schedule_all(queries, INDEX[criterion], form, out.windows, out.codes))
     return True
+
+
+cdef int check_uses(SlotPool pool, Request request, i, vector[CapacityUse]& uses) except -1:
+    """As `fill_uses`, for request i of a list; an error names the request."""
+    try:
+        fill_uses(pool.capacities, request, uses)
+        if request.uses is not None and any([type(of) is str for of in request.uses.values()]):
+            adapter("check_sum")(pool, request)
+    except (ValueError, TypeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{request.name or f'requests[{i}]'}: {error}") from None
+    return 0
 
 
 # One search and booking for each request: capacities are step functions that only code with the

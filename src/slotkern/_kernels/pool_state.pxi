@@ -13,7 +13,7 @@ def restore_pool(origin, state, now, context=None, owned=(), generations=None, c
     pool._generations.update(generations or {})
     for window, owner in owned:
         window.context = context
-        pool.record_owner([window], owner)
+        record_owner(pool, [window], owner)
     pool.capacities = capacities
     return pool
 
@@ -131,8 +131,12 @@ def add_slots(SlotPool pool, slots):
     """See `SlotPool.add_slots`."""
     slots = as_slot_array(slots)
     check_slots(slots)
+    if pool.capacities is not None:
+        cap_methods.check_weeks(pool, slots)
     while not add(pool, slots):
         pass  # retry: another thread changed the pool
+    if pool.capacities is not None:
+        cap_methods.extend_weeks(pool)
 
 
 cdef object joined_type(object old, object new):
@@ -188,9 +192,18 @@ cdef bint add(SlotPool pool, object slots) except -1:
     return extend(pool, len(table), origin, fresh, len(state["gone"]), now)
 
 
+cdef int check_no_handle(SlotPool pool, Caps capacities) except -1:
+    """Raise ValueError if compiled code, which does not keep these capacities, uses the pool."""
+    if capacities is not None and pool.c_handle.pool != NULL:
+        raise ValueError("compiled code has a handle of this pool, and does not keep "
+                         "capacities and quotas; use a copy")
+    return 0
+
+
 cdef int replace_state(SlotPool pool, SlotPool other) except -1:
     """See `SlotPool._replace_state`."""
     cdef Status status
+    check_no_handle(pool, other.capacities)
     other.lock_for_change()
     other.mutex.unlock()
     pool.lock_for_change()

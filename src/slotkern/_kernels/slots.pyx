@@ -524,7 +524,7 @@ cpdef Request resolve_times(object slots, Request request, object position=None,
             who = request.name or ("the request" if position is None else f"requests[{position}]")
             raise ValueError(
                 f"{who}: this search does not keep the capacities and quotas of a pool; "
-                "SlotPool.find and SlotPool.schedule do")
+                "SlotPool.find and SlotPool.schedule of single requests do")
     if request.as_given is None:
         return request
     context = context_of(slots)

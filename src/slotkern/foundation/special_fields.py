@@ -88,9 +88,10 @@ def _uses_of(value: Any) -> Amounts | None:
         numbers = map(_is_number, terms.values())
         if len(terms) < len(pieces) or "" in terms.values() or all(numbers):
             return amounts_of("uses", value)
-        value = {key: float(of) if _is_number(of) else of for key, of in terms.items()}
+        value = terms
     if not isinstance(value, Mapping):
         return amounts_of("uses", value)
+    value = {key: _amount_or_column(of) for key, of in value.items()}
     counts = {key: of for key, of in value.items() if not isinstance(of, str)}
     found: dict[str, Any] = amounts_by_name("uses", counts)
     for key, of in value.items():
@@ -106,11 +107,17 @@ def _uses_of(value: Any) -> Amounts | None:
 
 
 def _is_number(text: str) -> bool:
+    return not text or not isinstance(_amount_or_column(text), str)
+
+
+def _amount_or_column(of: Any) -> Any:
+    """Return the number in a text; other values as they are."""
+    if not isinstance(of, str):
+        return of
     try:
-        float(text)
+        return float(of)
     except ValueError:
-        return False
-    return True
+        return of
 
 
 def _account_of(value: Any) -> str | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
     from slotkern.typing import Time
 
-__all__ = ["define", "extend_weeks", "quota", "set_cap", "table"]
+__all__ = ["check_weeks", "define", "extend_weeks", "quota", "set_cap", "table"]
 
 _Steps = Sequence[tuple[float, int | None]]
 
@@ -181,7 +181,7 @@ def quota(
     found = whole_number(f"quota of {what}", amount)
     steps: _Steps = [(-math.inf, found)]
     if when is not None:
-        steps = _steps_of_week(self, when, found)
+        steps = _steps_of_week(self, self.origin, when, found)
     weekly = None if when is None else found
     _set(self, CapacityRule(what, account, bool(each), when, steps, weekly))
 
@@ -233,6 +233,13 @@ def table(self: SlotPool) -> NDArray[np.void]:
     return found
 
 
+def check_weeks(pool: SlotPool, slots: NDArray[np.void]) -> None:
+    """Raise ValueError if quotas at hours of the week do not support slots to add."""
+    for rule in _rules(pool):
+        if rule.when is not None and rule.weekly is not None:
+            _steps_of_week(pool, slots, rule.when, rule.weekly)
+
+
 def extend_weeks(pool: SlotPool) -> None:
     """Compute the hours of all quotas again after slots were added."""
     caps = _of_pool(pool)
@@ -242,9 +249,8 @@ def extend_weeks(pool: SlotPool) -> None:
 def _extended(pool: SlotPool, rule: CapacityRule) -> CapacityRule:
     if rule.when is None or rule.weekly is None:
         return rule
-    return CapacityRule(
-        *rule.key, _steps_of_week(pool, rule.when, rule.weekly), rule.weekly
-    )
+    steps = _steps_of_week(pool, pool.origin, rule.when, rule.weekly)
+    return CapacityRule(*rule.key, steps, rule.weekly)
 
 
 def _rules(pool: SlotPool) -> Sequence[CapacityRule]:
@@ -338,8 +344,10 @@ def _steps_of_table(pool: SlotPool, name: str, given: Any) -> _Steps:
     return _joined(steps)
 
 
-def _steps_of_week(pool: SlotPool, when: Any, amount: int) -> _Steps:
-    """Return the steps of an amount at hours of the week, in the time of a pool."""
+def _steps_of_week(
+    pool: SlotPool, slots: NDArray[np.void], when: Any, amount: int
+) -> _Steps:
+    """Return the steps of an amount at hours of the week, in the time of slots."""
     found = _WHEN.fullmatch(when.strip()) if isinstance(when, str) else None
     if not found or not when.strip():
         raise ValueError(
@@ -351,7 +359,6 @@ def _steps_of_week(pool: SlotPool, when: Any, amount: int) -> _Steps:
             f"when={when!r} needs the zone of a clock: SlotPool(slots, "
             "clock=Clock(origin, zone=...))"
         )
-    slots = pool.origin
     if not len(slots):
         return [(-math.inf, None)]
     start, end = float(slots["start"].min()), float(slots["end"].max())

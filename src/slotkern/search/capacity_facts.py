@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from slotkern._kernels.caps import NODES, CapacityRule, Caps, describe
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_under
+from slotkern._kernels.windows import Window
 from slotkern.foundation.errors import UndecidedError
 
 __all__ = ["CapacityFacts", "capacity_facts"]
@@ -33,7 +34,8 @@ class Blame(NamedTuple):
     start : float or None
         The earliest start without this rule; None if there is no window.
     most : int
-        The largest amount with which the request fits, below its own; 0 if none.
+        The largest amount with which the request fits, below its own; 0 if none, and
+        for a use that is a sum over the nodes.
     """
 
     what: str
@@ -113,32 +115,39 @@ def capacity_facts(
     if caps is None:
         return None
     counted = caps.rules_of(request)
-    plain = _start(pool, request, shape, caps.with_rules(()))
-    if not counted or plain is None or (window is not None and plain >= window.start):
+    free = _earliest(pool, request, shape, caps.with_rules(()))
+    if (
+        not counted
+        or free is None
+        or (window is not None and free.start >= window.start)
+    ):
         return None
     blamed = []
     for rule, amount in counted:
-        short = _shortage(rule, request, amount, plain, pool.clock)
+        is_sum = isinstance((request.uses or {}).get(rule.what), str)
+        if is_sum:  # known for a window only
+            amount = (free.uses or {}).get(rule.what, 0)
+        short = _shortage(rule, request, amount, free.start, pool.clock)
         if short is None:
             continue
         others = caps.with_rules([each for each in caps.rules if each is not rule])
-        lifted = _start(pool, request, shape, others)
+        found = _earliest(pool, request, shape, others)
+        lifted = None if found is None else found.start
         alone = lifted is not None and (window is None or lifted < window.start)
         most = 0
-        if window is None and rule.what != NODES:
+        if window is None and rule.what != NODES and not is_sum:
             most = _most(pool, request, shape, caps, rule.what, amount)
         blamed.append(Blame(rule.what, rule.account or "", short, alone, lifted, most))
     earliest = math.inf if window is None else window.start
-    return CapacityFacts(plain, tuple(blamed), window is not None, earliest)
+    return CapacityFacts(free.start, tuple(blamed), window is not None, earliest)
 
 
-def _start(pool: Any, request: Request, shape: str, caps: Caps) -> float | None:
-    """Return the earliest start under other rules."""
+def _earliest(pool: Any, request: Request, shape: str, caps: Caps) -> Window | None:
+    """Return the window of earliest start under other rules."""
     try:
-        window = find_under(pool, request, "start", shape=shape, capacities=caps)
+        return find_under(pool, request, "start", shape=shape, capacities=caps)
     except UndecidedError:
         return None
-    return None if window is None else window.start
 
 
 def _shortage(
@@ -159,7 +168,7 @@ def _most(
     while low < high:
         middle = (low + high + 1) // 2
         uses = {**(request.uses or {}), what: middle}
-        if _start(pool, request.replace(uses=uses), shape, caps) is None:
+        if _earliest(pool, request.replace(uses=uses), shape, caps) is None:
             high = middle - 1
         else:
             low = middle

@@ -14,14 +14,56 @@ import math
 from typing import Any
 
 from slotkern._kernels.caps import Caps
+from slotkern._kernels.knapsack import MAX_LIMITS
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_under
 from slotkern._kernels.windows import Window
+from slotkern.expressions.groups import rules_of
 from slotkern.expressions.limits import uses_of
 from slotkern.foundation.amounts import MAX_AMOUNT, Amounts
 from slotkern.search.criteria import is_maximized
 
-__all__ = ["find_by_sums"]
+__all__ = ["check_sum", "find_by_sums"]
+
+
+def check_sum(pool: Any, request: Request) -> tuple[str, str]:
+    """Return the capacity and the term of the use of a request that is a sum.
+
+    Raises
+    ------
+    ValueError
+        For two uses that are sums, for a column with negative numbers or other values
+        than numbers, and for a request that no limit can be added to: one with group
+        rules, or with the most limits on sums.
+    """
+    assert request.uses is not None
+    sums = {name: of for name, of in request.uses.items() if isinstance(of, str)}
+    if len(sums) > 1:
+        raise ValueError(
+            f"uses: only one can be a sum over the nodes, got {', '.join(sums)}"
+        )
+    ((name, of),) = sums.items()
+    if rules_of(request):
+        raise ValueError(
+            f"uses[{name!r}] is the sum {of!r}, which is not supported together with "
+            "group rules (within, distinct, most)"
+        )
+    if len(request.limits) >= MAX_LIMITS:
+        raise ValueError(
+            f"uses[{name!r}] is the sum {of!r}, with which a request has at most "
+            f"{MAX_LIMITS - 1} limits, got {len(request.limits)}"
+        )
+    weights, by_length = uses_of(of, pool.origin)
+    if by_length:
+        raise ValueError(
+            f"uses[{name!r}] is {of!r}, but an amount in use does not depend on the "
+            "length; limits can"
+        )
+    negative = (weights < 0).nonzero()[0]
+    if len(negative):
+        row = negative[0]
+        raise ValueError(f"uses[{name!r}]: {of} of row {row} is negative")
+    return name, of
 
 
 def find_by_sums(
@@ -37,30 +79,14 @@ def find_by_sums(
     Raises
     ------
     ValueError
-        If the pool has no such capacity, for two uses that are sums, and for a column
-        with negative numbers or other values than numbers.
+        If the pool has no such capacity, and as `check_sum`.
     """
-    assert request.uses is not None
-    sums = {name: of for name, of in request.uses.items() if isinstance(of, str)}
-    if len(sums) > 1:
-        raise ValueError(
-            f"uses: only one can be a sum over the nodes, got {', '.join(sums)}"
-        )
-    ((name, of),) = sums.items()
-    others: dict[str, Any] = {k: v for k, v in request.uses.items() if k != name}
-    table = pool.origin
-    weights, by_length = uses_of(of, table)
-    if by_length:
-        raise ValueError(
-            f"uses[{name!r}] is {of!r}, but an amount in use does not depend on the "
-            "length; limits can"
-        )
-    negative = (weights < 0).nonzero()[0]
-    if len(negative):
-        row = negative[0]
-        raise ValueError(f"uses[{name!r}]: {of} of row {row} is negative")
+    name, of = check_sum(pool, request)
     if capacities is None:
         raise ValueError(f"uses: the pool has no capacity {name!r}")
+    asked: dict[str, Any] = request.uses or {}
+    others = {key: value for key, value in asked.items() if key != name}
+    table = pool.origin
 
     def search(uses: dict[str, int], limits: Any) -> Window | None:
         part = request.replace(uses=uses or None, limits=limits)

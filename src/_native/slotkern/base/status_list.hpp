@@ -102,5 +102,8 @@
   X(limit, "windows exist, but the limit of the batch leaves none for this job") \
   X(limits, "a window exists, but not under the limits on sums") \
   X(undecided, "the search under limits spent its work: a window may exist") \
-  X(groups, "a window exists, but not under the group rules")
+  X(groups, "a window exists, but not under the group rules") \
+  /* of pools with capacities and quotas, which kernels do not keep */ \
+  X(cap, "a window exists, but none for which a capacity has enough") \
+  X(quota, "a window exists, but none for which a quota has enough")
 // clang-format on

@@ -28,6 +28,7 @@
 
 #include "slotkern/base/memory.hpp"
 #include "slotkern/pool/booking_index.hpp"
+#include "slotkern/pool/closed_time.hpp"
 #include "slotkern/slots/prepared.hpp"
 #include "slotkern/window/window.hpp"
 
@@ -254,16 +255,6 @@ class AvailabilityTimeline {
     observer.apply_pending();
     if (closed.times.empty()) closed_.erase(k);
   }
-  // Merges spans, sorted by start, that overlap or touch.
-  static void merge_overlapping(std::vector<Span>& times) {
-    std::size_t count = 0;
-    for (const Span& time : times)
-      if (count > 0 && time.start <= times[count - 1].end)
-        times[count - 1].end = std::max(times[count - 1].end, time.end);
-      else
-        times[count++] = {time.start, time.end, 0};
-    times.resize(count);
-  }
   // Calls visit(place, span) for each withheld span.
   template <class Visit>
   void for_each_withheld(Visit visit) const {
@@ -391,11 +382,6 @@ class AvailabilityTimeline {
     double end;
   };
 
-  // Closed time of a node, and what would be free within it; each ascending and disjoint.
-  struct ClosedTime {
-    std::vector<Span> times, withheld;
-  };
-
   // Appends the spans to `out` without time before now().
   void append_unexpired(const std::vector<Span>& spans, std::vector<Span>& out) const {
     for (std::size_t i = count_expired_prefix(spans); i < spans.size(); ++i)
@@ -423,30 +409,12 @@ class AvailabilityTimeline {
         const auto first = std::lower_bound(spans.begin(), spans.end(), from, ended);
         if (first == spans.end() || !(first->start < time.end)) break;
         const double start = std::max(first->start, from), end = std::min(first->end, time.end);
-        withhold(closed.withheld, {start, end, first->origin_row});
+        closed.withhold({start, end, first->origin_row});
         subtract({k, static_cast<std::size_t>(first - spans.begin())}, start, end, 0, observer);
         observer.apply_pending();
         on_taken(k, start, end);
       }
     }
-  }
-
-  // Inserts a span into `withheld` and merges it with spans of the same origin row that it touches.
-  static void withhold(std::vector<Span>& withheld, Span span) {
-    auto next = std::lower_bound(withheld.begin(), withheld.end(), span.start,
-                                 [](const Span& other, double t) { return other.start < t; });
-    if (next != withheld.begin()) {
-      const auto before = std::prev(next);
-      if (before->end == span.start && before->origin_row == span.origin_row) {
-        span.start = before->start;
-        next = withheld.erase(before);
-      }
-    }
-    if (next != withheld.end() && next->start == span.end && next->origin_row == span.origin_row) {
-      span.end = next->end;
-      next = withheld.erase(next);
-    }
-    withheld.insert(next, span);
   }
 
   // Frees a span of a node except for its closed time, which is withheld. Allocates nothing: the
@@ -466,7 +434,7 @@ class AvailabilityTimeline {
         span.start = time.start;
       }
       const double end = std::min(span.end, time.end);
-      withhold(closed.withheld, {span.start, end, span.origin_row});
+      closed.withhold({span.start, end, span.origin_row});
       span.start = end;
     }
     if (span.start < span.end) {

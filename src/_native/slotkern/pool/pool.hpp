@@ -153,7 +153,7 @@ class SlotPool {
         if (span_nodes[next] < node) continue;
         joined.push_back(times[next]);
       }
-      AvailabilityTimeline::merge_overlapping(joined);
+      merge_overlapping(joined);
       const std::int32_t place = place_of(node);
       if (place < 0 || removed()[static_cast<std::size_t>(place)]) continue;
       changes_since_trim_ += joined.size() + 1;

@@ -218,7 +218,7 @@ class SharePool {
     closed.insert(closed.end(), fresh.begin(), fresh.end());
     std::sort(closed.begin(), closed.end(),
               [](const Span& a, const Span& b) { return a.start < b.start; });
-    AvailabilityTimeline::merge_overlapping(closed);
+    merge_overlapping(closed);
   }
   // Opens all closed time of the host.
   void enable(std::size_t host) {
