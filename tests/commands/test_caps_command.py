@@ -72,7 +72,7 @@ def test_a_table_of_licences_and_jobs_that_use_them(path: Path, tmp_path: Path) 
     assert answer["window"]["uses"] == answer["request"]["uses"] == {"matlab": 2}
     assert answer["window"]["start"] == 16
     why = run("explain", path, "--nodes", 1, "--walltime", "4h", "--uses", "matlab=7")
-    assert "matlab: 0 in all, none is taken to 2026-10-26 08:00" in why.stdout
+    assert "matlab: 0 in all, none is taken until 2026-10-26 08:00" in why.stdout
     assert "without the capacity of matlab" in why.stdout
 
 

@@ -474,3 +474,95 @@ def test_refused_bookings_give_all_amounts_back() -> None:
     with pytest.raises(ValueError, match="'x'"):
         pool.book([first, unknown])
     assert not pool.caps["used"].any()
+
+
+def test_adding_slots_that_a_weekly_quota_does_not_support_changes_nothing() -> None:
+    pool = pool_of(2, 24, clock=CLOCK)
+    pool.quota("nodes", 0, when="Sat")
+    before = pool.slots.tolist(), pool.caps.tolist()
+    endless = sk.make_slots(node=[7], start=24, end=np.inf, performance=1, price=1)
+    with pytest.raises(ValueError, match="when='Sat' needs slots that end"):
+        pool.add_slots(endless)
+    assert (pool.slots.tolist(), pool.caps.tolist()) == before
+
+
+def test_a_pool_with_a_handle_takes_over_no_capacities() -> None:
+    pool, other = pool_of(), pool_of(caps={"matlab": 1})
+    pool.handle()
+    with pytest.raises(ValueError, match="compiled code has a handle of this pool"):
+        pool._replace_state(other)
+    assert not len(pool.caps)
+    pool._replace_state(pool_of(4))
+    assert len(pool.nodes) == 4
+
+
+@pytest.mark.parametrize("power", [6, 100])
+def test_a_sum_to_which_no_limit_can_be_added_is_refused_for_any_bookings(
+    power: int,
+) -> None:
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=20, performance=1, price=1, watts=[5, 5, 1], rack=0
+    )
+    pool = sk.SlotPool(slots, caps={"power": power})
+    job = sk.Request(2, 5, uses={"power": "watts"})
+    limits = [f"sum(watts) <= {100 + k}" for k in range(6)]
+    assert pool.find(job.replace(limits=limits[:5])) is not None
+    with pytest.raises(ValueError, match=r"'watts'.* at most 5 limits, got 6"):
+        pool.find(job.replace(limits=limits))
+    for rules in ({"within": "rack"}, {"limits": "distinct(rack) <= 1"}):
+        with pytest.raises(ValueError, match="not supported together with group rules"):
+            pool.find(job.replace(**rules))
+
+
+@pytest.mark.parametrize(
+    ("given", "uses"),
+    [
+        ({"m": "2"}, {"m": 2}),
+        ("m=2", {"m": 2}),
+        ({"m": "2", "power": "watts"}, {"m": 2, "power": "watts"}),
+        ("m=2,power=watts", {"m": 2, "power": "watts"}),
+    ],
+)
+def test_a_number_in_a_text_is_an_amount(given: Any, uses: dict[str, Any]) -> None:
+    assert sk.Request(1, 1, uses=given).uses == uses
+
+
+def test_a_use_without_an_amount_beside_a_column_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"uses\['m'\] must be a whole number or a"):
+        sk.Request(1, 1, uses="power=watts,m=")
+
+
+def test_searches_that_keep_no_capacities_name_those_that_do() -> None:
+    pool = pool_of(caps={"matlab": 1})
+    jobs = sk.AnyOf([sk.Request(1, 5, uses={"matlab": 1}), sk.Request(2, 5)])
+    with pytest.raises(ValueError, match=r"SlotPool\.schedule of single requests do"):
+        pool.find(jobs)
+
+
+def test_explanations_name_the_capacity_of_a_sum() -> None:
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=20, performance=1, price=1, watts=[5, 5, 1]
+    )
+    pool = sk.SlotPool(slots, caps={"power": 10})
+    why = str(sk.explain(pool, sk.Request(3, 5, uses={"power": "watts"})))
+    assert "power: 10 in all, none is taken" in why
+    assert "without the capacity of power" in why
+    assert "with uses of" not in why
+
+
+@pytest.mark.parametrize(
+    ("uses", "message"),
+    [
+        ({"pwer": 1}, "the pool has no capacity 'pwer'; it has 'power'"),
+        ({"power": "wats"}, "no column 'wats'"),
+    ],
+)
+def test_schedules_name_the_request_with_a_wrong_use_and_book_nothing(
+    uses: dict[str, Any], message: str
+) -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1, watts=1)
+    pool = sk.SlotPool(slots, caps={"power": 9})
+    jobs = [sk.Request(1, 5), sk.Request(1, 5, uses=uses)]
+    with pytest.raises(ValueError, match=rf"^requests\[1\]: .*{message}"):
+        pool.schedule(jobs)
+    assert not len(pool.booked)

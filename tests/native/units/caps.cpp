@@ -64,6 +64,10 @@ void check_one_function() {
     for (int unit = first; unit < last && unit <= kUnits; ++unit)
       least = std::min(least, units[static_cast<std::size_t>(unit + 1)]);
     CHECK(function.least(first, last) == least);
+    const auto amount = static_cast<std::int64_t>(below(9));
+    int without = first;
+    while (without < last && function.at(without) >= amount) ++without;
+    CHECK(function.first_without(first, last, amount) == without);
   }
   StepFunction later = function;
   const auto now = static_cast<int>(below(kUnits));

@@ -51,12 +51,11 @@ class StepFunction {
                          : std::numeric_limits<double>::infinity();
   }
 
-  // The first time from `from` on with less than `amount`; infinity if there is none.
-  double first_without(double from, std::int64_t amount) const {
+  // The first time in [from, last) with less than `amount`; `last` if there is none.
+  double first_without(double from, double last, std::int64_t amount) const {
     std::size_t step = step_at(from);
-    while (step < size() && amounts_[step] >= amount) ++step;
-    return step < size() ? std::max(from, times_[step])
-                         : std::numeric_limits<double>::infinity();
+    while (step < size() && times_[step] < last && amounts_[step] >= amount) ++step;
+    return step < size() ? std::min(last, std::max(from, times_[step])) : last;
   }
 
   // Adds an amount in [first, last). May throw std::bad_alloc, then without a change.
@@ -149,7 +148,7 @@ inline TimeSpan span_with_enough(const std::vector<CapacityUse>& uses, double fr
     }
     double last = kInfinity;
     for (const CapacityUse& use : uses) {
-      last = std::min(last, use.free->first_without(first, use.amount));
+      last = use.free->first_without(first, last, use.amount);
     }
     const double rounding = 0x1p-48 * std::max(std::abs(first), std::abs(last));
     if (last == kInfinity || !(last - first + rounding < length * kMargin)) return {first, last};
