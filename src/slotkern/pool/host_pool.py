@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_window
 from slotkern._kernels.slots import resolve_times
-from slotkern._kernels.windows import Window
-from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.amounts import amounts_of
@@ -25,11 +23,11 @@ from slotkern.foundation.checks import one_of, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.special_fields import refuse_special
 from slotkern.machine.spans import FreeSlots
-from slotkern.pool.closures import windows_within
-from slotkern.pool.ledger import check_owner, ids_of, time_of, window_rows
+from slotkern.pool.host_bookings import HostBookings
+from slotkern.pool.ledger import check_owner, ids_of, time_of
 from slotkern.pool.share_bookings import ShareBookings, schedule_shares
 from slotkern.pool.share_rows import SPAN, ShareRows
-from slotkern.pool.share_windows import ShareWindow, parts_taken, shared
+from slotkern.pool.share_windows import ShareWindow, shared
 
 if TYPE_CHECKING:
     from slotkern.files.atomic import AnyPath
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["HostPool"]
 
 
-class HostPool(HasPlot):
+class HostPool(HostBookings):
     """HostPool(free)
 
     Free amounts of nodes that several jobs share, to be searched, booked and released.
@@ -129,8 +127,7 @@ class HostPool(HasPlot):
         self.machine, self.clock = machine, clock
         self.tariffs = None
         self._rows = rows
-        self._booked: dict[int, tuple[ShareWindow, str]] = {}
-        self._bookings = 0  # the number of bookings so far: the next key of `_booked`
+        self._booked = {}
         self._generations: dict[str, Any] = {}
 
     # --- reading
@@ -151,11 +148,6 @@ class HostPool(HasPlot):
         return self.capacity.names
 
     @property
-    def now(self) -> float:
-        """The current time: nothing is free before it."""
-        return self._rows.now
-
-    @property
     def nodes(self) -> NDArray[np.int32]:
         """The node ids, ascending."""
         return np.arange(len(self.machine), dtype=np.int32)
@@ -174,25 +166,6 @@ class HostPool(HasPlot):
     def origin(self) -> NDArray[np.void]:
         """One slot for each node, over all time: ``Window.slots["row"]`` is its row."""
         return self._rows.hosts
-
-    @property
-    def booked(self) -> NDArray[np.void]:
-        """Booked parts that are not past: node, start, end, owner and the amounts."""
-        return self._rows.booked(self._owned_windows())
-
-    @property
-    def owners(self) -> list[str]:
-        """The owners of windows or reservations that are not past."""
-        booked = [owner for _, owner in self._owned_windows()]
-        return list(dict.fromkeys(booked + self._rows.reserving()))
-
-    def windows(self, owner: str | None = None) -> list[ShareWindow]:
-        """Return the windows of an owner (None: all owners) that are not past."""
-        return [w for w, other in self._owned_windows() if owner in (None, other)]
-
-    def _owned_windows(self) -> list[tuple[ShareWindow, str]]:
-        """Return pairs of a window that is not past and its owner, by booking."""
-        return [pair for pair in self._booked.values() if pair[0].finish > self.now]
 
     def _state(self) -> dict[str, NDArray[Any]]:
         """Return the removed nodes, as `SlotPool._state` does; no node is removed."""
@@ -333,154 +306,6 @@ class HostPool(HasPlot):
 
     # --- writing
 
-    def book(
-        self, window: Window | Iterable[Window | None], owner: str | None = None
-    ) -> None:
-        """Take the shares of a window, or of all windows of a sequence.
-
-        Parameters
-        ----------
-        window : Window, or sequence of Window and None
-            Of this pool; those of a sequence are booked all or none. A window of whole
-            nodes may also come from a search of ``pool.slots``.
-        owner : str, optional
-            Owner of the windows; see `bookings`, `windows` and `release`.
-
-        Raises
-        ------
-        ValueError
-            If a share is not free; the message contains the node and time, and the pool
-            is unchanged.
-        """
-        if owner is not None:
-            check_owner(owner)
-        windows = self._checked(window)
-        booked = []
-        try:
-            for each in windows:
-                self._rows.book(each)
-                booked.append(each)
-        except BaseException:
-            for each in reversed(booked):
-                self._rows.release(each)
-            raise
-        if owner is not None:
-            for each in windows:
-                self._booked[self._bookings] = each, owner
-                self._bookings += 1
-
-    def _checked(self, window: Any) -> list[ShareWindow]:
-        """Return windows as those of shares."""
-        if window is None:
-            raise TypeError(
-                "there is no window to book: the search returned None; call explain "
-                "for the reason"
-            )
-        given = [window] if isinstance(window, Window) else window
-        if not isinstance(given, Iterable):
-            raise TypeError(f"only windows can be booked, got {type(given).__name__}")
-        found = []
-        for each in given:
-            if each is None:
-                continue
-            if not isinstance(each, Window):
-                raise TypeError(
-                    f"only windows can be booked, got {type(each).__name__}"
-                )
-            found.append(each if isinstance(each, ShareWindow) else shared(each, None))
-        return found
-
-    def release(self, window: Window | str, *, name: str | None = None) -> None:
-        """Give the shares of a window back, or those of all windows of an owner.
-
-        Parameters
-        ----------
-        window : Window or str
-            A booked window, or an owner.
-        name : str, optional
-            Only the owner's windows of jobs with this name.
-
-        Raises
-        ------
-        ValueError
-            If the window is not booked, or was given back before: of two equal
-            bookings each can be released once. Also for an owner without bookings. The
-            pool is then unchanged.
-        """
-        if isinstance(window, str):
-            self._release_owner(window, name)
-            return
-        if name is not None:
-            raise TypeError("name selects windows of an owner; give one")
-        windows = self._checked(window)
-        if len(windows) != 1:
-            raise ValueError(
-                f"release takes one window or an owner, got {len(windows)}"
-            )
-        (each,) = windows
-        self._rows.release(each)
-        key = self._key_of(each)
-        if key is not None:
-            del self._booked[key]
-
-    def _key_of(self, window: ShareWindow) -> int | None:
-        """Return the key of an owned window, or of one with the same parts, or None.
-
-        The owner may have booked the parts as found by another criterion.
-        """
-        found, parts = None, parts_taken(window)
-        for key, (other, _) in reversed(self._booked.items()):
-            if other == window:
-                return key
-            same = found is None and other.start == window.start
-            if same and parts_taken(other) == parts:
-                found = key
-        return found
-
-    def _release_owner(self, owner: str, name: str | None) -> None:
-        keys = [
-            key
-            for key, (window, other) in self._booked.items()
-            if other == owner
-            and window.finish > self.now
-            and name in (None, window.name)
-        ]
-        covered = name is None and self._rows.has_reservations(owner)
-        if not keys and not covered:
-            of = "" if name is None else f" for {name!r}"
-            raise ValueError(f"{owner!r} has nothing booked{of} in this pool")
-        for key in keys:
-            self._rows.release(self._booked[key][0])
-            del self._booked[key]
-        if covered:
-            self._rows.end_reservations(owner)
-
-    def bookings(self, *, nodes: Any = None, during: Any = None) -> NDArray[np.void]:
-        """Return the windows of all owners as a table.
-
-        Parameters
-        ----------
-        nodes, during : optional
-            As for `SlotPool.bookings`.
-
-        Returns
-        -------
-        structured array
-            The columns of `SlotPool.bookings`, and ``share``: what each part takes, as
-            text.
-        """
-        pairs = self._owned_windows()
-        if nodes is not None or during is not None:
-            within = cast(Any, windows_within)
-            pairs = within(self, pairs, nodes, during)
-        windows = [window for window, _ in pairs]
-        shares = [_share_text(window) for window in windows]
-        owners = [owner for _, owner in pairs]
-        names = [window.name for window in windows]
-        return window_rows(
-            windows, self.context, owner=owners, name=names, share=shares
-        )
-
     def reserve(
         self,
         nodes: Any,
@@ -594,9 +419,9 @@ class HostPool(HasPlot):
         if time < self.now:
             raise ValueError(f"now {now} lies before the pool's now, {self.now:g}")
         self._rows.advance(time)
-        self._booked = {
-            key: pair for key, pair in self._booked.items() if pair[0].finish > time
-        }
+        for key, (window, _) in [*self._booked.items()]:
+            if window.finish <= time:
+                self._booked.pop(key, None)
 
     def add_slots(self, free: FreeSlots) -> None:
         """Add free amounts of the same machine in time that the pool does not have yet.
@@ -621,7 +446,7 @@ class HostPool(HasPlot):
         """Return an independent pool with the same amounts, bookings and owners."""
         other = HostPool.__new__(HostPool)
         other._set(self.machine, self.clock, self._rows.copy())
-        other._booked, other._bookings = dict(self._booked), self._bookings
+        other._booked = self._booked.copy()
         other._generations = dict(self._generations)
         return other
 
@@ -725,9 +550,3 @@ class HostPool(HasPlot):
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _share_text(window: ShareWindow) -> str:
-    from slotkern.pool.share_windows import text_of
-
-    return "" if window.share is None else text_of(window.share)

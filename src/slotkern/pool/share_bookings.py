@@ -16,6 +16,7 @@ from slotkern.display.table import Table
 from slotkern.foundation.checks import one_of
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.ledger import check_owner, window_rows
+from slotkern.pool.share_windows import share_text
 
 if TYPE_CHECKING:
     from slotkern.foundation.context import SlotContext
@@ -86,18 +87,12 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
 
     def listing(self) -> NDArray[np.void]:
         """Return one row for each request, as `Bookings.listing`, with its share."""
-        from slotkern.pool.share_windows import text_of
-
-        shares = [
-            "" if window is None or window.share is None else text_of(window.share)
-            for window in self._windows
-        ]
         return window_rows(
             self._windows,
             self.context,
             name=self.names,
             reason=self.reasons,
-            share=shares,
+            share=[share_text(window) for window in self._windows],
         )
 
     def _as_table(self) -> Table:

@@ -103,10 +103,9 @@ def host_pool_of(arrays: Mapping[str, NDArray[Any]]) -> HostPool:
     rows.closures = [tuple(each[:4]) for each in closed.tolist()]
     pool = HostPool.__new__(HostPool)
     pool._set(machine, context.clock, rows)
-    pool._booked = dict(enumerate(_windows(arrays, owned, machine.capacity)))
-    pool._bookings = len(pool._booked)
-    for window, _ in pool._booked.values():
+    for window, owner in _windows(arrays, owned, machine.capacity):
         window.context = pool.context
+        pool._booked[object()] = window, owner
     return pool
 
 

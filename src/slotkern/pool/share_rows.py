@@ -6,7 +6,7 @@ others run on the slots of a view: the spans in which a node holds the parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -283,35 +283,15 @@ class ShareRows:
 
     # --- writing
 
-    def book(self, window: ShareWindow) -> None:
-        """Take the shares of a window; all or none."""
-        done = []
-        try:
-            for each, amounts in self._pieces(window):
-                self.core.book(each, amounts)
-                done.append((each, amounts))
-        except BaseException:
-            for piece in reversed(done):
-                self.core.release(*piece)
-            raise
-
-    def release(self, window: ShareWindow) -> None:
-        """Give the shares of a window back; all or none."""
-        done = []
-        try:
-            for each, amounts in self._pieces(window):
-                self.core.release(each, amounts)
-                done.append((each, amounts))
-        except BaseException:
-            for piece in reversed(done):
-                self.core.book(*piece)
-            raise
+    def pieces(
+        self, windows: Iterable[ShareWindow]
+    ) -> tuple[list[Window], list[NDArray[np.int64]]]:
+        """Return windows with one part a row, and the amounts of the parts of each."""
+        found = [piece for window in windows for piece in self._pieces(window)]
+        return [piece for piece, _ in found], [amounts for _, amounts in found]
 
     def _pieces(self, window: ShareWindow) -> list[tuple[Window, NDArray[np.int64]]]:
-        """Return windows with one part a row, each with the amounts of its parts.
-
-        A window of whole nodes has one for each capacity of its nodes.
-        """
+        """Return the pieces of a window; of whole nodes, one for each capacity."""
         state = list(Window._state(window))
         parts = [(node, node, *rest) for _, node, *rest in state[10]]
         if window.counts is not None:

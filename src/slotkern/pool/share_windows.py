@@ -170,6 +170,11 @@ def parts_taken(window: ShareWindow) -> tuple[Any, ...]:
     return window.share, sorted(rows)
 
 
+def share_text(window: ShareWindow | None) -> str:
+    """Return the share of a window as text; empty for whole nodes and for None."""
+    return "" if window is None or window.share is None else text_of(window.share)
+
+
 def text_of(share: Mapping[str, int]) -> str:
     """Return a share as text, such as ``16 cores + 2 gpus``."""
     return " + ".join(
