@@ -399,8 +399,8 @@ def test_fields_that_no_part_supports_are_refused_by_their_name(slots, field):
     for kind in (sk.AnyOf, sk.Together, sk.Chain):
         with pytest.raises(ValueError, match=message):
             sk.find_window(slots, kind([part, part]))
+    roles = [sk.Request(1, 1, within="rack"), sk.Request(1, 1)]
     with pytest.raises(ValueError, match=r"within of its own.* share no node$"):
-        roles = [sk.Request(1, 1, within="rack"), sk.Request(1, 1)]
         sk.find_window(slots, sk.Together(roles))
 
 

@@ -20,6 +20,7 @@ class RequestField(NamedTuple):
 inf: float
 FIELDS: dict[str, RequestField]
 SPECIAL_FIELDS: dict[str, SpecialField]
+MAX_LIMITS: int
 REQUEST_FIELDS: tuple[str, ...]
 
 class Request:

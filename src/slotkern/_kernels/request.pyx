@@ -66,6 +66,9 @@ cdef dict read_fields():
 FIELDS = read_fields()
 cdef dict FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
 cdef tuple FIELD_NAMES = tuple(FIELDS)
+# The largest number of limits on sums.
+MAX_LIMITS = kMaxSumConstraints
+
 REQUEST_FIELDS = ("nodes", *FIELDS, "where", "limits")
 cdef tuple KEYWORDS = (*REQUEST_FIELDS, *SPECIAL_FIELDS, "walltime", "reference", "name")
 
@@ -103,8 +106,8 @@ cdef tuple checked_limits(object limits, object within):
     from slotkern.expressions.limits import limits_of
     found = limits_of(limits, within)
     cdef Py_ssize_t count = sum([limit.kind == "sum" for limit in found])
-    if count > <Py_ssize_t>kMaxSumConstraints:
-        raise ValueError(f"at most {kMaxSumConstraints} limits, got {count}")
+    if count > MAX_LIMITS:
+        raise ValueError(f"at most {MAX_LIMITS} limits, got {count}")
     return found
 
 

@@ -70,18 +70,10 @@ def schedule_compounds(
     pool: SlotPool, jobs: Any, criterion: str, shape: str, owner: str | None
 ) -> Bookings:
     """Find and book a window or plan for each job; see `SlotPool.schedule`."""
-    from slotkern._kernels.pool import check_queued
-
     given = list(jobs)
-    for i, job in enumerate(given):
-        check_job(job, f"requests[{i}]")
-        single = isinstance(job, Request)
-        if not single:
-            check_criterion(job, _criterion_for(job, criterion))
-        for request in requests_in(job):
-            check_queued(pool, request, i, single=single)
     done = _Done(pool, criterion, shape)
     try:
+        _check(done, given)
         _run(done, given, owner)
     except BaseException as error:
         some = getattr(error, "bookings", None)
@@ -90,6 +82,19 @@ def schedule_compounds(
         error.bookings = done.bookings()  # type: ignore[attr-defined]
         raise
     return done.bookings()
+
+
+def _check(done: _Done, jobs: list[Job]) -> None:
+    """Raise the first error of the jobs that is known before a search."""
+    from slotkern._kernels.pool import check_queued
+
+    for i, job in enumerate(jobs):
+        check_job(job, f"requests[{i}]")
+        single = isinstance(job, Request)
+        if not single:
+            check_criterion(job, _criterion_for(job, done.criterion))
+        for request in requests_in(job):
+            check_queued(done.pool, request, i, single=single)
 
 
 def _criterion_for(job: Job, criterion: str) -> str:

@@ -53,8 +53,9 @@ def starts(slots: Slots, request: Request, *, shape: Shape = "square") -> NDArra
     structured array
         One row for each interval, in order of time: first and last, the first and the
         last start in it. A window exists for each start in one of them, and for no
-        other, unless it is later than `last` by a rounding error. With a clock also first_time and last_time, as text in its zone. An
-        interval without end has the last start infinity.
+        other, unless it is later than `last` by a rounding error. With a clock also
+        first_time and last_time, as text in its zone. An interval without end has the
+        last start infinity.
 
     Raises
     ------

@@ -124,15 +124,16 @@ def _chains(units: Sequence[_Unit], jobs: list[Job], at: Any) -> list[Job]:
         if unit.after is None:
             continue
         before = place.get(unit.after)
+        where = at(unit.after_row, "after")
         if before is None:
             raise ValueError(
-                f"{at(unit.after_row, 'after')}: no job has the name {quote(unit.after)}"
+                f"{where}: no job has the name {quote(unit.after)}"
                 f"{meant(unit.after, map(str, place))}"
             )
         if before in later:
             raise ValueError(
-                f"{at(unit.after_row, 'after')}: {unit.after!r} is followed by the job of "
-                f"row {units[later[before]].row} already; a chain has no forks"
+                f"{where}: {unit.after!r} is followed by the job of row "
+                f"{units[later[before]].row} already; a chain has no forks"
             )
         later[before] = k
     found: dict[int, Job] = {}

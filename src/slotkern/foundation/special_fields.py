@@ -85,8 +85,7 @@ def _uses_of(value: Any) -> Amounts | None:
     if isinstance(value, str):
         pieces = [piece.partition("=") for piece in value.split(",")]
         terms = {key.strip(): of.strip() for key, _, of in pieces}
-        numbers = map(_is_number, terms.values())
-        if len(terms) < len(pieces) or "" in terms.values() or all(numbers):
+        if len(terms) < len(pieces) or all(map(_is_number, terms.values())):
             return amounts_of("uses", value)
         value = terms
     if not isinstance(value, Mapping):

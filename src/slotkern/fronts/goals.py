@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import MAX_LIMITS, Request
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.values import NAMED_VALUES, evaluate_parts
@@ -26,8 +26,6 @@ __all__ = ["EXACT_CRITERIA", "LAST_SUM", "Goal", "bound_to_loss", "make_goal"]
 #: The built-in criteria whose fronts are exact.
 EXACT_CRITERIA = ("start", "finish", "runtime", "cost", "processor_time")
 
-#: The largest number of limits on sums of a request.
-_MAX_LIMITS = 6
 #: The highest rank of a goal that is a sum of values.
 LAST_SUM = 1
 
@@ -154,10 +152,10 @@ def _limited(of: Any, scale: float) -> Callable[[Request, float], Request]:
 
     def limit_to(request: Request, most: float) -> Request:
         count = sum(limit.kind == "sum" for limit in request.limits)
-        if count >= _MAX_LIMITS:
+        if count >= MAX_LIMITS:
             raise ValueError(
                 f"the request has {count} limits; a front by a sum needs "
-                f"one of the {_MAX_LIMITS} for itself"
+                f"one of the {MAX_LIMITS} for itself"
             )
         limit = Limit(of, side, scale * most)
         return request.replace(limits=[*request.limits, limit])

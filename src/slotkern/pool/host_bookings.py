@@ -1,9 +1,9 @@
 """The bookings of a `HostPool`, with their owners.
 
-The rows hold what is booked, without owners. This class records the owner of each
-window beside them. Threads may call all methods: the dictionary of owned windows is
-changed by single operations and read as a copy. What several steps change is undone if
-a step is refused or interrupted.
+The rows hold what is booked, without owners; this class records the owner of each
+window. Threads may call all methods: the dictionary of owned windows is changed by
+single operations and read as a copy. A change of several steps is undone if one of
+them is refused or interrupted.
 """
 
 from __future__ import annotations

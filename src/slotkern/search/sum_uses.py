@@ -14,8 +14,7 @@ import math
 from typing import Any
 
 from slotkern._kernels.caps import Caps
-from slotkern._kernels.knapsack import MAX_LIMITS
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import MAX_LIMITS, Request
 from slotkern._kernels.search import CRITERIA, find_under
 from slotkern._kernels.windows import Window
 from slotkern.expressions.groups import rules_of
@@ -84,8 +83,8 @@ def find_by_sums(
     name, of = check_sum(pool, request)
     if capacities is None:
         raise ValueError(f"uses: the pool has no capacity {name!r}")
-    asked: dict[str, Any] = request.uses or {}
-    others = {key: value for key, value in asked.items() if key != name}
+    asked = request.uses or {}
+    others: dict[str, Any] = {key: of for key, of in asked.items() if key != name}
     table = pool.origin
 
     def search(uses: dict[str, int], limits: Any) -> Window | None:
