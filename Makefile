@@ -19,7 +19,7 @@ TARGETS := search constrained groups alternatives pool choose values tariffs rep
 BINDINGS := $(subst /,.,$(patsubst src/%.pyx,%,$(subst _native,slotkern,$(shell find src -name "*.pyx"))))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
-.PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
+.PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-searches fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
 
 help:
@@ -29,7 +29,7 @@ help:
 	@echo "make fresh     set up, then run the hypothesis tests with new random cases"
 	@echo "make docs      set up, then build the site into build/site and test its pages"
 	@echo "make bench     set up, then run the benchmarks and rewrite the tables and pictures of the pages"
-	@echo "make fuzz      run all fuzzers: EXECUTIONS=100000 inputs per reader, FUZZ_RUNS=1000000 per kernel"
+	@echo "make fuzz      run all fuzzers: EXECUTIONS=100000 inputs per reader, FUZZ_RUNS=1000000 per kernel, CASES=1000000 per kind of search"
 	@echo "make sdist     build the source distribution, install it in a new environment and use it"
 	@echo "make lint      run ruff, codespell and mypy --strict, compare stubs with the compiled modules"
 	@echo "make sanitize  run the test suite on a clang++ build with AddressSanitizer and UBSan"
@@ -124,7 +124,14 @@ EXECUTIONS ?= 100000
 fuzz-readers: $(VENV)/.installed
 	$(BIN)/python fuzz/readers.py --executions $(EXECUTIONS)
 
-fuzz: fuzz-readers fuzz-kernels
+# The number of cases for each target of fuzz/searches.py, which derive from FUZZ_SEED.
+CASES     ?= 1000000
+FUZZ_SEED ?= 1
+
+fuzz-searches: $(VENV)/.installed
+	$(BIN)/python fuzz/searches.py --cases $(CASES) --seed $(FUZZ_SEED)
+
+fuzz: fuzz-readers fuzz-searches fuzz-kernels
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
