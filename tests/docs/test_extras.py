@@ -40,6 +40,7 @@ CALLS = [
     ("rich", "import slotkern.studies.report"),
     ("rich", "import slotkern.commands.main"),
     ("typer", "import slotkern.commands.main"),
+    ("starlette", "import slotkern.service.app"),
     ("joblib", "studies.run(studies.load_study('aep'), 1, out='out')"),
     ("pyarrow", "studies.run(studies.load_study('aep'), 1, out='out')"),
     ("distributed", "studies.run(studies.load_study('aep'), 1, out='o', cluster='x')"),

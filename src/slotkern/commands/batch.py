@@ -23,7 +23,6 @@ from slotkern.commands.results import (
     Output,
     check_output,
     check_page,
-    date_columns,
     write_page,
     write_table,
 )
@@ -38,6 +37,7 @@ from slotkern.commands.terminal import escaped_text, progress, show
 from slotkern.files import SUFFIXES
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
+from slotkern.search.records import date_columns
 
 with extra():
     import typer

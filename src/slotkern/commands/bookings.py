@@ -19,6 +19,7 @@ import slotkern as sk
 from slotkern.foundation.amounts import amounts_of
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import reservation
+from slotkern.search.records import listing_columns
 
 from . import places
 from .completion import format_count
@@ -31,14 +32,7 @@ from .pools import (
     parse_span,
     store_pool,
 )
-from .results import (
-    Output,
-    check_output,
-    check_page,
-    listing_columns,
-    write_page,
-    write_table,
-)
+from .results import Output, check_output, check_page, write_page, write_table
 from .tables import abbreviate_nodes, listing_table
 from .terminal import show
 

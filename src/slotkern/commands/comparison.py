@@ -9,7 +9,7 @@ from slotkern._kernels.slots import has_tariffs
 from slotkern.commands.completion import SHAPES, complete_from
 from slotkern.commands.machine import read_free
 from slotkern.commands.options import with_options
-from slotkern.commands.results import Output, date_columns, hostlist, write_table
+from slotkern.commands.results import Output, write_table
 from slotkern.commands.search_options import Plot, SlotsFile
 from slotkern.commands.tables import TOTALS, comparison_table
 from slotkern.commands.terminal import progress, show
@@ -18,6 +18,7 @@ from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.search.criteria import criterion_names
 from slotkern.search.delegated import METHODS
+from slotkern.search.records import date_columns, hostlist
 
 with extra():
     import typer

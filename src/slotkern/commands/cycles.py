@@ -19,18 +19,11 @@ from slotkern import SlotPool
 from slotkern.batch import Cycles, run_cycles
 from slotkern.batch.jobs import read_flow
 from slotkern.batch.policies import policy_of
-from slotkern.commands.answers import strict_json
 from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions, UnchangedSlots
 from slotkern.commands.completion import complete_from
 from slotkern.commands.machine import is_bare, number_or_text, read_free
 from slotkern.commands.options import with_options
-from slotkern.commands.results import (
-    DateColumn,
-    check_output,
-    check_page,
-    write_page,
-    write_table,
-)
+from slotkern.commands.results import check_output, check_page, write_page, write_table
 from slotkern.commands.search_options import SearchResults
 from slotkern.commands.tables import (
     abbreviate_nodes,
@@ -43,6 +36,7 @@ from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.machine.files import read_columns
+from slotkern.search.records import DateColumn, strict_json
 
 with extra():
     import typer

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import window_rows
+from slotkern.search.records import listing_columns
 
 from . import places
 from .completion import complete_from, format_count
 from .options import with_options
 from .pools import number_or_text, require_ledger
-from .results import Output, check_output, listing_columns, write_table
+from .results import Output, check_output, write_table
 from .search_options import Shape
 from .tables import listing_table, totals, window_table
 from .terminal import show

@@ -14,8 +14,9 @@ from typing import Annotated
 
 import slotkern as sk
 from slotkern.foundation.extras import extra
+from slotkern.ledger.codec import entry_record
 
-from . import holds, places
+from . import holds, places, serve
 from .flags import Application
 from .holds import LedgerPlace
 from .machine import read_free
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
     group = Application(
         name="ledger", help="Manage ledgers: pools that several processes change."
     )
-    for command in (create, log, follow, compact, check, backup, export):
+    for command in (create, log, follow, compact, check, backup, export, serve.token):
         group.command()(command)
     holds.register(group)
     app.add_typer(group)
@@ -119,9 +120,7 @@ def follow(
         return
     try:
         for i, entry in enumerate(pool.follow(since), 1):
-            fields = {k: v for k, v in entry._asdict().items() if v is not None}
-            fields.pop("body", None)
-            print(json.dumps(fields))
+            print(json.dumps(entry_record(entry)))
             sys.stdout.flush()
             if i == count:
                 return

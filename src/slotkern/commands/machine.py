@@ -23,6 +23,7 @@ from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.frames import FileColumns
 from slotkern.machine.jobs import read_jobs, requests_of
+from slotkern.search.records import date_columns, listing_columns
 from slotkern.tariffs.tables import factors_of_columns, read_tariffs
 
 from . import places
@@ -36,15 +37,7 @@ from .pools import (
     lock_for_update,
     number_or_text,
 )
-from .results import (
-    Html,
-    check_output,
-    check_page,
-    date_columns,
-    listing_columns,
-    write_page,
-    write_table,
-)
+from .results import Html, check_output, check_page, write_page, write_table
 from .tables import free_table, listing_table
 from .terminal import log_to_stderr, show
 

@@ -1,8 +1,8 @@
 """Result files of all commands: .csv, .json and .parquet tables, .html pages.
 
 Outputs are checked before a search starts and written atomically after it. Missing
-values (None, NaN) become empty cells or null; times of a clock get a further column
-with dates (`DateColumn`).
+values (None, NaN) become empty cells or null. The columns are those of
+`slotkern.search.records`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,16 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
 from slotkern.foundation.extras import extra
-from slotkern.foundation.hostlists import quoted
-from slotkern.machine.clock import Clock
+from slotkern.search.records import Columns, DateColumn, cells
 from slotkern.viewer.pages import SUFFIXES, view
 
 with extra():
@@ -31,18 +29,12 @@ with extra():
 __all__ = [
     "ENDINGS",
     "PICTURES",
-    "DateColumn",
     "Html",
     "Output",
     "check_folder",
     "check_not_input",
     "check_output",
     "check_page",
-    "date_columns",
-    "hostlist",
-    "listing_columns",
-    "part_columns",
-    "window_record",
     "write_page",
     "write_table",
 ]
@@ -63,19 +55,6 @@ Html = Annotated[
         "--html", help="Write an interactive page, one self-contained file: .html."
     ),
 ]
-
-
-class DateColumn(NamedTuple):
-    """A column of times: dates as text in csv and json, timestamps in parquet.
-
-    `times` are numbers of `clock`; NaN is a missing value.
-    """
-
-    clock: Clock
-    times: NDArray[np.float64]
-
-
-Columns = Mapping[str, DateColumn | NDArray[Any] | Sequence[Any]]
 
 
 def check_output(
@@ -163,126 +142,16 @@ def write_table(path: Path, columns: Columns) -> None:
         file.write(data)
 
 
-def part_columns(
-    free: Any, slots: NDArray[Any], windows: Sequence[Any]
-) -> dict[str, Any]:
-    """Return the columns of a file with one row per part of the windows.
-
-    Parameters
-    ----------
-    free : structured array or SlotPool
-        The slots that were searched; its machine and clock, if any, add the columns
-        name, start_time and end_time.
-    slots : structured array
-        The slots to which the parts' row numbers refer; its other columns are added.
-    windows : sequence of Window
-    """
-    none = np.empty(0, [("row", "i8"), ("node", "i4"), *_SPAN])
-    parts = np.concatenate([window.slots for window in windows]) if windows else none
-    sizes = [len(window) for window in windows]
-    columns: dict[str, Any] = {
-        "window": np.repeat(np.arange(1, len(windows) + 1), sizes),
-        "node": parts["node"],
-    }
-    machine, clock = getattr(free, "machine", None), getattr(free, "clock", None)
-    if machine is not None:
-        columns["name"] = machine.names[parts["node"]]
-    columns |= {name: parts[name] for name, _ in _SPAN}
-    if clock is not None:
-        columns |= date_columns(clock, {name: parts[name] for name in ("start", "end")})
-    columns |= {"length": parts["end"] - parts["start"], "row": parts["row"]}
-    if "count" in (parts.dtype.names or ()):  # parts that take shares of nodes
-        columns |= {"count": parts["count"]} | _share_columns(windows)
-    chosen = slots[parts["row"]]
-    more = {name: chosen[name] for name in slots.dtype.names or ()}
-    return columns | {name: c for name, c in more.items() if name not in columns}
-
-
-def _share_columns(windows: Sequence[Any]) -> dict[str, Any]:
-    """Return what each part takes of its node, one column for each resource."""
-    names = dict.fromkeys(name for window in windows for name in window.share or ())
-    return {
-        f"share.{name}": np.concatenate(
-            [np.full(len(w), (w.share or {}).get(name, 0)) for w in windows]
-        )
-        for name in names
-    }
-
-
-def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]:
-    """Return a window for JSON: its totals and one object per part.
-
-    The parts have the columns of `part_columns` except the number of the window.
-    """
-    columns = part_columns(free, slots, [window])
-    first = [name for name in _FIRST if name in columns]
-    order = [*first, *(name for name in columns if name not in (*first, "window"))]
-    rows = zip(*(_cells(columns[name]) for name in order), strict=True)
-    names = ("start", "finish", "runtime", "cost", "processor_time")
-    whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
-    used = {"uses": window.uses, "account": window.account}
-    whole |= {name: value for name, value in used.items() if value is not None}
-    if window.clock is not None:
-        for name in ("start", "finish"):
-            dates_of = window.clock.text([getattr(window, name)])
-            whole[f"{name}_time"] = dates_of[0].item()
-    if getattr(window, "share", None):
-        whole["share"] = dict(window.share)
-    return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
-
-
-_PROOF = ("value", "proven", "bound")
-_FIRST = (
-    *("row", "node", "name", "start", "end", "start_time", "end_time"),
-    *("length", "cost"),
-)
-
-
-_SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))
-
-
-def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
-    """Return a column of dates ``NAME_time`` for each column of times."""
-    return {
-        f"{name}_time": DateColumn(clock, np.asarray(values, np.float64))
-        for name, values in columns.items()
-    }
-
-
-def hostlist(names: Iterable[str]) -> str:
-    """Return the names of nodes as one cell of a file, as in a listing of bookings."""
-    return ",".join(map(quoted, names))
-
-
-def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
-    """Return the columns of a listing of windows, with columns of dates."""
-    columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
-    if clock is not None:
-        columns |= date_columns(
-            clock, {name: table[name] for name in ("start", "finish")}
-        )
-    return columns
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return a column as Python values; None for missing values."""
-    if isinstance(column, DateColumn):
-        column = column.clock.text(column.times)
-        return [text or None for text in column.tolist()]
-    cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return [None if cell != cell else cell for cell in cells]
-
-
 def _csv(columns: Columns) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+    writer.writerows(zip(*map(cells, columns.values()), strict=True))
     return text.getvalue().encode()
 
 
 def _json(columns: Columns) -> bytes:
-    rows = zip(*map(_cells, columns.values()), strict=True)
+    rows = zip(*map(cells, columns.values()), strict=True)
     objects = [
         json.dumps(dict(zip(columns, map(_to_json, row), strict=True))) for row in rows
     ]
@@ -310,7 +179,7 @@ def _parquet(columns: Columns) -> bytes:
         elif isinstance(column, np.ndarray) and column.dtype.kind != "f":
             arrays[name] = pa.array(column)
         else:
-            arrays[name] = pa.array(_cells(column))
+            arrays[name] = pa.array(cells(column))
             if isinstance(column, np.ndarray):  # even if all values are missing
                 arrays[name] = arrays[name].cast(pa.float64())
     sink = io.BytesIO()

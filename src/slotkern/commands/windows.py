@@ -34,10 +34,6 @@ from slotkern.commands.results import (
     Output,
     check_output,
     check_page,
-    date_columns,
-    hostlist,
-    part_columns,
-    window_record,
     write_page,
     write_table,
 )
@@ -60,6 +56,7 @@ from slotkern.foundation.extras import extra
 from slotkern.fronts.goals import EXACT_CRITERIA
 from slotkern.pool.share_windows import text_of
 from slotkern.search.criteria import criterion_names
+from slotkern.search.records import date_columns, hostlist, part_columns, window_record
 
 with extra():
     import typer

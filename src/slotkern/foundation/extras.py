@@ -18,6 +18,9 @@ EXTRAS = {
     "dask": "studies",
     "distributed": "studies",
     "psycopg": "postgres",
+    "anyio": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

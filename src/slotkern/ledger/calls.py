@@ -80,13 +80,13 @@ class LoggedPool(FollowedPool):
         self.user = _user_of_process() if user is None else user
         self.durable = store.durable
         self._group: _Group | None = None
-        self._client: int | None = None
+        self._clients: dict[str, int] = {}  # number of each registered user
         super().__init__(store)
 
     def _ready(self) -> None:
         """Load the pool again after a fork or an interrupted call."""
         if self._process != os.getpid():
-            self._process, self._client = os.getpid(), None
+            self._process, self._clients = os.getpid(), {}
             self._stale |= self._group is not None
             self._group = None
         group = self._group
@@ -118,6 +118,7 @@ class LoggedPool(FollowedPool):
             self._ready()
             group = self._group
             if group is not None:
+                self.register(self.user)  # refused in a group
                 turn = self._turn_of(group)
                 done = self._append(turn, what, change, token, content)
                 self._stale = False
@@ -126,7 +127,7 @@ class LoggedPool(FollowedPool):
                 if full or time.monotonic() >= group.end:
                     self._finish(group)
                 return done
-            self._register()
+            self.register(self.user)
             with self._turn() as turn:
                 done = self._append(turn, what, change, token, content)
                 if turn.gathered:
@@ -157,9 +158,17 @@ class LoggedPool(FollowedPool):
                         self._load()
                 raise
 
-    def _register(self) -> None:
-        if self._client is None:
-            self._client = self._store.register(self.user)
+    def register(self, *users: str) -> None:
+        """Add users to the clients of the ledger, unless they are registered.
+
+        A program that books for several people sets `user` before each call. In a
+        group, `user` must have been registered before it.
+        """
+        with self._store.lock:
+            for user in users:
+                if user not in self._clients:
+                    self._refuse_in_group("registering a user")
+                    self._clients[user] = self._store.register(user)
 
     @contextmanager
     def _turn(self) -> Iterator[Turn]:
@@ -207,8 +216,8 @@ class LoggedPool(FollowedPool):
         if not rows:
             self._stale = False
             return Done(None, [])
-        assert self._client is not None
-        call, entries = turn.append(self._client, what, rows, now, token, asked, answer)
+        client = self._clients[self.user]
+        call, entries = turn.append(client, what, rows, now, token, asked, answer)
         booked = [entry for entry in entries if entry.kind in BOOKING_KINDS]
         self._record(booked, windows)
         self.version, self._chain = call.last, call.chain
@@ -291,7 +300,7 @@ class LoggedPool(FollowedPool):
                 self._refuse_in_group("a block")
                 with self._guarded(ends_group=True):
                     self._ready()
-                    self._register()
+                    self.register(self.user)
                     with group.stack:
                         self._group = group
                         turn = self._turn_of(group)
@@ -365,19 +374,30 @@ class LoggedPool(FollowedPool):
         """
         last = self.version if since is None else since
         while True:
-            with self._store.lock:
-                self.refresh()
-                pieces = [*self._store.entries(last + 1, self.version)]
-                pruned = self._store.head().pruned
-            if last < pruned:
-                raise LookupError(
-                    f"the entries after version {last} were dropped, up to {pruned}"
-                )
-            for piece in pieces:
-                yield from piece
-                last = piece[-1].version
-            if not pieces:
+            self.refresh()
+            found = self.entries_after(last)
+            yield from found
+            if found:
+                last = found[-1].version
+            else:
                 time.sleep(poll)
+
+    def entries_after(self, version: int) -> list[Entry]:
+        """Return the next entries that this pool has read, at most 10,000.
+
+        Raises
+        ------
+        LookupError
+            If `compact` has dropped some of them.
+        """
+        with self._store.lock:
+            found = next(self._store.entries(version + 1, self.version), [])
+            pruned = self._store.head().pruned
+        if version < pruned:
+            raise LookupError(
+                f"the entries after version {version} were dropped, up to {pruned}"
+            )
+        return found
 
     def calls(
         self, *, user: str | None = None, since: int = 0, token: str | None = None

@@ -45,6 +45,7 @@ __all__ = [
     "body_row",
     "booking_row",
     "chain",
+    "entry_record",
     "expiring_row",
     "nodes_row",
     "pack_arrays",
@@ -83,6 +84,13 @@ class Entry(NamedTuple):
     cost: float | None = None
     expires: int | None = None
     body: bytes | None = None
+
+
+def entry_record(entry: Entry) -> dict[str, Any]:
+    """Return the columns of an entry for JSON, without its body and missing values."""
+    fields = {k: v for k, v in entry._asdict().items() if v is not None}
+    fields.pop("body", None)
+    return fields
 
 
 class Call(NamedTuple):

@@ -77,13 +77,18 @@ class View:
         OSError
             If the file cannot be written; no partial file is left.
         """
-        target, page = checked_page_path(path), self._page
+        target, page = checked_page_path(path), self.encoded(refresh)
+        with open_atomic(target) as file:
+            file.write(page)
+
+    def encoded(self, refresh: float | None = None) -> bytes:
+        """Return the page in ASCII; see `save`."""
+        page = self._page
         if refresh is not None:
             seconds = math.ceil(number("refresh", refresh, least=1))
             again = f'<meta http-equiv="refresh" content="{seconds}">\n'
             page = page.replace("<title>", f"{again}<title>", 1)
-        with open_atomic(target) as file:
-            file.write(page.encode("ascii", "xmlcharrefreplace"))
+        return page.encode("ascii", "xmlcharrefreplace")
 
     def _repr_html_(self) -> str:
         """Return an iframe with the page, which may only run its own script."""

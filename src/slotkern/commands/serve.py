@@ -1,0 +1,108 @@
+"""``slotkern serve``: a ledger over HTTP; ``slotkern ledger token`` adds its users."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Annotated
+
+import slotkern as sk
+from slotkern.foundation.checks import integer, number
+from slotkern.foundation.extras import extra
+from slotkern.service.users import ROLES, add_user, read_users
+
+from . import places
+from .completion import complete_from
+from .holds import LedgerPlace
+from .pools import require_ledger
+from .terminal import show
+
+with extra():
+    import typer
+
+__all__ = ["register", "token"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(serve)
+
+
+def serve(
+    ledger: LedgerPlace,
+    tokens: Annotated[
+        Path,
+        typer.Option(help="File of users, as written by `slotkern ledger token`."),
+    ],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; by default this host only.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 for a free one.")
+    ] = 8765,
+    rate: Annotated[
+        float, typer.Option(help="Maximum requests of a user in a second.")
+    ] = 1000.0,
+    max_work: Annotated[
+        int, typer.Option(help="Maximum units of counted work of a search.")
+    ] = 5_000_000,
+    max_body: Annotated[
+        int, typer.Option(help="Maximum size of a request in bytes.")
+    ] = 65_536,
+) -> None:
+    """Serve a ledger over HTTP with JSON: find, book, hold, events, a live page.
+
+    Every request but the health check needs the token of a user. The
+    service has no TLS: behind a proxy that has it, --host opens it to other
+    machines.
+    """
+    require_ledger(ledger)
+    integer("--port", port, 0, 65_535)
+    with extra():
+        import uvicorn
+
+        from slotkern.service.app import Service
+    from slotkern.service.operations import ServiceLimits
+
+    limits = ServiceLimits(
+        body=integer("--max-body", max_body, 1),
+        work=integer("--max-work", max_work, 1),
+        rate=number("--rate", rate, least=1),
+    )
+    users = read_users(tokens)
+    with sk.SlotPool.open(places.where_of(ledger)) as pool:
+        gc.freeze()  # no collection walks the bookings that were open at the start
+        config = uvicorn.Config(
+            Service(pool, users, limits),
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=3,
+        )
+        socket = config.bind_socket()
+        socket.listen()  # a client may connect as soon as it reads the address
+        address = ":".join(map(str, socket.getsockname()[:2]))
+        show(f"{ledger}: http://{address}, {len(users):,} users")
+        uvicorn.Server(config).run(sockets=[socket])
+
+
+def token(
+    tokens: Annotated[Path, typer.Argument(help="File of users; made if missing.")],
+    user: Annotated[str, typer.Argument(help="Name of the user.")],
+    role: Annotated[
+        str,
+        typer.Option(
+            autocompletion=complete_from(ROLES),
+            help="read: search and list; book: also book, and release one's own; "
+            "administer: also change others' bookings, nodes and time.",
+        ),
+    ],
+) -> None:
+    """Add a user of `slotkern serve`, and print the token.
+
+    The file keeps only a digest of the token, so it is printed this once.
+    """
+    print(add_user(tokens, user, role))

@@ -1,0 +1,184 @@
+"""Results of searches as columns of tables and as objects of JSON.
+
+The command line and the service use the same field names: those of docs/json.md.
+Missing values are None; times of a clock get a further column with dates
+(`DateColumn`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern._kernels.request import REQUEST_FIELDS, Request
+from slotkern.foundation.hostlists import quoted
+from slotkern.machine.clock import Clock
+
+__all__ = [
+    "Columns",
+    "DateColumn",
+    "cells",
+    "date_columns",
+    "hostlist",
+    "listing_columns",
+    "part_columns",
+    "request_record",
+    "strict_json",
+    "window_record",
+]
+
+
+class DateColumn(NamedTuple):
+    """A column of times: dates as text in csv and json, timestamps in parquet.
+
+    `times` are numbers of `clock`; NaN is a missing value.
+    """
+
+    clock: Clock
+    times: NDArray[np.float64]
+
+
+Columns = Mapping[str, DateColumn | NDArray[Any] | Sequence[Any]]
+
+
+def part_columns(
+    free: Any, slots: NDArray[Any], windows: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the columns of a file with one row per part of the windows.
+
+    Parameters
+    ----------
+    free : structured array or SlotPool
+        The slots that were searched; its machine and clock, if any, add the columns
+        name, start_time and end_time.
+    slots : structured array
+        The slots to which the parts' row numbers refer; its other columns are added.
+    windows : sequence of Window
+    """
+    none = np.empty(0, [("row", "i8"), ("node", "i4"), *_SPAN])
+    parts = np.concatenate([window.slots for window in windows]) if windows else none
+    sizes = [len(window) for window in windows]
+    columns: dict[str, Any] = {
+        "window": np.repeat(np.arange(1, len(windows) + 1), sizes),
+        "node": parts["node"],
+    }
+    machine, clock = getattr(free, "machine", None), getattr(free, "clock", None)
+    if machine is not None:
+        columns["name"] = machine.names[parts["node"]]
+    columns |= {name: parts[name] for name, _ in _SPAN}
+    if clock is not None:
+        columns |= date_columns(clock, {name: parts[name] for name in ("start", "end")})
+    columns |= {"length": parts["end"] - parts["start"], "row": parts["row"]}
+    if "count" in (parts.dtype.names or ()):  # parts that take shares of nodes
+        columns |= {"count": parts["count"]} | _share_columns(windows)
+    chosen = slots[parts["row"]]
+    more = {name: chosen[name] for name in slots.dtype.names or ()}
+    return columns | {name: c for name, c in more.items() if name not in columns}
+
+
+def _share_columns(windows: Sequence[Any]) -> dict[str, Any]:
+    """Return what each part takes of its node, one column for each resource."""
+    names = dict.fromkeys(name for window in windows for name in window.share or ())
+    return {
+        f"share.{name}": np.concatenate(
+            [np.full(len(w), (w.share or {}).get(name, 0)) for w in windows]
+        )
+        for name in names
+    }
+
+
+def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]:
+    """Return a window for JSON: its totals and one object per part.
+
+    The parts have the columns of `part_columns` except the number of the window.
+    """
+    columns = part_columns(free, slots, [window])
+    first = [name for name in _FIRST if name in columns]
+    order = [*first, *(name for name in columns if name not in (*first, "window"))]
+    rows = zip(*(cells(columns[name]) for name in order), strict=True)
+    names = ("start", "finish", "runtime", "cost", "processor_time")
+    whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
+    used = {"uses": window.uses, "account": window.account}
+    whole |= {name: value for name, value in used.items() if value is not None}
+    if window.clock is not None:
+        for name in ("start", "finish"):
+            dates_of = window.clock.text([getattr(window, name)])
+            whole[f"{name}_time"] = dates_of[0].item()
+    if getattr(window, "share", None):
+        whole["share"] = dict(window.share)
+    return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
+
+
+_PROOF = ("value", "proven", "bound")
+_FIRST = (
+    *("row", "node", "name", "start", "end", "start_time", "end_time"),
+    *("length", "cost"),
+)
+
+
+_SPAN = (("start", "f8"), ("end", "f8"), ("cost", "f8"))
+
+
+def date_columns(clock: Clock, columns: Columns) -> dict[str, DateColumn]:
+    """Return a column of dates ``NAME_time`` for each column of times."""
+    return {
+        f"{name}_time": DateColumn(clock, np.asarray(values, np.float64))
+        for name, values in columns.items()
+    }
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """Return the names of nodes as one cell of a file, as in a listing of bookings."""
+    return ",".join(map(quoted, names))
+
+
+def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
+    """Return the columns of a listing of windows, with columns of dates."""
+    columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
+    if clock is not None:
+        columns |= date_columns(
+            clock, {name: table[name] for name in ("start", "finish")}
+        )
+    return columns
+
+
+def cells(column: Any) -> list[Any]:
+    """Return a column as Python values; None for missing values."""
+    if isinstance(column, DateColumn):
+        column = column.clock.text(column.times)
+        return [text or None for text in column.tolist()]
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return [None if value != value else value for value in values]
+
+
+def request_record(request: Request) -> dict[str, Any]:
+    """Return the fields of a request for JSON, as they were given."""
+    fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
+    fields["limits"] = [limit.text for limit in request.limits]
+    fields |= request.special or {}
+    if request.walltime is not None:
+        fields["walltime"] = request.walltime
+    return fields
+
+
+def strict_json(value: Any) -> Any:
+    """Return a value in the types of strict JSON; NaN and infinities become null."""
+    match value:
+        case dict():
+            return {str(key): strict_json(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [strict_json(inner) for inner in value]
+        case np.ndarray() | np.generic():
+            return strict_json(value.tolist())
+        case float():
+            return value if math.isfinite(value) else None
+        case None | bool() | int() | str():
+            return value
+        case bytes():
+            return value.decode(errors="replace")
+        case _:
+            return str(value)

@@ -1,0 +1,230 @@
+"""The ASGI application of a service: authentication, routes, events and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import slotkern as sk
+from slotkern.foundation.extras import extra
+from slotkern.foundation.logger import log
+from slotkern.ledger.codec import entry_record
+from slotkern.search.records import strict_json
+from slotkern.service.access import Access
+from slotkern.service.inputs import check, object_schema, parse
+from slotkern.service.openapi import document
+from slotkern.service.operations import OPERATIONS, Exchange, Operation, ServiceLimits
+from slotkern.service.problems import Problem, problem_of, respond_problem
+from slotkern.service.users import User
+from slotkern.service.writer import Overloaded, Writer
+
+with extra():
+    import anyio.to_thread
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
+    from starlette.types import Receive, Scope, Send
+
+__all__ = ["Service"]
+
+#: Seconds between two comments of a quiet stream, so that proxies keep it open, and
+#: between two pages that a browser loads.
+_KEEP_ALIVE, _REFRESH = 15.0, 2.0
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Service:
+    """The ASGI application of an open ledger.
+
+    The event loop does the short searches; threads do the others, one thread changes
+    the ledger (`Writer`). The ledger is closed by its owner, not by the service.
+
+    Parameters
+    ----------
+    pool : SharedPool
+    users : mapping of str to User
+        By the digests of their tokens; see `read_users`.
+    limits : ServiceLimits
+    """
+
+    def __init__(
+        self, pool: sk.SharedPool, users: Mapping[str, User], limits: ServiceLimits
+    ) -> None:
+        self.pool, self.limits = pool, limits
+        self._access = Access(users, limits.rate)
+        self._streams = 0
+        self._page = (-1, b"")  # the version of a page, and the page
+        self._page_lock = asyncio.Lock()
+        routes = [_route(each, self._endpoint(each)) for each in OPERATIONS]
+        routes += [
+            Route(path, self._guarded(function, "read" if path != "/healthz" else None))
+            for path, function in {
+                "/healthz": self._health,
+                "/v1/events": self._events,
+                "/v1/page": self._show_page,
+                "/v1/openapi.json": self._document,
+            }.items()
+        ]
+        self._app = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _http_problem},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; all but the health check need a token."""
+        if scope["type"] == "http" and scope["path"] != "/healthz":
+            header = dict(scope["headers"]).get(b"authorization", b"")
+            try:
+                scope["user"] = self._access.admit(
+                    scope["method"], header.decode("latin-1")
+                )
+            except Problem as problem:
+                await respond_problem(problem)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        self._searches = anyio.CapacityLimiter(self.limits.searches)
+        self._writer = Writer(self.pool, self.limits.waiting)
+        try:
+            yield
+        finally:
+            await self._writer.close()
+
+    # --- what operations use
+
+    async def search(self, function: Callable[[], Any]) -> Any:
+        """Run a long search in a thread; `Overloaded` if too many wait."""
+        if self._searches.statistics().tasks_waiting >= self.limits.waiting:
+            raise Overloaded("too many searches wait")
+        return await anyio.to_thread.run_sync(function, limiter=self._searches)
+
+    async def change(self, user: User, change: Callable[[sk.SharedPool], Any]) -> Any:
+        """Change the ledger in the name of a user."""
+        return await self._writer.call(user.name, change)
+
+    # --- endpoints
+
+    def _guarded(self, function: Endpoint, role: str | None) -> Endpoint:
+        """Return an endpoint that checks the role and answers errors."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                if role is not None and not request.user.has_role(role):
+                    yours = request.user.role
+                    raise Problem(403, f"this needs the role {role}, not {yours}")
+                response = await function(request)
+            except Exception as error:
+                problem = problem_of(error)
+                if problem is None:
+                    log.exception("%s %s", request.method, request.url.path)
+                    problem = Problem(500, "a fault of the program, see its log")
+                response = respond_problem(problem)
+            response.headers.update(_HEADERS)
+            return response
+
+        return endpoint
+
+    def _endpoint(self, operation: Operation) -> Endpoint:
+        """Return the endpoint of an operation."""
+        schema = object_schema(operation.fields, operation.required)
+
+        async def run(request: Request) -> Response:
+            body = {}
+            if operation.fields:
+                body = await self._body(request)
+                check("body", body, schema)
+            number = request.path_params.get("id", 0)
+            query = dict(request.query_params)
+            call = Exchange(self, request.user, body, number, query)
+            found = await operation.run(call)
+            return JSONResponse(strict_json(found), call.status)
+
+        return self._guarded(run, operation.role)
+
+    async def _body(self, request: Request) -> Any:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.lower() != "application/json":
+            raise Problem(415, f"the body must be application/json, got {kind!r}")
+        most, data = self.limits.body, bytearray()
+        async for piece in request.stream():
+            data += piece
+            if len(data) > most:
+                raise Problem(413, f"the body has more than {most} bytes")
+        return parse(bytes(data))
+
+    async def _health(self, _request: Request) -> Response:
+        fault = self._writer.fault
+        status = "ok" if fault is None else "the ledger cannot be read"
+        return JSONResponse({"status": status}, 200 if fault is None else 503)
+
+    async def _document(self, _request: Request) -> Response:
+        return JSONResponse(document())
+
+    async def _events(self, request: Request) -> Response:
+        """Stream the entries after Last-Event-ID, or ?since=, or as they come."""
+        given = request.headers.get("last-event-id", request.query_params.get("since"))
+        if given is not None and not (given.isdecimal() and len(given) < 19):
+            raise Problem(400, f"since must be a version, got {given!r}")
+        last = self.pool.version if given is None else int(given)
+        if self._streams >= self.limits.streams:
+            raise Overloaded("too many streams of events are open")
+        try:
+            first = await asyncio.to_thread(self.pool.entries_after, last)
+        except LookupError as error:
+            raise Problem(410, str(error)) from None
+        return StreamingResponse(
+            self._stream(last, first), media_type="text/event-stream"
+        )
+
+    async def _stream(self, last: int, entries: list[Any]) -> AsyncIterator[str]:
+        self._streams += 1
+        try:
+            while True:
+                for entry in entries:
+                    data = json.dumps(entry_record(entry))
+                    yield f"id: {entry.version}\nevent: entry\ndata: {data}\n\n"
+                    last = entry.version
+                changed = self._writer.changed
+                entries = await asyncio.to_thread(self.pool.entries_after, last)
+                if not entries:
+                    try:
+                        await asyncio.wait_for(changed.wait(), _KEEP_ALIVE)
+                    except TimeoutError:
+                        yield ": \n\n"
+        finally:
+            self._streams -= 1
+
+    async def _show_page(self, _request: Request) -> Response:
+        """Return the page of the newest version, made once for all readers."""
+        async with self._page_lock:
+            version, pool = self.pool.version, self.pool
+            if self._page[0] != version:
+                title = f"version {version}"
+                made = await self.search(
+                    lambda: sk.view(pool, title=title).encoded(_REFRESH)
+                )
+                self._page = version, made
+            page = self._page[1]
+        return Response(page, media_type="text/html")
+
+
+def _route(operation: Operation, endpoint: Endpoint) -> Route:
+    path = operation.path.replace("{id}", "{id:int}")
+    return Route(path, endpoint, methods=[operation.method])
+
+
+async def _http_problem(_request: Request, error: Exception) -> Response:
+    """Return the response to an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    return respond_problem(Problem(error.status_code, error.detail, headers))

@@ -1,0 +1,157 @@
+"""Bodies of requests: JSON that is checked against the schema that is published.
+
+`Fields` maps the names of a body to fragments of JSON Schema. `check` understands
+those keywords that the fragments use; the functions of the library check the values
+further, and convert dates and durations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from slotkern._kernels.request import FIELDS, MAX_LIMITS, Request
+from slotkern.foundation.checks import meant, quote
+from slotkern.foundation.special_fields import SPECIAL_FIELDS
+
+__all__ = [
+    "INTEGER",
+    "NODES",
+    "REQUEST",
+    "SHAPE",
+    "TEXT",
+    "TIME",
+    "Fields",
+    "Schema",
+    "build_request",
+    "check",
+    "object_schema",
+    "parse",
+]
+
+Schema = Mapping[str, Any]
+Fields = Mapping[str, Schema]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+#: Characters of a text, such as a filter; longer ones are mistakes.
+_MOST_TEXT = 4096
+
+
+def _schema(*types: str, **more: Any) -> dict[str, Any]:
+    if "string" in types and "enum" not in more:
+        more = {"maxLength": _MOST_TEXT} | more
+    return {"type": [*types] if len(types) > 1 else types[0]} | more
+
+
+TEXT = _schema("string", minLength=1, maxLength=256)
+TIME = _schema("number", "string", "null")
+INTEGER = _schema("integer", minimum=0)
+SHAPE = _schema("string", enum=["square", "ragged"])
+NODES = _schema("array", "string", items=_schema("integer", "string"))
+
+
+def object_schema(fields: Fields, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the schema of an object that has no other fields."""
+    schema = {"type": "object", "properties": dict(fields)}
+    return schema | {"required": [*required], "additionalProperties": False}
+
+
+def _request_schema() -> dict[str, Any]:
+    fields = {
+        "nodes": _schema("integer", minimum=1),
+        "volume": _schema("number", "null"),
+        "walltime": TIME,
+        "where": _schema("string", "null"),
+        "limits": _schema("array", items=_schema("string"), maxItems=MAX_LIMITS),
+    }
+    for name, field in FIELDS.items():
+        form = _schema("number", "null") if field.kind == "number" else TIME
+        fields.setdefault(name, form | {"description": field.text})
+    amounts = _schema("string", "object", "null")
+    forms = {"text": _schema("string", "null"), "integer": INTEGER, "amounts": amounts}
+    for name, special in SPECIAL_FIELDS.items():
+        fields[name] = forms[special.kind] | {"description": special.text}
+    return object_schema(fields, ("nodes",))
+
+
+REQUEST = _request_schema()
+
+
+def parse(body: bytes) -> Any:
+    """Return the value of a JSON text; ValueError for NaN, lone surrogates and NUL."""
+    try:
+        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("the body is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the body is not UTF-8: {error}") from None
+    if b"\\u" in body or b"\0" in body:
+        text = json.dumps(value, ensure_ascii=False)
+        if "\\u0000" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+            raise ValueError("the body has a NUL or half of a character in a text")
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON: omit a field that has no limit, or use null")
+
+
+def check(where: str, value: Any, schema: Schema) -> None:
+    """Raise ValueError, with the name of the field, for a value outside a schema."""
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    allowed = [kind for name in types for kind in _TYPES[name]]
+    if type(value) not in allowed:  # a bool is an int to isinstance
+        raise ValueError(f"{where} must be {' or '.join(types)}, got {quote(value)}")
+    if "enum" in schema and value not in schema["enum"]:
+        words = schema["enum"]
+        raise ValueError(
+            f"{where} must be one of {', '.join(words)}; got {quote(value)}"
+            f"{meant(value, words)}"
+        )
+    if isinstance(value, int | float) and value < schema.get("minimum", value):
+        raise ValueError(
+            f"{where} must be at least {schema['minimum']}, got {quote(value)}"
+        )
+    if isinstance(value, int | float) and value > schema.get("maximum", value):
+        raise ValueError(
+            f"{where} must be at most {schema['maximum']}, got {quote(value)}"
+        )
+    if isinstance(value, str):
+        least, most = schema.get("minLength", 0), schema.get("maxLength", _MOST_TEXT)
+        if not least <= len(value) <= most:
+            raise ValueError(f"{where} must have {least} to {most} characters")
+    elif isinstance(value, list):
+        if len(value) > schema.get("maxItems", len(value)):
+            raise ValueError(f"{where} must have at most {schema['maxItems']} items")
+        for i, item in enumerate(value):
+            check(f"{where}[{i}]", item, schema["items"])
+    elif isinstance(value, dict) and "properties" in schema:
+        _check_object(where, value, schema)
+
+
+def _check_object(where: str, value: dict[str, Any], schema: Schema) -> None:
+    fields = schema["properties"]
+    for name, inner in value.items():
+        if name not in fields:
+            raise ValueError(
+                f"{where} has no field {quote(name)}; allowed are {', '.join(fields)}"
+                f"{meant(name, fields)}"
+            )
+        check(f"{where}.{name}", inner, fields[name])
+    for name in schema["required"]:
+        if name not in value:
+            raise ValueError(f"{where} needs the field {name}")
+
+
+def build_request(fields: Mapping[str, Any], name: str | None = None) -> Request:
+    """Return the request of checked fields; null sets no limit, as an absent field."""
+    given = {key: value for key, value in fields.items() if value is not None}
+    return Request(**given, name=name)

@@ -1,0 +1,53 @@
+"""The OpenAPI document of a service, made from its list of operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import slotkern as sk
+from slotkern.service.inputs import object_schema
+from slotkern.service.operations import OPERATIONS, Operation
+
+__all__ = ["document"]
+
+_OTHERS = {
+    "/healthz": ("Whether the ledger can be read; needs no token.", "application/json"),
+    "/v1/events": ("The entries of the log as they come.", "text/event-stream"),
+    "/v1/page": ("The pool as an interactive page.", "text/html"),
+    "/v1/openapi.json": ("This document.", "application/json"),
+}
+
+
+def document() -> dict[str, Any]:
+    """Return the description of all paths in OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        methods = paths.setdefault(operation.path, {})
+        methods[operation.method.lower()] = _describe(operation)
+    for path, (summary, kind) in _OTHERS.items():
+        content = {"description": summary, "content": {kind: {}}}
+        paths[path] = {"get": {"summary": summary, "responses": {"200": content}}}
+    paths["/healthz"]["get"]["security"] = []
+    schemes = {name: {"type": "http", "scheme": name} for name in ("bearer", "basic")}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "slotkern", "version": sk.__version__},
+        "security": [{name: []} for name in schemes],
+        "components": {"securitySchemes": schemes},
+        "paths": paths,
+    }
+
+
+def _describe(operation: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {"summary": operation.summary, "x-role": operation.role}
+    success = {"description": operation.summary, "content": {"application/json": {}}}
+    problem = {"description": "The reason, as application/problem+json."}
+    found["responses"] = {"200": success, "default": problem}
+    if "{id}" in operation.path:
+        number = {"name": "id", "in": "path", "required": True}
+        found["parameters"] = [number | {"schema": {"type": "integer"}}]
+    if operation.fields:
+        schema = object_schema(operation.fields, operation.required)
+        content = {"application/json": {"schema": schema}}
+        found["requestBody"] = {"required": True, "content": content}
+    return found

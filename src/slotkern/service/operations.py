@@ -1,0 +1,389 @@
+"""The operations of a service: their bodies, roles and results.
+
+`OPERATIONS` is the one list of them: routes, checks and the OpenAPI document are made
+from it. An operation gets an `Exchange` and returns the object of its response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import slotkern as sk
+from slotkern._kernels.request import Request
+from slotkern.search.records import (
+    cells,
+    listing_columns,
+    request_record,
+    window_record,
+)
+from slotkern.service.inputs import (
+    INTEGER,
+    NODES,
+    REQUEST,
+    SHAPE,
+    TEXT,
+    TIME,
+    Fields,
+    build_request,
+)
+from slotkern.service.problems import Problem
+from slotkern.service.users import User
+
+__all__ = ["OPERATIONS", "Exchange", "Operation", "ServiceLimits"]
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """The limits of the cost of requests.
+
+    Attributes
+    ----------
+    body : int
+        Bytes of a body.
+    work : int
+        Units of counted work of a search: `max_work`.
+    windows : int
+        Windows of a front or of alternatives.
+    searches : int
+        Long searches that run at the same time.
+    waiting : int
+        Requests that wait for a search, and changes that wait to be stored.
+    streams : int
+        Open streams of events.
+    rate : float
+        Requests of a user in a second.
+    """
+
+    body: int = 65_536
+    work: int = 5_000_000
+    windows: int = 1000
+    searches: int = 2
+    waiting: int = 256
+    streams: int = 100
+    rate: float = 1000.0
+
+
+class Backend(Protocol):
+    """The methods of the application that operations call."""
+
+    pool: sk.SharedPool
+    limits: ServiceLimits
+
+    async def search(self, function: Callable[[], Any]) -> Any:
+        """Run a long search in a thread."""
+        ...
+
+    async def change(self, user: User, change: Callable[[sk.SharedPool], Any]) -> Any:
+        """Change the ledger in the name of a user."""
+        ...
+
+
+@dataclass
+class Exchange:
+    """A request to an operation.
+
+    Attributes
+    ----------
+    body : dict
+        The checked fields of the body.
+    booking : int
+        The id in the path.
+    query : mapping of str to str
+    status : int
+        The status of the response.
+    """
+
+    app: Backend
+    user: User
+    body: dict[str, Any]
+    booking: int = 0
+    query: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+    @property
+    def request(self) -> Request:
+        """The request of the body, with the name of the job."""
+        return build_request(self.body["request"], self.body.get("name"))
+
+    def work(self) -> int:
+        """Return the work that a search may do: less than the limit if asked for."""
+        limit = self.app.limits.work
+        return min(int(self.body.get("max_work", limit)), limit)
+
+    def windows(self) -> int:
+        """Return the number of windows that a search may return."""
+        limit = self.app.limits.windows
+        return min(int(self.body.get("most", limit)), limit)
+
+    def heading(self, criterion: str, request: Request | None = None) -> dict[str, Any]:
+        """Return the first members of an answer, as the command line prints them."""
+        shape = self.body.get("shape", "square")
+        heading: dict[str, Any] = {"slotkern": sk.__version__}
+        heading |= {"version": self.app.pool.version, "criterion": criterion}
+        request = self.request if request is None else request
+        return heading | {"shape": shape, "request": request_record(request)}
+
+    async def explanation(self, request: Request) -> dict[str, Any]:
+        """Return why a request has no window."""
+        pool, shape = self.app.pool, self.body.get("shape", "square")
+        why = await self.app.search(lambda: sk.explain(pool, request, shape=shape))
+        return why.to_dict() | {"text": str(why)}  # type: ignore[no-any-return]
+
+    def window(self, window: Any) -> dict[str, Any]:
+        """Return a window as the command line prints it."""
+        return window_record(self.app.pool, self.app.pool.origin, window)
+
+
+class Operation(NamedTuple):
+    """An operation: its method, path, role, function and body."""
+
+    method: str
+    path: str
+    role: str
+    summary: str
+    run: Callable[[Exchange], Awaitable[dict[str, Any]]]
+    fields: Fields = MappingProxyType({})
+    required: tuple[str, ...] = ()
+
+
+# --- reading
+
+
+async def _state(call: Exchange) -> dict[str, Any]:
+    pool = call.app.pool
+    clock = None if pool.clock is None else pool.clock.to_dict()
+    found = {"slotkern": sk.__version__, "version": pool.version, "now": pool.now}
+    found |= {"clock": clock, "user": call.user.name, "role": call.user.role}
+    return found
+
+
+async def _find(call: Exchange) -> dict[str, Any]:
+    body, request, pool = call.body, call.request, call.app.pool
+    criterion = body.get("criterion", "finish")
+    how: Any = {"shape": body.get("shape", "square"), "max_work": call.work()}
+
+    def search() -> Any:
+        return sk.find_window(pool, request, criterion, **how)
+
+    plain = request.where is None and not request.limits and not request.special
+    if plain and criterion in sk.CRITERIA:  # takes microseconds
+        window = search()
+    else:
+        window = await call.app.search(search)
+    why = None if window is not None else await call.explanation(request)
+    found = {"window": None if window is None else call.window(window)}
+    return call.heading(criterion, request) | found | {"explanation": why}
+
+
+async def _front(call: Exchange) -> dict[str, Any]:
+    body, request, pool = call.body, call.request, call.app.pool
+    by: Any = tuple(body.get("by", ("cost", "finish")))
+    how: Any = {"shape": body.get("shape", "square"), "max_work": call.work()}
+    most = call.windows()
+    found = await call.app.search(
+        lambda: sk.pareto(pool, request, by, most=most, **how)
+    )
+    points = [
+        call.window(window) | {"values": values}
+        for window, values in zip(found, found.values.tolist(), strict=True)
+    ]
+    more = {"windows": points, "complete": found.complete}
+    more["between"] = found.to_dict()["between"]
+    why = None if found else await call.explanation(request)
+    return call.heading(",".join(found.by), request) | more | {"explanation": why}
+
+
+async def _alternatives(call: Exchange) -> dict[str, Any]:
+    body, request, pool = call.body, call.request, call.app.pool
+    criterion = body.get("criterion", "first")
+    how: Any = {"shape": body.get("shape", "square"), "limit": call.windows()}
+    found = await call.app.search(
+        lambda: sk.find_alternatives(
+            pool, request, criterion, max_work=call.work(), **how
+        )
+    )
+    more = {"windows": [call.window(window) for window in found]}
+    why = None if found else await call.explanation(request)
+    return call.heading(criterion, request) | more | {"explanation": why}
+
+
+async def _explain(call: Exchange) -> dict[str, Any]:
+    request = call.request
+    found = {"explanation": await call.explanation(request)}
+    return call.heading("first", request) | found
+
+
+async def _bookings(call: Exchange) -> dict[str, Any]:
+    pool = call.app.pool
+    found = await call.app.search(lambda: pool.open_bookings(call.query.get("owner")))
+    records = [_record(call, booking) for booking in found]
+    return {"version": pool.version, "bookings": records}
+
+
+def _record(call: Exchange, booking: sk.Booking) -> dict[str, Any]:
+    """Return a booking as an object with its id, owner, name, window and hold."""
+    expires = booking.expires
+    return {
+        "id": booking.id,
+        "owner": booking.owner,
+        "name": booking.window.name,
+        "expires": None if expires is None else expires.isoformat(),
+        "repeated": booking.repeated,
+        "window": call.window(booking.window),
+    }
+
+
+# --- booking
+
+
+async def _book(call: Exchange) -> dict[str, Any]:
+    body, request, user = call.body, call.request, call.user
+    owner, token = body.get("owner", user.name), body.get("token")
+    if owner != user.name and not user.has_role("administer"):
+        raise Problem(403, f"{user.name} may not book for {owner}")
+    if request.account not in (None, owner) and not user.has_role("administer"):
+        raise Problem(403, f"{user.name} may not book on the account {request.account}")
+    criterion = body.get("criterion", "start")
+    shape: Any = body.get("shape", "square")
+    how = {"shape": shape, "owner": owner, "hold": body.get("hold")}
+    if token is not None:
+        how["token"] = f"{user.name}/{token}"  # nobody gets the answers of others
+
+    def change(pool: sk.SharedPool) -> sk.Booking | None:
+        return pool.place(request, criterion, **how)
+
+    booking = await call.app.change(user, change)
+    if booking is None:
+        why = await call.explanation(request)
+        raise Problem(409, why["text"])
+    call.status = 200 if booking.repeated else 201
+    return _record(call, booking)
+
+
+def _owner(call: Exchange) -> str | None:
+    """Return the owner whose bookings the user may change; None for all."""
+    return None if call.user.has_role("administer") else call.user.name
+
+
+async def _confirm(call: Exchange) -> dict[str, Any]:
+    number, owner = call.booking, _owner(call)
+    booking = await call.app.change(
+        call.user, lambda pool: pool.confirm(number, owner=owner)
+    )
+    return _record(call, booking)
+
+
+async def _release(call: Exchange) -> dict[str, Any]:
+    number, owner = call.booking, _owner(call)
+    try:
+        await call.app.change(call.user, lambda pool: pool.release(number, owner=owner))
+    except LookupError as error:
+        raise Problem(404, str(error)) from None
+    return {"released": number}
+
+
+# --- administration
+
+
+async def _calls(call: Exchange) -> dict[str, Any]:
+    pool, since = call.app.pool, call.query.get("since", "0")
+    if not since.isdecimal():
+        raise Problem(400, f"since must be a version, got {since!r}")
+    table = await call.app.search(lambda: pool.calls(since=int(since)))
+    columns = listing_columns(table, None)
+    columns["time"] = [f"{time}Z" for time in table["time"].astype(str)]
+    rows = zip(*map(cells, columns.values()), strict=True)
+    return {"calls": [dict(zip(columns, row, strict=True)) for row in rows]}
+
+
+async def _advance(call: Exchange) -> dict[str, Any]:
+    now = call.body["now"]
+    await call.app.change(call.user, lambda pool: pool.advance(now))
+    return {"now": call.app.pool.now}
+
+
+async def _disable(call: Exchange) -> dict[str, Any]:
+    how = {name: call.body.get(name) for name in ("start", "end")}
+    nodes, owner = call.body["nodes"], call.body.get("owner", "down")
+
+    def change(pool: sk.SharedPool) -> list[Any]:
+        return pool.disable(nodes, owner=owner, **how)
+
+    windows = await call.app.change(call.user, change)
+    return {"windows": [call.window(window) for window in windows]}
+
+
+async def _enable(call: Exchange) -> dict[str, Any]:
+    nodes = call.body["nodes"]
+    await call.app.change(call.user, lambda pool: pool.enable(nodes))
+    return {"enabled": nodes}
+
+
+_JOB: dict[str, Any] = {"request": REQUEST, "shape": SHAPE}
+_LIMIT = {"max_work": INTEGER}
+_MOST = {"most": INTEGER | {"minimum": 2}}
+_BY = {"type": "array", "items": TEXT, "maxItems": 2}
+_BOOK = _JOB | {"criterion": TEXT, "name": TEXT, "token": TEXT}
+_BOOK |= {"hold": TIME, "owner": TEXT}
+_SPAN = {"nodes": NODES, "start": TIME, "end": TIME, "owner": TEXT}
+
+OPERATIONS = (
+    Operation("GET", "/v1", "read", "The version, time and clock of the pool.", _state),
+    Operation(
+        *("POST", "/v1/find", "read", "The best window of a job.", _find),
+        _JOB | _LIMIT | {"criterion": TEXT},
+        ("request",),
+    ),
+    Operation(
+        *("POST", "/v1/front", "read", "The Pareto front of a job.", _front),
+        _JOB | _LIMIT | _MOST | {"by": _BY},
+        ("request",),
+    ),
+    Operation(
+        *("POST", "/v1/alternatives", "read", "Windows that share no slot time."),
+        _alternatives,
+        _JOB | _LIMIT | _MOST | {"criterion": TEXT},
+        ("request",),
+    ),
+    Operation(
+        *("POST", "/v1/explain", "read", "Why a job has no window.", _explain),
+        _JOB,
+        ("request",),
+    ),
+    Operation(
+        *("GET", "/v1/bookings", "read", "The bookings; ?owner= selects some."),
+        _bookings,
+    ),
+    Operation(
+        *("POST", "/v1/bookings", "book", "Find and book a window, or hold it.", _book),
+        _BOOK,
+        ("request",),
+    ),
+    Operation(
+        *("POST", "/v1/bookings/{id}/confirm", "book", "Confirm a hold.", _confirm),
+    ),
+    Operation("DELETE", "/v1/bookings/{id}", "book", "Release a booking.", _release),
+    Operation(
+        *("GET", "/v1/calls", "administer", "The calls that changed the ledger."),
+        _calls,
+    ),
+    Operation(
+        *("POST", "/v1/advance", "administer", "Advance the time of the pool."),
+        _advance,
+        {"now": TIME},
+        ("now",),
+    ),
+    Operation(
+        *("POST", "/v1/disable", "administer", "Close nodes for a time.", _disable),
+        _SPAN,
+        ("nodes",),
+    ),
+    Operation(
+        *("POST", "/v1/enable", "administer", "Reopen closed nodes.", _enable),
+        {"nodes": NODES},
+        ("nodes",),
+    ),
+)

@@ -1,0 +1,55 @@
+"""Errors as responses of HTTP: the status, and a JSON object with the reason."""
+
+from __future__ import annotations
+
+from slotkern.foundation.errors import UndecidedError
+from slotkern.foundation.extras import extra
+from slotkern.ledger import errors
+from slotkern.service.writer import Overloaded
+
+with extra():
+    from starlette.responses import JSONResponse, Response
+
+__all__ = ["Problem", "problem_of", "respond_problem"]
+
+
+class Problem(Exception):
+    """A refusal with its status."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None):
+        super().__init__(detail)
+        self.status, self.headers = status, headers
+
+
+#: The status of each error, the first that fits; all others are faults of the program.
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (errors.NotYours, 403),
+    (errors.Taken, 409),
+    (errors.Expired, 410),
+    (errors.TokenUsed, 422),
+    (errors.LedgerError, 503),  # Busy, Unknown: repeat the request with its token
+    (Overloaded, 503),
+    (UndecidedError, 422),
+    (ValueError, 400),
+    (TypeError, 400),
+    (OverflowError, 400),
+)
+_AGAIN = {"retry-after": "1"}
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """Return the response to an error; None for a fault of the program."""
+    if isinstance(error, Problem):
+        return error
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return Problem(status, str(error), _AGAIN if status == 503 else None)
+    return None
+
+
+def respond_problem(problem: Problem) -> Response:
+    """Return a response as RFC 9457 describes it."""
+    content = {"status": problem.status, "detail": str(problem)}
+    return JSONResponse(
+        content, problem.status, problem.headers, "application/problem+json"
+    )

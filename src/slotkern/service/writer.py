@@ -1,0 +1,146 @@
+"""The thread that changes the ledger of a service, and reads what others change.
+
+Changes that wait together are calls of one group: one commit and one flush serve all
+of them, and each is answered after the flush. So the rate of bookings grows with the
+number of clients that wait, and no answer is sent before its change is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from slotkern.foundation.logger import log
+from slotkern.ledger.shared import SharedPool
+
+__all__ = ["Overloaded", "Writer"]
+
+#: Changes that are stored together: they hold the lock of writers for some 5 ms.
+_MOST_TOGETHER = 100
+#: Seconds without a change after which the entries of other processes are read.
+_POLL = 0.05
+
+
+class Overloaded(Exception):
+    """Too many requests wait already."""
+
+
+class _Job(NamedTuple):
+    user: str
+    change: Callable[[SharedPool], Any]
+    future: asyncio.Future[Any]
+
+
+class Writer:
+    """A queue of changes and its thread.
+
+    Attributes
+    ----------
+    fault : Exception or None
+        The reason why the ledger could not be read lately.
+    changed : asyncio.Event
+        Set when the pool has a new version; then another event takes its place.
+    """
+
+    def __init__(self, pool: SharedPool, most_waiting: int) -> None:
+        self.fault: Exception | None = None
+        self.changed = asyncio.Event()
+        self._pool, self._version = pool, pool.version
+        self._loop = asyncio.get_running_loop()
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(most_waiting)
+        self._thread = threading.Thread(target=self._run, name="slotkern writer")
+        self._thread.start()
+
+    async def call(self, user: str, change: Callable[[SharedPool], Any]) -> Any:
+        """Make a change in the name of a user; return its result when it is stored.
+
+        Raises
+        ------
+        Overloaded
+            If the queue is full.
+        """
+        job = _Job(user, change, self._loop.create_future())
+        try:
+            self._jobs.put_nowait(job)
+        except queue.Full:
+            raise Overloaded("too many changes wait to be stored") from None
+        return await job.future
+
+    async def close(self) -> None:
+        """Store what waits, and end the thread."""
+        await asyncio.to_thread(self._jobs.put, None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        while (jobs := self._take()) is not None:
+            if jobs:
+                self._store(jobs)
+            else:
+                self._refresh()
+            if self._pool.version != self._version:
+                self._version = self._pool.version
+                self._loop.call_soon_threadsafe(self._announce)
+
+    def _take(self) -> list[_Job] | None:
+        """Return the jobs that wait; none after `_POLL` seconds; None at the end."""
+        try:
+            job = self._jobs.get(timeout=_POLL)
+        except queue.Empty:
+            return []
+        jobs: list[_Job] = []
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == _MOST_TOGETHER:
+                return jobs
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return jobs
+        if not jobs:
+            return None
+        self._jobs.put(None)  # the end comes after what was taken
+        return jobs
+
+    def _refresh(self) -> None:
+        try:
+            self._pool.refresh()
+            self.fault = None
+        except Exception as error:  # shown by the health check
+            if self.fault is None:
+                log.warning("the ledger cannot be read: %s", error)
+            self.fault = error
+
+    def _store(self, jobs: list[_Job]) -> None:
+        """Make changes in one group, and resolve their futures after its flush."""
+        outcomes: list[tuple[_Job, Any, Exception | None]] = []
+        pool, forever = self._pool, float("inf")
+        try:
+            pool.register(*dict.fromkeys(job.user for job in jobs))
+            with pool.group(most=forever, within=forever):  # type: ignore[arg-type]
+                for job in jobs:
+                    pool.user = job.user
+                    try:
+                        outcomes.append((job, job.change(pool), None))
+                    except Exception as error:
+                        outcomes.append((job, None, error))
+        except Exception as error:  # nothing, or an unknown part, was stored
+            failed = {id(job): why for job, _, why in outcomes if why is not None}
+            outcomes = [(job, None, failed.get(id(job), error)) for job in jobs]
+        self._loop.call_soon_threadsafe(_resolve, outcomes)
+
+    def _announce(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
+
+
+def _resolve(outcomes: list[tuple[_Job, Any, Exception | None]]) -> None:
+    for job, result, error in outcomes:
+        if job.future.done():  # the client has gone
+            continue
+        if error is None:
+            job.future.set_result(result)
+        else:
+            job.future.set_exception(error)

@@ -1,0 +1,107 @@
+"""Arbitrary requests to a service: none may make the program fail.
+
+``python tests/service/fuzz.py COUNT`` sends COUNT requests; the tests send a few.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from service import JOB, ROLES, running
+
+from slotkern.service.operations import OPERATIONS
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.integers(0, 12),
+    st.floats(),
+    st.text(max_size=12),
+    st.sampled_from(["cost", "2h", "2026-12-01", "square", "price <= 1", "t", "ann"]),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@st.composite
+def requests(draw: Any) -> tuple[str, str, bytes | None, str]:
+    """Draw an operation and a body whose fields have mostly the right names.
+
+    Bodies are JSON with NaN and Infinity, and every tenth has some other bytes.
+    """
+    operation = draw(st.sampled_from(OPERATIONS))
+    data: bytes | None = None
+    if operation.fields:
+        names = st.sampled_from([*operation.fields, "odd"])
+        body: Any = draw(st.dictionaries(names, VALUES, max_size=4))
+        if "request" in operation.fields and draw(st.integers(0, 9)):
+            fields = operation.fields["request"]["properties"]
+            more = st.dictionaries(st.sampled_from([*fields]), VALUES, max_size=3)
+            body["request"] = JOB | draw(more)
+        data = json.dumps(body).encode()
+        if not draw(st.integers(0, 9)):
+            data = changed(data, draw(st.integers(0, 2**32)))
+    path = operation.path.replace("{id}", str(draw(st.integers(0, 2**66))))
+    return operation.method, path, data, draw(st.sampled_from([*ROLES]))
+
+
+def changed(data: bytes, seed: int) -> bytes:
+    """Return a text in which up to three bytes have other values."""
+    rng, found = random.Random(seed), bytearray(data)
+    for _ in range(rng.randrange(1, 4)):
+        found[rng.randrange(len(found))] = rng.randrange(256)
+    return bytes(found)
+
+
+async def fuzz(folder: Path, count: int) -> dict[int, int]:
+    """Send requests to a new service; return how often each status was the answer."""
+    statuses: dict[int, int] = {}
+    async with running(folder, rate=1e9) as client:
+        loop = asyncio.get_running_loop()
+
+        @settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            suppress_health_check=[*HealthCheck],
+        )
+        @given(requests())
+        def check(request: tuple[str, str, bytes | None, str]) -> None:
+            call = asyncio.run_coroutine_threadsafe(client(*request), loop)
+            answer = call.result(60)
+            assert answer.status < 500, (request, answer)
+            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+
+        await asyncio.to_thread(check)
+        report = client.app.pool.check()
+        assert report, report
+    return statuses
+
+
+def main() -> None:
+    """Send the given number of requests, and print the statuses."""
+    with TemporaryDirectory() as folder:
+        print(asyncio.run(fuzz(Path(folder), int(sys.argv[1]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,330 @@
+"""Tests of the service: who may do what, results, limits, and arbitrary requests."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from service import JOB, ROLES, Client, running
+
+import slotkern as sk
+from fuzz import fuzz
+from slotkern.search.records import request_record, window_record
+from slotkern.service.operations import OPERATIONS
+from slotkern.service.users import ROLES as ORDER
+
+
+def run(
+    folder: Path,
+    test: Callable[[Client], Awaitable[Any]],
+    slots: Any = None,
+    **limits: Any,
+) -> Any:
+    """Run a test with the client of a new service."""
+
+    async def main() -> Any:
+        async with running(folder, slots, **limits) as client:
+            return await test(client)
+
+    return asyncio.run(main())
+
+
+# --- authorization
+
+#: Method, path, body, the least role, and the status of a success; the bookings of
+#: ann and root have the ids 1 and 2.
+MATRIX = [
+    ("GET", "/v1", None, "read", 200),
+    ("GET", "/v1/openapi.json", None, "read", 200),
+    ("GET", "/v1/page", None, "read", 200),
+    ("GET", "/v1/bookings", None, "read", 200),
+    ("POST", "/v1/find", {"request": JOB}, "read", 200),
+    ("POST", "/v1/front", {"request": JOB}, "read", 200),
+    ("POST", "/v1/alternatives", {"request": JOB, "most": 2}, "read", 200),
+    ("POST", "/v1/explain", {"request": JOB}, "read", 200),
+    ("POST", "/v1/bookings", {"request": JOB}, "book", 201),
+    ("POST", "/v1/bookings", {"request": JOB, "owner": "zoe"}, "administer", 201),
+    (
+        *("POST", "/v1/bookings", {"request": JOB | {"account": "zoe"}}),
+        *("administer", 201),
+    ),
+    ("POST", "/v1/bookings/2/confirm", None, "administer", 200),
+    ("DELETE", "/v1/bookings/2", None, "administer", 200),
+    ("GET", "/v1/calls", None, "administer", 200),
+    ("POST", "/v1/advance", {"now": 1}, "administer", 200),
+    ("POST", "/v1/disable", {"nodes": [0]}, "administer", 200),
+    ("POST", "/v1/enable", {"nodes": [0]}, "administer", 200),
+]
+
+
+def test_each_role_may_do_what_the_table_says(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for user in ("ann", "root"):
+            await client("POST", "/v1/bookings", {"request": JOB}, user)
+        for method, path, body, least, status in MATRIX:
+            assert (await client(method, path, body)).status == 401, path
+            wrong = {"authorization": "Bearer wrong"}
+            assert (await client(method, path, body, **wrong)).status == 401, path
+            for user, role in ROLES.items():
+                answer = await client(method, path, body, user)
+                allowed = ORDER.index(role) >= ORDER.index(least)
+                assert answer.status == (status if allowed else 403), (path, user)
+
+    run(tmp_path, test)
+    for operation in OPERATIONS:
+        path = operation.path.replace("{id}", "2")
+        assert any(row[:2] == (operation.method, path) for row in MATRIX), path
+
+
+def test_only_the_health_check_needs_no_token(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        assert (await client("GET", "/healthz")).json == {"status": "ok"}
+        for path in ("/", "/v1", "/v1/events", "/docs", "/healthz/", "/v2"):
+            for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
+                answer = await client(method, path)
+                assert answer.status == 401, path
+                assert "www-authenticate" in answer.headers
+
+    run(tmp_path, test)
+
+
+def test_a_user_changes_only_the_own_bookings(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        held = {"request": JOB, "hold": "1h"}
+        number = (await client("POST", "/v1/bookings", held, "ann")).json["id"]
+        path = f"/v1/bookings/{number}"
+        assert (await client("DELETE", path, None, "bea")).status == 403
+        assert (await client("POST", f"{path}/confirm", None, "bea")).status == 403
+        assert (await client("POST", f"{path}/confirm", None, "ann")).status == 200
+        assert (await client("DELETE", path, None, "ann")).json == {"released": number}
+        assert (await client("DELETE", path, None, "ann")).status == 404
+        assert (await client("POST", f"{path}/confirm", None, "ann")).status == 410
+        calls = (await client("GET", "/v1/calls", None, "root")).json["calls"]
+        assert [call["user"] for call in calls] == ["ann", "ann", "ann"]
+
+    run(tmp_path, test)
+
+
+def test_browsers_may_read_with_the_basic_scheme(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        def basic(name: str) -> dict[str, str]:
+            pair = f"{name}:{client.tokens['ann']}".encode()
+            return {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+        page = await client("GET", "/v1/page", **basic("ann"))
+        assert page.status == 200
+        assert b'http-equiv="refresh"' in page.body
+        assert (await client("GET", "/v1/page", **basic("bea"))).status == 401
+        body = {"request": JOB}
+        answer = await client("POST", "/v1/bookings", body, **basic("ann"))
+        assert answer.status == 401
+        broken = {"authorization": "Basic \u00e9"}
+        assert (await client("GET", "/v1", **broken)).status == 401
+
+    run(tmp_path, test)
+
+
+# --- results
+
+
+def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:
+    job = JOB | {"earliest": 3, "budget": 9, "limits": ["sum(price) <= 2"]}
+    request = sk.Request(2, 4, earliest=3, budget=9, limits="sum(price) <= 2")
+
+    async def test(client: Client) -> None:
+        pool = client.app.pool
+        body = {"request": job, "criterion": "cost", "shape": "ragged"}
+        found = (await client("POST", "/v1/find", body, "rob")).json
+        window = sk.find_window(pool, request, "cost", shape="ragged")
+        assert found["window"] == json.loads(
+            json.dumps(window_record(pool, pool.origin, window))
+        )
+        assert found["request"]["earliest"] == request_record(request)["earliest"]
+        again = body | {"request": found["request"]}  # an answer is a request
+        assert (await client("POST", "/v1/find", again, "rob")).json == found
+        front = (await client("POST", "/v1/front", {"request": job}, "rob")).json
+        expected = sk.pareto(pool, request, ("cost", "finish"))
+        assert [w["values"] for w in front["windows"]] == expected.values.tolist()
+        many = {"request": JOB, "most": 3}
+        several = (await client("POST", "/v1/alternatives", many, "rob")).json
+        assert len(several["windows"]) == 3
+        none = {"request": JOB | {"nodes": 9}}
+        found = (await client("POST", "/v1/find", none, "rob")).json
+        assert found["window"] is None
+        assert "8 nodes" in found["explanation"]["text"]
+        assert (await client("POST", "/v1/bookings", none, "ann")).status == 409
+
+    run(tmp_path, test)
+
+
+def test_a_repeated_booking_gets_its_first_answer(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        body = {"request": JOB, "token": "t", "name": "ocean"}
+        first = await client("POST", "/v1/bookings", body, "ann")
+        again = await client("POST", "/v1/bookings", body, "ann")
+        assert (first.status, again.status) == (201, 200)
+        assert again.json == first.json | {"repeated": True}
+        other = await client("POST", "/v1/bookings", body, "bea")  # another token
+        assert other.json["id"] != first.json["id"]
+        changed = body | {"criterion": "cost"}
+        assert (await client("POST", "/v1/bookings", changed, "ann")).status == 422
+        path = "/v1/bookings?owner=ann"
+        (listed,) = (await client("GET", path, None, "rob")).json["bookings"]
+        assert listed == first.json
+
+    run(tmp_path, test)
+
+
+def test_concurrent_bookings_are_all_stored(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        jobs = [
+            client(
+                *("POST", "/v1/bookings"),
+                *({"request": {"nodes": 1, "volume": 1 + i % 3}}, user),
+            )
+            for i in range(20)
+            for user in ("ann", "bea", "rob", "root")
+        ]
+        statuses = [answer.status for answer in await asyncio.gather(*jobs)]
+        assert statuses == [201, 201, 403, 201] * 20
+        assert (report := client.app.pool.check()), report
+        assert report.bookings == 60
+
+    run(tmp_path, test)
+
+
+def test_events_are_the_entries_of_all_processes(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        await client("POST", "/v1/bookings", {"request": JOB}, "ann")
+        with sk.SlotPool.open(tmp_path / "site.db", user="zoe") as other:
+            other.place(sk.Request(2, 4, name="ice"))
+        stream = client.app._stream(0, [])
+        found = [await anext(stream) for _ in range(2)]
+        await stream.aclose()
+        ids, kinds, data = zip(
+            *(event.splitlines()[:3] for event in found), strict=True
+        )
+        assert ids == ("id: 1", "id: 2")
+        assert set(kinds) == {"event: entry"}
+        entries = [json.loads(line.removeprefix("data: ")) for line in data]
+        assert [entry["owner"] for entry in entries] == ["ann", "zoe"]
+        answer = await client("GET", "/v1/events", None, "rob", last_event_id="x")
+        assert answer.status == 400
+
+    run(tmp_path, test)
+
+
+def test_the_document_has_all_operations_and_their_fields(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        found = (await client("GET", "/v1/openapi.json", None, "rob")).json
+        for operation in OPERATIONS:
+            described = found["paths"][operation.path][operation.method.lower()]
+            if operation.fields:
+                content = described["requestBody"]["content"]["application/json"]
+                assert set(content["schema"]["properties"]) == set(operation.fields)
+        assert found["paths"]["/healthz"]["get"]["security"] == []
+
+    run(tmp_path, test)
+
+
+# --- limits and invalid requests
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"{", 400, "Expecting"),
+        (b"[" * 100_000, 413, "more than 65536 bytes"),
+        (b"[" * 60_000, 400, "nested"),
+        (b"\xff", 400, "UTF-8"),
+        (b'{"request": {"nodes": NaN}}', 400, "NaN is not JSON"),
+        ([], 400, "body must be object"),
+        ({}, 400, "body needs the field request"),
+        ({"request": {}}, 400, "body.request needs the field nodes"),
+        ({"request": JOB, "shap": 1}, 400, "did you mean 'shape'"),
+        ({"request": JOB | {"volum": 1}}, 400, "did you mean 'volume'"),
+        ({"request": JOB | {"nodes": True}}, 400, "must be integer, got True"),
+        ({"request": JOB | {"nodes": 0}}, 400, "nodes must be at least 1"),
+        ({"request": JOB | {"nodes": 10**30}}, 400, "nodes"),
+        ({"request": JOB | {"volume": -1}}, 400, "volume"),
+        ({"request": JOB | {"where": "pirce < 1"}}, 400, "pirce"),
+        ({"request": JOB | {"share": {"cores": 2}}}, 400, "share"),
+        ({"request": JOB, "shape": "round"}, 400, "square, ragged; got 'round'"),
+        ({"request": JOB, "criterion": "\ud800"}, 400, "half of a character"),
+        ({"request": JOB, "criterion": "a\0"}, 400, "NUL"),
+        ({"request": JOB, "criterion": "nope"}, 400, "nope"),
+    ],
+)
+def test_invalid_bodies_are_refused(
+    tmp_path: Path, body: Any, status: int, words: str
+) -> None:
+    async def test(client: Client) -> None:
+        answer = await client("POST", "/v1/find", body, "rob")
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.status == answer.json["status"] == status, answer
+        assert words in answer.json["detail"]
+
+    run(tmp_path, test)
+
+
+def test_other_types_of_body_are_refused(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        body = {"request": JOB}
+        answer = await client(
+            "POST", "/v1/find", body, "rob", content_type="text/plain"
+        )
+        assert answer.status == 415
+
+    run(tmp_path, test)
+
+
+def test_the_rate_of_each_user_is_limited(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        statuses = [(await client("GET", "/v1", None, "rob")).status for _ in range(5)]
+        assert statuses == [200, 200, 429, 429, 429]
+        assert (await client("GET", "/v1", None, "ann")).status == 200
+
+    run(tmp_path, test, rate=2)
+
+
+def test_the_work_of_a_search_is_limited(tmp_path: Path) -> None:
+    body = {"request": {"nodes": 9, "volume": 4, "budget": 200}, "criterion": "gain"}
+
+    async def test(client: Client) -> None:
+        for more in ({}, {"max_work": 10**9}):
+            answer = await client("POST", "/v1/find", body | more, "rob")
+            assert answer.json["window"]["proven"] is False
+
+    rng = np.random.default_rng(1)
+    values = {name: rng.integers(1, 99, 30) / 7 for name in ("price", "gain")}
+    slots = sk.make_slots(node=range(30), start=0, end=24, performance=1, **values)
+    run(tmp_path, test, slots, work=1)
+
+
+def test_waiting_changes_are_limited(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        body = {"request": {"nodes": 1, "volume": 1}}
+        with sk.SlotPool.open(tmp_path / "site.db").turn():  # the service waits
+            jobs = [
+                asyncio.create_task(client("POST", "/v1/bookings", body, "ann"))
+                for _ in range(20)
+            ]
+            await asyncio.sleep(0.2)
+        statuses = [answer.status for answer in await asyncio.gather(*jobs)]
+        assert set(statuses) == {201, 503}
+
+    run(tmp_path, test, waiting=3)
+
+
+# --- arbitrary requests
+
+
+def test_arbitrary_requests_are_answered(tmp_path: Path) -> None:
+    statuses = asyncio.run(fuzz(tmp_path, 300))
+    assert {200, 400, 403} <= statuses.keys()
