@@ -124,12 +124,14 @@ EXECUTIONS ?= 100000
 fuzz-readers: $(VENV)/.installed
 	$(BIN)/python fuzz/readers.py --executions $(EXECUTIONS)
 
-# The number of cases for each target of fuzz/searches.py, which derive from FUZZ_SEED.
+# The number of cases for each target of fuzz/searches.py, and of searches for fuzz/tariffs.py,
+# which derive from FUZZ_SEED.
 CASES     ?= 1000000
 FUZZ_SEED ?= 1
 
 fuzz-searches: $(VENV)/.installed
 	$(BIN)/python fuzz/searches.py --cases $(CASES) --seed $(FUZZ_SEED)
+	$(BIN)/python fuzz/tariffs.py --cases $(CASES) --seed $(FUZZ_SEED)
 
 fuzz: fuzz-readers fuzz-searches fuzz-kernels
 

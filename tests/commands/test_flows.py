@@ -162,6 +162,30 @@ def test_replay_what_if(trace_file: Path) -> None:
         assert result.stdout != plain.stdout, words
 
 
+def test_replay_charges_prices_over_time(trace_file: Path, tmp_path: Path) -> None:
+    prices, table = tmp_path / "prices.csv", tmp_path / "table.json"
+    prices.write_text("start,price\n0,0.5\n300,2\n900,0.25\n")
+    words = ("--policy", "fcfs", "--policy", "easy", "--output", table)
+    plain = run("replay", trace_file, *words)
+    assert "cost" not in plain.stdout
+    result = run("replay", trace_file, *words, "--prices", prices)
+    assert result.exit_code == 0, result.stderr
+    assert "cost" in result.stdout
+    trace = sk.read_trace(trace_file)
+    for row in json.loads(table.read_text()):
+        done = sk.replay(trace, policy=row["policy"], prices=prices)
+        assert row["cost"] == done.metrics()["cost"] > 0
+        assert done.jobs["start"].tolist() == (
+            sk.replay(trace, policy=row["policy"]).jobs["start"].tolist()
+        )
+    prices.write_text("start,end,price\n0,300,1\n")
+    refused(run("replay", trace_file, "--prices", prices), "there is no price from")
+    refused(
+        run("replay", trace_file, "--prices", prices, "--output", prices),
+        "is an input of this command",
+    )
+
+
 def test_replay_refuses_in_one_line(trace_file: Path, tmp_path: Path) -> None:
     refused(run("replay", trace_file, "--policy", "best"), "best", "fcfs, easy")
     refused(run("replay", trace_file, "--cluster", "many"), "many")

@@ -161,6 +161,15 @@ class ReplayOptions:
         ),
     ] = True
 
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the prices of a processor second over time: .csv or .parquet "
+            "with columns start, price and, optionally, end, in seconds or dates. Adds "
+            "the cost of each policy; its starts do not change."
+        ),
+    ] = None
+
     def values(self) -> dict[str, Any]:
         """Return the arguments of `replay`."""
         return vars(self) | {
@@ -274,7 +283,7 @@ def replay(
     as_table = output is not None and output.suffix.lower() in ENDINGS
     as_table = as_table and not (output and output.is_dir())
     if as_table:
-        check_output(output, [file])
+        check_output(output, [file, options.prices])
     trace = _read(file, reading)
     values = options.values()
     names = policy or ["easy"]
@@ -305,7 +314,7 @@ def replay(
         plot_replays(done, path=make_folder(plot) / "policies.png")
     first = next(iter(done.values()))
     write_page(results.html, first, title=f"{file.name}, {first.policy}")
-    show(_heading(trace, first), _table(done))
+    show(_heading(trace, first), _table(done, has_prices=options.prices is not None))
 
 
 def _advance(shown: Progress, bar: Any, submitted: int) -> None:
@@ -334,11 +343,12 @@ def _heading(trace: Trace, done: Replay) -> str:
     return text + ". Times in seconds."
 
 
-def _table(done: Mapping[str, Replay]) -> Table:
-    """Return the table with one row per policy."""
+def _table(done: Mapping[str, Replay], *, has_prices: bool) -> Table:
+    """Return the table with one row per policy, with costs if there are prices."""
     found = [each.metrics() for each in done.values()]
+    metrics = SHOWN_METRICS | ({"cost": "cost"} if has_prices else {})
     columns = {}
-    for name, heading in SHOWN_METRICS.items():
+    for name, heading in metrics.items():
         scale = 100.0 if name in ("utilization", "fairness") else 1.0
         columns[heading] = format_column(
             [scale * row.get(name, math.nan) for row in found]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern.foundation.checks import one_of
+from slotkern.foundation.checks import one_of, quote
 from slotkern.replays.cycles import CyclePolicy
 from slotkern.replays.jobs import WEEK, resample_weeks
-from slotkern.replays.policies import POLICIES, QueuePolicy
+from slotkern.replays.policies import POLICIES, QueuePolicy, resolve_policy
 from slotkern.replays.replay import replay
 from slotkern.replays.windows import WindowPolicy
 from slotkern.studies.experiment import (
@@ -34,7 +34,10 @@ from slotkern.traces.trace import Trace
 __all__ = ["FLOW", "flow_of_cycle", "sections"]
 
 #: Keys that are passed to `replay`.
-_OPTIONS = ("cluster", "load", "more_processors", "estimates", "overrun", "width")
+_OPTIONS = (
+    *("cluster", "load", "more_processors", "estimates", "overrun", "width"),
+    "prices",
+)
 _KEYS = ("trace", "clean", "draw", "days", *_OPTIONS)
 #: Consecutive sections of the trace, or weeks sampled with replacement.
 _DRAWS = ("sections", "weeks")
@@ -85,6 +88,12 @@ class Flow(Experiment):
         days = as_number("environment.days", given.get("days", 7), above=0)
         if how == "weeks" and days % 7:
             raise ValueError(f"environment.days: {days:g} are no whole weeks")
+        prices = given.get("prices")
+        if prices is not None and not isinstance(prices, Mapping):
+            raise ValueError(
+                "environment.prices must be a table of start and price, "
+                f"such as {{start = [0], price = [1]}}, got {quote(prices)}"
+            )
         environment = {**given, **named_trace(given), "draw": how, "days": days}
         setting = replace(setting, environment=environment)
         try:
@@ -97,7 +106,12 @@ class Flow(Experiment):
             words = str(error).removeprefix("environment.")
             raise ValueError(f"environment.{words}") from None
         for algorithm in setting.algorithms:
-            _policy(algorithm)
+            name, chosen = resolve_policy(_policy(algorithm))
+            if prices is not None and not isinstance(chosen, QueuePolicy):
+                raise ValueError(
+                    f"algorithms.{algorithm.name}.policy: {name} does not support "
+                    "environment.prices; use a queue policy, such as 'easy'"
+                )
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
