@@ -71,7 +71,9 @@ LAYERS = {
     ),
     "files": Layer(PYTHON, "files and tables in and out", ("files",)),
     "machine": Layer(
-        PYTHON, "named nodes, dates, busy time, tariffs", ("machine", "tariffs")
+        PYTHON,
+        "named nodes, dates, busy time, calendars, tariffs",
+        ("calendars", "machine", "tariffs"),
     ),
     "pools": Layer(
         PYTHON,

@@ -1,4 +1,4 @@
-"""Fuzz the readers of slot files, traces, pool files, filter expressions and studies.
+"""Fuzz the readers of slots, traces, pools, calendars, filter expressions and studies.
 
     python fuzz/readers.py [TARGET ...] [--executions N] [--seed S]
 
@@ -282,6 +282,57 @@ def check_study(data: bytes, folder: Path) -> bool:
     return True
 
 
+CALENDAR = b"""BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//x//EN
+BEGIN:VEVENT
+UID:1
+SUMMARY:Course\\, long
+  line
+DTSTART;TZID=Europe/Berlin:20261020T080000
+DTEND;TZID=Europe/Berlin:20261020T100000
+RRULE:FREQ=WEEKLY;BYDAY=TU,-1MO;INTERVAL=2;COUNT=9
+EXDATE:20261103T070000Z,20261117T070000Z
+RDATE;VALUE=PERIOD:20261022T080000Z/PT1H
+LOCATION:n[1-4]\\,n7
+END:VEVENT
+BEGIN:VEVENT
+UID:1
+RECURRENCE-ID:20261201T070000Z
+DTSTART:20261201T120000
+DURATION:P1DT2H
+STATUS:CANCELLED
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20260601
+RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1;BYSETPOS=1;UNTIL=20301231T000000Z;WKST=SU
+RDATE;VALUE=DATE:20260609
+TRANSP:OPAQUE
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+def check_calendar(data: bytes, folder: Path) -> bool:
+    """Read a calendar, and read again what is written of its busy time."""
+    path, again = folder / "input.ics", folder / "again.ics"
+    path.write_bytes(data)
+    span = {"start": "2026-01-01", "end": "2027-01-01", "zone": "Europe/Berlin"}
+    table = result_or_error(lambda: sk.read_ics(path, nodes="n1", **span), str(path))
+    if table is None:
+        return False
+    clock = sk.Clock("2026-01-01", zone="Europe/Berlin")
+    times = {name: clock.times(table[name]) for name in ("start", "end")}
+    assert (times["start"] <= times["end"]).all()
+    rows = {"nodes": table["node"], "start": times["start"], "finish": times["end"]}
+    text = sk.to_ics(rows | {"owner": table["reason"]}, clock=clock)
+    again.write_bytes(text.encode())
+    copied = sk.read_ics(again, **span)
+    for name in ("start", "end"):
+        assert sorted(clock.times(copied[name])) == sorted(times[name]), name
+    return True
+
+
 def trace_target(suffix: str) -> Target:
     """Return the target of trace files with this suffix."""
     grid, packed = "gwf" in suffix, suffix.endswith(".gz")
@@ -331,6 +382,7 @@ TARGETS = {
     **{suffix[1:]: slot_target(suffix) for suffix in FORMATS},
     "pool": Target(pool_seeds, check_pool, mutate_archive),
     "where": Target(lambda _: EXPRESSIONS, check_where, mutate_words),
+    "ics": Target(lambda _: [CALENDAR], check_calendar, mutate_words),
     "study": Target(study_seeds, check_study, mutate_words),
 }
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         run_cycles,
         schedule_batch,
     )
+    from slotkern.calendars import read_ics, to_ics
     from slotkern.communities.result import CommunityRun, compare_communities
     from slotkern.communities.scenarios import Centralized, Community, Independent
     from slotkern.communities.simulate import simulate_community
@@ -105,6 +106,7 @@ _LAZY = {
     "search.blame": ("CompoundExplanation",),
     "search.budget": ("job_budget",),
     "knapsack.choice": ("Choice", "choose", "choose_each"),
+    "calendars": ("read_ics", "to_ics"),
     "communities.result": ("CommunityRun", "compare_communities"),
     "communities.scenarios": ("Centralized", "Community", "Independent"),
     "communities.simulate": ("simulate_community",),
@@ -316,6 +318,7 @@ __all__ = [
     "plot_steps",
     "profile",
     "read_batch",
+    "read_ics",
     "read_slots",
     "read_trace",
     "replay",
@@ -327,6 +330,7 @@ __all__ = [
     "starts",
     "step_values",
     "to_arrow",
+    "to_ics",
     "to_pandas",
     "trade_off",
     "validate_slots",

@@ -41,6 +41,8 @@ CALLS = [
     ("rich", "import slotkern.commands.main"),
     ("typer", "import slotkern.commands.main"),
     ("starlette", "import slotkern.service.app"),
+    ("icalendar", "sk.to_ics(pool)"),
+    ("dateutil", "pool.reserve(0, 0, 1, rule='FREQ=DAILY;COUNT=2')"),
     ("joblib", "studies.run(studies.load_study('aep'), 1, out='out')"),
     ("pyarrow", "studies.run(studies.load_study('aep'), 1, out='out')"),
     ("distributed", "studies.run(studies.load_study('aep'), 1, out='o', cluster='x')"),
@@ -58,6 +60,8 @@ if "studies" in CALL:
     from slotkern import studies
 slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
 job = sk.Request(2, 4)
+clock = sk.Clock("2026-01-01", zone="UTC")
+pool = sk.SlotPool(slots, clock=clock)
 assert not [name for name in sys.modules if name.partition(".")[0] == MODULE]
 sys.meta_path.insert(0, Missing())
 try:

@@ -141,6 +141,7 @@ class SlotPool(ChangingSlots):
         *,
         owner: str | None = None,
         partly: bool = False,
+        rule: str | None = None,
     ) -> list[Window]: ...
     def starts(
         self, request: Request, *, shape: Shape = "square"

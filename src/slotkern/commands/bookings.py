@@ -19,7 +19,6 @@ import slotkern as sk
 from slotkern.foundation.amounts import amounts_of
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import reservation
-from slotkern.search.records import listing_columns
 
 from . import places
 from .completion import format_count
@@ -32,7 +31,14 @@ from .pools import (
     parse_span,
     store_pool,
 )
-from .results import Output, check_output, check_page, write_page, write_table
+from .results import (
+    CALENDARS,
+    Listing,
+    check_output,
+    check_page,
+    write_listing,
+    write_page,
+)
 from .tables import abbreviate_nodes, listing_table
 from .terminal import show
 
@@ -95,14 +101,14 @@ def bookings(
             "numbers; omit either for an open end."
         ),
     ] = None,
-    output: Output = None,
+    output: Listing = None,
 ) -> None:
     """List the bookings of a pool: owner, name, nodes, times and cost.
 
     The last lines list the disabled nodes. Exits with 1 if no booking
     matches.
     """
-    check_output(output, [pool])
+    check_output(output, [pool], CALENDARS)
     booked = load_pool(pool)
     some = owner is not None or nodes is not None or during is not None
     table = booked.bookings(
@@ -112,7 +118,7 @@ def bookings(
     if owner is not None and (table.size or nodes is during is None):
         table = table[_rows_of_owner(owner, table, pool)]
     if output is not None:
-        write_table(output, listing_columns(table, booked.clock))
+        write_listing(output, table, booked.clock)
     if table.size:
         show(listing_table(table, booked.clock))
     for line in [] if some else _disabled_lines(booked):
@@ -185,6 +191,13 @@ def reserve(
             "bookings are released; by default all nodes must be free.",
         ),
     ] = False,
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Reserve each date of this recurrence rule of iCalendar, such as "
+            "'FREQ=WEEKLY;BYDAY=TU;COUNT=10', all or none; the span is its first date."
+        ),
+    ] = None,
     output: Target = None,
     force: Force = False,
 ) -> None:
@@ -200,7 +213,8 @@ def reserve(
         times: Any = number_or_text(start), number_or_text(end)
         if isinstance(booked, sk.HostPool):
             amounts = None if share is None else amounts_of("--share", share)
-            booked.reserve(given, *times, share=amounts, owner=owner, partly=partly)
+            how: dict[str, Any] = {"owner": owner, "partly": partly, "rule": rule}
+            booked.reserve(given, *times, share=amounts, **how)
             store_pool(booked, pool, target, force)
             show(f"{target}: {nodes} reserved for {owner}")
             return
@@ -211,9 +225,9 @@ def reserve(
             )
         is_shared = isinstance(booked, sk.SharedPool)  # others may change it
         with booked.turn() if is_shared else nullcontext():
-            gaps = reservation(booked, given, times[0], times[1], partly)[1]
+            gaps = reservation(booked, given, times[0], times[1], partly, rule)[1]
             windows = booked.reserve(
-                given, times[0], times[1], owner=owner, partly=partly
+                given, *times, owner=owner, partly=partly, rule=rule
             )
         store_pool(booked, pool, target, force)
     parts = sum(len(window) for window in windows)

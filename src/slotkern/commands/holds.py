@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import slotkern as sk
 from slotkern.foundation.extras import extra
 from slotkern.pool.ledger import window_rows
-from slotkern.search.records import listing_columns
 
 from . import places
 from .completion import complete_from, format_count
 from .options import with_options
 from .pools import number_or_text, require_ledger
-from .results import Output, check_output, write_table
+from .results import CALENDARS, Listing, check_output, write_listing
 from .search_options import Shape
 from .tables import listing_table, totals, window_table
 from .terminal import show
@@ -54,13 +53,13 @@ def bookings(
     owner: Annotated[
         str | None, typer.Option(help="List only the bookings of this owner.")
     ] = None,
-    output: Output = None,
+    output: Listing = None,
 ) -> None:
     """List the bookings of a ledger with their ids and the ends of holds.
 
     Exits with 1 if there is none.
     """
-    check_output(output, [ledger])
+    check_output(output, [ledger], CALENDARS)
     with _open(ledger, readonly=True) as pool:
         found = pool.open_bookings(owner)
         clock = pool.clock
@@ -73,7 +72,7 @@ def bookings(
             expires=[each.expires and _date(each.expires) for each in found],
         )
     if output is not None:
-        write_table(output, listing_columns(table, clock))
+        write_listing(output, table, clock)
     show(listing_table(table, clock))
     if not found:
         raise typer.Exit(1)

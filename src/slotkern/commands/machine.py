@@ -37,7 +37,14 @@ from .pools import (
     lock_for_update,
     number_or_text,
 )
-from .results import Html, check_output, check_page, write_page, write_table
+from .results import (
+    CALENDARS,
+    Html,
+    check_output,
+    check_page,
+    write_page,
+    write_table,
+)
 from .tables import free_table, listing_table
 from .terminal import log_to_stderr, show
 
@@ -130,7 +137,15 @@ def free(
         Path | None,
         typer.Option(
             help="File of busy spans: .csv or .parquet with columns node, start, end; "
-            "by default all nodes are free."
+            "or a calendar, .ics, whose events name their nodes as LOCATION, else take "
+            "all; by default all nodes are free."
+        ),
+    ] = None,
+    busy_nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Nodes that each event of a calendar takes: names or a hostlist; by "
+            "default its LOCATION."
         ),
     ] = None,
     sinfo: Annotated[
@@ -229,6 +244,7 @@ def free(
     check_page(html)
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
+        given["--busy-nodes"] = busy_nodes
         given |= {"--unit": unit, "--processors": processors}
         given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
         given |= {"--capacity": capacity, "--levels": levels}
@@ -247,6 +263,7 @@ def free(
         with log_to_stderr():
             found = _free_of_tables(
                 *(machine, busy, prices, tariffs),
+                busy_nodes=busy_nodes,
                 start=start,
                 end=end,
                 zone=zone,
@@ -287,6 +304,7 @@ def _free_of_tables(
     prices: Path | None,
     tariffs: Path | None,
     *,
+    busy_nodes: str | None,
     unit: str | None,
     processors: str | None,
     outside: float | None,
@@ -300,10 +318,8 @@ def _free_of_tables(
     table = sk.Machine.read(
         machine, processors=processors, capacity=names, levels=_words(levels)
     )
-    spans, priced = (
-        None if path is None else read_columns(path, ("node", "start", "end"))
-        for path in (busy, prices)
-    )
+    spans = _busy_spans(busy, busy_nodes, **horizon)
+    priced = None if prices is None else _read_spans(prices)
     if unit is None and (table.price.any() or priced is not None):
         log.info("no --unit is given: prices are per second")
     factors: Any = None
@@ -323,6 +339,22 @@ def _free_of_tables(
     if outside is not None:
         options["outside"] = outside
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
+
+
+def _read_spans(path: Path) -> FileColumns:
+    return read_columns(path, ("node", "start", "end"))
+
+
+def _busy_spans(path: Path | None, nodes: str | None, **horizon: Any) -> Any:
+    """Return the busy spans of a file; a calendar alone may lack the nodes."""
+    is_calendar = path is not None and path.suffix.lower() in CALENDARS
+    if nodes is not None and not is_calendar:
+        raise ValueError(f"--busy-nodes {nodes} needs a calendar, --busy NAME.ics")
+    if path is None or not is_calendar:
+        return path and _read_spans(path)
+    if nodes is None:  # `free_slots` has the nodes of an event without LOCATION
+        return path
+    return sk.read_ics(path, nodes=nodes, **horizon)
 
 
 def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:

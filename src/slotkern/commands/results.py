@@ -16,38 +16,52 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slotkern.calendars import to_ics
 from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
 from slotkern.foundation.extras import extra
-from slotkern.search.records import Columns, DateColumn, cells
+from slotkern.machine.clock import Clock
+from slotkern.search.records import Columns, DateColumn, cells, listing_columns
 from slotkern.viewer.pages import SUFFIXES, view
 
 with extra():
     import typer
 
 __all__ = [
+    "CALENDARS",
     "ENDINGS",
     "PICTURES",
     "Html",
+    "Listing",
     "Output",
     "check_folder",
     "check_not_input",
     "check_output",
     "check_page",
+    "write_listing",
     "write_page",
     "write_table",
 ]
 
-#: Suffixes of tables and of pictures.
+#: Suffixes of tables, of pictures, and of calendars.
 ENDINGS = (".csv", ".json", ".parquet")
 PICTURES = (".png", ".svg", ".pdf")
+CALENDARS = (".ics",)
 
 Output = Annotated[
     Path | None,
     typer.Option(help="File of the result: .csv, .json or .parquet."),
 ]
 
+Listing = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        help="File of the bookings: .csv, .json or .parquet; or a calendar, .ics.",
+    ),
+]
 
 Html = Annotated[
     Path | None,
@@ -76,7 +90,7 @@ def check_output(
     ValueError
         For an unknown suffix, a missing folder, or an input file.
     ModuleNotFoundError
-        For .parquet without pyarrow.
+        For .parquet without pyarrow, and .ics without icalendar.
     """
     if path is None:
         return
@@ -88,6 +102,9 @@ def check_output(
     check_not_input(path, reads)
     if path.suffix.lower() == ".parquet":
         pyarrow("parquet")
+    if path.suffix.lower() in CALENDARS:
+        with extra():
+            import icalendar  # noqa: F401
 
 
 def check_not_input(path: Path, reads: Iterable[Path | None]) -> None:
@@ -138,6 +155,16 @@ def write_table(path: Path, columns: Columns) -> None:
     """
     encode = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
     data = encode(columns)
+    with open_atomic(path) as file:
+        file.write(data)
+
+
+def write_listing(path: Path, table: NDArray[Any], clock: Clock | None) -> None:
+    """Write a listing of bookings atomically: a calendar, .ics, or a table."""
+    if path.suffix.lower() not in CALENDARS:
+        write_table(path, listing_columns(table, clock))
+        return
+    data = to_ics(table, clock=clock).encode()
     with open_atomic(path) as file:
         file.write(data)
 

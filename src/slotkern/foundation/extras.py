@@ -21,6 +21,8 @@ EXTRAS = {
     "anyio": "serve",
     "starlette": "serve",
     "uvicorn": "serve",
+    "icalendar": "calendars",
+    "dateutil": "calendars",
 }
 
 

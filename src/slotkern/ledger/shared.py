@@ -294,14 +294,17 @@ class SharedPool(LoggedPool):
         *,
         owner: str | None = None,
         partly: bool = False,
+        rule: str | None = None,
     ) -> list[Window]:
         """Book given nodes for a given time; see `SlotPool.reserve`."""
         owner = self._owner(owner)
         what = {"do": "reserve", "how": [owner, partly], "nodes": plain(nodes)}
+        if rule is not None:
+            what["rule"] = rule
         windows: list[Window] = []
 
         def change(_now: int) -> Change:
-            found, gaps = reservation(self, nodes, start, end, partly)
+            found, gaps = reservation(self, nodes, start, end, partly, rule)
             self._book(found, owner)
             windows.extend(found)
             rows = [booking_row(window, owner) for window in found]

@@ -6,6 +6,7 @@ numbers, the gaps are computed, and the result is made of them.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.checks import hint_keywords, number, quote
 from slotkern.foundation.context import SlotContext
+from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
 from slotkern.slots import make_slots
 from slotkern.tariffs.mapping import Tariffs
@@ -107,7 +109,8 @@ def free_slots(
         overlap, and exceed the horizon. A missing end (or ``Unknown``, as in sacct)
         means busy forever. Columns with the names of the machine's capacity are what a
         span takes of its node, such as ``cores``; a span without any takes all of it.
-        Other columns are kept in `FreeSlots.busy`; pages and
+        The path of a calendar, .ics, is read by `read_ics`; an event without LOCATION
+        takes all nodes. Other columns are kept in `FreeSlots.busy`; pages and
         pictures colour busy spans by ``reason`` and name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end); the number inf for an unlimited one.
@@ -170,6 +173,11 @@ def free_slots(
         raise TypeError(f"machine must be a Machine, got {type(machine).__name__}")
     horizon = _horizon(start, end, clock, unit, zone)
     # tables
+    if isinstance(busy, (str, bytes, os.PathLike)):
+        from slotkern.calendars.read import read_busy  # it imports this package
+
+        everywhere = fold(machine.names.tolist())
+        busy = read_busy(busy, horizon.clock, *horizon[2:], everywhere=everywhere)
     busy_table = read_spans(busy, source_name(busy, "busy"))
     price_table = (
         None if prices is None else read_spans(prices, source_name(prices, "prices"))

@@ -7,7 +7,7 @@ needs no kernel: names, dates, owners, prices of shares, and tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +24,13 @@ from slotkern.foundation.context import SlotContext
 from slotkern.foundation.special_fields import refuse_special
 from slotkern.machine.spans import FreeSlots
 from slotkern.pool.host_bookings import HostBookings
-from slotkern.pool.ledger import check_owner, ids_of, time_of
+from slotkern.pool.ledger import (
+    check_owner,
+    ids_of,
+    raise_unfit,
+    spans_of,
+    time_of,
+)
 from slotkern.pool.share_bookings import ShareBookings, schedule_shares
 from slotkern.pool.share_rows import SPAN, ShareRows
 from slotkern.pool.share_windows import ShareWindow, shared
@@ -315,6 +321,7 @@ class HostPool(HostBookings):
         share: Mapping[str, int] | None = None,
         owner: str = "reserved",
         partly: bool = False,
+        rule: str | None = None,
     ) -> None:
         """Withhold a share of nodes for a time, for maintenance or existing jobs.
 
@@ -331,6 +338,8 @@ class HostPool(HostBookings):
         partly : bool
             True: withhold the share even if it is not free. A node that lacks some of
             it holds nothing more until other jobs have ended or were released.
+        rule : str, optional
+            As for `SlotPool.reserve`.
 
         Raises
         ------
@@ -339,7 +348,12 @@ class HostPool(HostBookings):
             that ends before it starts. The pool is then unchanged.
         """
         check_owner(owner)
-        spans = self._spans(nodes, start, end)
+        if rule is None:
+            each = [self._spans(nodes, start, end)]
+        else:
+            times = spans_of(self.clock, start, end, rule)
+            each = [self._spans(nodes, *span) for span in times]
+        spans = np.concatenate(each)
         amounts = self.capacity.amounts[spans["row"]]
         if share is not None:
             given = self.capacity.demand(amounts_of("share", share))
@@ -347,8 +361,23 @@ class HostPool(HostBookings):
         if not np.isfinite(spans["end"]).all():
             raise ValueError("a reservation needs a finite end")
         if not partly:
-            self._rows.check_free(spans, amounts, self.clock)
+            self._check_free(each, np.split(amounts, len(each)), rule)
         self._rows.reserve(spans, amounts, owner)
+
+    def _check_free(
+        self,
+        spans: Sequence[NDArray[np.void]],
+        amounts: Sequence[NDArray[np.int64]],
+        rule: str | None,
+    ) -> None:
+        """Raise ValueError if the spans of a date lack amounts; it names all dates."""
+        wrong = []
+        for span, wanted in zip(spans, amounts, strict=True):
+            try:
+                self._rows.check_free(span, wanted, self.clock)
+            except ValueError as error:
+                wrong.append((float(span["start"][0]), str(error)))
+        raise_unfit(self.clock, wrong, len(spans), rule)
 
     def disable(
         self,

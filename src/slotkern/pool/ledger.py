@@ -26,7 +26,9 @@ __all__ = [
     "job_rows",
     "owners_of",
     "parts_of_jobs",
+    "raise_unfit",
     "reservation",
+    "spans_of",
     "time_of",
     "utilization",
     "window_rows",
@@ -62,38 +64,91 @@ def owners_of(owner_of: Mapping[Window, str], spans: NDArray[Any]) -> NDArray[np
 
 
 def reservation(
-    pool: SlotPool, nodes: Any, start: Any, end: Any, partly: bool
+    pool: SlotPool,
+    nodes: Any,
+    start: Any,
+    end: Any,
+    partly: bool,
+    rule: str | None = None,
 ) -> tuple[list[Window], NDArray[np.void]]:
     """Return windows that reserve nodes for a span of time, and the rest of it.
 
     There is one window for each distinct start. The second value contains the time that
-    is not free (node, start, end); it is empty unless `partly`.
+    is not free (node, start, end); it is empty unless `partly`. With a rule of
+    iCalendar this is done for each span that it repeats.
     """
-    first, last = (
-        time_of(pool.clock, t, n) for t, n in ((start, "start"), (end, "end"))
-    )
-    if not first < last:
-        raise ValueError(f"end {end} does not lie after start {start}")
-    if first < pool.now and not partly:
-        now = pool.now if pool.clock is None else pool.clock.datetime(pool.now)
-        raise ValueError(f"start {start} is past: the pool's now is {now}")
+    spans = spans_of(pool.clock, start, end, rule)
     ids = ids_of(pool, nodes)
     free = pool._state()["free"]  # by (node, start)
     free = free[np.isin(free["node"], ids)]
+    windows, gaps, wrong = [], [], []
+    for first, last in spans:
+        found, rest, reason = _reserved_span(pool, ids, free, first, last, partly)
+        windows += found
+        gaps.append(rest)
+        wrong += [] if reason is None else [(first, reason)]
+    raise_unfit(pool.clock, wrong, len(spans), rule)
+    return windows, np.concatenate(gaps)
+
+
+def spans_of(
+    clock: Clock | None, start: Any, end: Any, rule: str | None
+) -> list[tuple[float, float]]:
+    """Return the span [start, end) as numbers, and those that a rule repeats."""
+    first, last = (time_of(clock, t, n) for t, n in ((start, "start"), (end, "end")))
+    if not first < last:
+        raise ValueError(f"end {end} does not lie after start {start}")
+    if rule is None:
+        return [(first, last)]
+    from slotkern.calendars.rules import repeated_spans
+
+    return repeated_spans(clock, first, last, rule)
+
+
+def raise_unfit(
+    clock: Clock | None,
+    wrong: Sequence[tuple[float, str]],
+    count: int,
+    rule: str | None,
+) -> None:
+    """Raise ValueError for spans that do not fit: their starts, and the reasons."""
+    if not wrong:
+        return
+    if rule is None:
+        raise ValueError(wrong[0][1])
+    dates = [str(t if clock is None else clock.datetime(t)) for t, _ in wrong]
+    raise ValueError(
+        f"{len(wrong)} of {count} dates of the rule do not fit, and nothing is "
+        f"reserved: {', '.join(dates)}; at the first of them, {wrong[0][1]}"
+    )
+
+
+def _reserved_span(
+    pool: SlotPool,
+    ids: NDArray[np.int32],
+    free: NDArray[np.void],
+    first: float,
+    last: float,
+    partly: bool,
+) -> tuple[list[Window], NDArray[np.void], str | None]:
+    """Return the windows of one span, the rest of it, and why it does not fit."""
     free = free[(free["start"] < last) & (free["end"] > first)]
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
     lengths = until - begin
     while (over := begin + lengths > until).any():  # rounding: shorten by an ulp
         lengths[over] = np.nextafter(lengths[over], 0)
+    gaps = _gaps(ids, free["node"], begin, until, first, last)
     if not partly:
-        _check_free(pool, ids, free["node"], begin, until, first, last)
+        reason = _not_free(pool, ids, free["node"], begin, until, first, last)
+        if reason is not None:
+            return [], gaps, reason
     costs = _amounts(pool, free["row"], begin, lengths)
     windows = []
     for moment in np.unique(begin):
         rows = np.flatnonzero(begin == moment)
         windows.append(_reserved(free[rows], float(moment), lengths[rows], costs[rows]))
         windows[-1].context = pool.context
-    return windows, _gaps(ids, free["node"], begin, until, first, last)
+    return windows, gaps, None
 
 
 def _gaps(
@@ -141,7 +196,7 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
     return ids.astype(np.int32)
 
 
-def _check_free(
+def _not_free(
     pool: SlotPool,
     ids: NDArray[np.int32],
     node: NDArray[np.int32],
@@ -149,8 +204,12 @@ def _check_free(
     until: NDArray[np.float64],
     first: float,
     last: float,
-) -> None:
-    """Raise an error unless each node is free during the whole span."""
+) -> str | None:
+    """Return why the nodes are not free during the whole span; None if they are."""
+    if first < pool.now:
+        now = pool.now if pool.clock is None else pool.clock.datetime(pool.now)
+        date = f"{first:g}" if pool.clock is None else pool.clock.datetime(first)
+        return f"start {date} is past: the pool's now is {now}"
     for each in ids.tolist():
         mine = node == each
         # Without a hole each piece begins at the end of the previous one.
@@ -164,10 +223,11 @@ def _check_free(
                 str(t if pool.clock is None else pool.clock.datetime(t))
                 for t in (float(ends[k]), float(begins[k]))
             ]
-            raise ValueError(
+            return (
                 f"node {name} is not free from {span[0]} to {span[1]}; partly=True "
                 "takes the rest"
             )
+    return None
 
 
 def _amounts(

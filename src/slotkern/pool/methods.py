@@ -135,6 +135,7 @@ def reserve(
     *,
     owner: str | None = None,
     partly: bool = False,
+    rule: str | None = None,
 ) -> list[Window]:
     """Book given nodes for a given time, for existing jobs or maintenance.
 
@@ -150,6 +151,11 @@ def reserve(
         True: book the free part of the span and skip the rest. With an owner, the
         reservation also covers the rest: time that is released there later stays
         unavailable until the owner is released.
+    rule : str, optional
+        A recurrence rule of iCalendar with an end, such as
+        ``"FREQ=WEEKLY;BYDAY=TU;COUNT=10"``: the same for each of its dates, at the same
+        local time, all or none. The span is its first date. Needs the extra
+        ``slotkern[calendars]``.
 
     Returns
     -------
@@ -161,7 +167,8 @@ def reserve(
     ValueError, TypeError
         For time that is not free (unless `partly`; the message contains node and time),
         an unknown node, or a span that ends before it starts. The pool is then
-        unchanged.
+        unchanged. With a rule, the message contains the dates that do not fit; also for
+        an invalid rule, one without an end, and one that the span does not follow.
 
     Notes
     -----
@@ -170,7 +177,7 @@ def reserve(
     """
     if owner is not None:
         check_owner(owner)
-    windows, gaps = reservation(self, nodes, start, end, partly)
+    windows, gaps = reservation(self, nodes, start, end, partly, rule)
     self.book(windows, owner)
     if owner is not None and len(gaps):
         close_gaps(self, gaps, owner)
