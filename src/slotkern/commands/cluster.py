@@ -1,4 +1,4 @@
-"""``slotkern cluster show``, ``when``, ``book``, ``bookings``, ``check``, ``release``.
+"""``slotkern cluster show``, ``when``, ``book`` and others, and ``slotkern watch``.
 
 The commands read and book the Slurm that answers on this computer, or that of a site
 file. Exit code 1 means that no window exists, that there is no such booking, or that a
@@ -10,12 +10,19 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+import sys
+import time
+from itertools import count as numbers
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 import slotkern as sk
 from slotkern.clusters import (
     ClusterBooking,
+    ClusterError,
     ClusterPlan,
     PlannedWindow,
     Site,
@@ -26,16 +33,24 @@ from slotkern.clusters import (
     read_site,
 )
 from slotkern.clusters import book as book_one
-from slotkern.foundation.checks import one_of
+from slotkern.foundation.checks import number, one_of
 from slotkern.foundation.extras import extra
-from slotkern.foundation.hostlists import abridge
+from slotkern.foundation.hostlists import abridge, fold
 from slotkern.machine import Clock
 from slotkern.machine.calendar import duration_of
 
 from .completion import complete_from
 from .flags import Application
 from .pools import number_or_text
-from .results import Html, check_page, write_page
+from .results import (
+    CALENDARS,
+    Html,
+    Listing,
+    check_output,
+    check_page,
+    write_listing,
+    write_page,
+)
 from .tables import free_table, metrics_table, window_table
 from .terminal import log_to_stderr, show
 
@@ -88,6 +103,7 @@ def register(app: typer.Typer) -> None:
         name = "show" if command is show_cluster else None
         group.command(name)(command)
     app.add_typer(group)
+    app.command()(watch)
 
 
 def _access(path: Path | None) -> SiteAccess:
@@ -278,9 +294,14 @@ def _current_user() -> str:
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
-def _described(booking: ClusterBooking, access: SiteAccess) -> str:
+def _clock(access: SiteAccess) -> Clock:
+    """Return the clock of bookings, whose times are seconds since 1970."""
     zone = getattr(access.cluster, "zone", None)
-    clock = Clock("1970-01-01T00:00:00Z", zone=zone)
+    return Clock("1970-01-01T00:00:00Z", zone=zone)
+
+
+def _described(booking: ClusterBooking, access: SiteAccess) -> str:
+    clock = _clock(access)
     times = f"{clock.datetime(booking.start)} to {clock.datetime(booking.end)}"
     job = "" if booking.job is None else f", job {booking.job}"
     user = f", user {booking.user}" if booking.user else ""
@@ -288,18 +309,34 @@ def _described(booking: ClusterBooking, access: SiteAccess) -> str:
     return f"{booking.name}: {nodes}, {times}{user}{job}"
 
 
-def bookings(site: SiteFile = None) -> None:
+def bookings(site: SiteFile = None, output: Listing = None) -> None:
     """List all reservations of the cluster, each with the job of its name.
 
     Exits with 1 if there is none.
     """
+    check_output(output, [site], CALENDARS)
     access = _access(site)
     found = access.cluster.bookings()
+    if output is not None:
+        write_listing(output, _listing(found), _clock(access))
     for each in found:
         show(_described(each, access))
     if not found:
         show("no reservations")
         raise typer.Exit(1)
+
+
+def _listing(found: list[ClusterBooking]) -> NDArray[Any]:
+    """Return reservations as a listing of bookings, whose owners are their users."""
+    columns = {
+        "owner": np.array([each.user for each in found], np.str_),
+        "name": np.array([each.name for each in found], np.str_),
+        "nodes": np.array([fold(each.nodes) for each in found], np.str_),
+        "start": np.array([each.start for each in found], np.float64),
+        "finish": np.array([each.end for each in found], np.float64),
+        "job": np.array([str(each.job or "") for each in found], np.str_),
+    }
+    return np.rec.fromarrays([*columns.values()], names=[*columns])
 
 
 def check(name: Name, site: SiteFile = None) -> None:
@@ -327,3 +364,40 @@ def release(name: Name, site: SiteFile = None) -> None:
         show(f"{name}: there is no such reservation")
         raise typer.Exit(1)
     show(f"{name}: released")
+
+
+def watch(
+    page: Annotated[Path, typer.Argument(help="File of the page: .html.")],
+    site: SiteFile = None,
+    every: Annotated[
+        float, typer.Option(help="Seconds between two pages, at least 1.")
+    ] = 10.0,
+    count: Annotated[
+        int | None, typer.Option(help="Stop after this number of pages.")
+    ] = None,
+) -> None:
+    """Keep a page of the cluster up to date while it runs; Ctrl-C ends it.
+
+    A browser that shows the page loads it again. While the cluster cannot be
+    read, the title reports that, and the page shows the last state.
+    """
+    check_page(page, "PAGE")
+    number("--every", every, least=1)
+    access = _access(site)
+    free, date = None, None
+    for k in numbers(1):
+        try:
+            snapshot = access.cluster.read()
+            free = snapshot.free_slots(None, access.site.horizon)
+            date = snapshot.clock.origin
+            title = f"cluster at {date}"
+        except ClusterError as error:
+            if free is None:
+                raise
+            title = f"cluster not readable: {error}; its state at {date}"
+        sk.view(free, title=title).save(page, refresh=every)
+        show(f"{page}: {title}")
+        sys.stdout.flush()
+        if k == count:
+            return
+        time.sleep(every)

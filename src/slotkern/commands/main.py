@@ -2,7 +2,7 @@
 ``compare``, ``slots-from-trace``, ``free``, ``explain``, ``starts``, ``schedule``,
 ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``caps``,
 ``batch``, ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
-``reproduce``, ``study``, ``cluster``, ``ledger``, ``serve``, ``info``.
+``reproduce``, ``study``, ``cluster``, ``watch``, ``ledger``, ``serve``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
