@@ -336,7 +336,10 @@ def _listing(found: list[ClusterBooking]) -> NDArray[Any]:
         "finish": np.array([each.end for each in found], np.float64),
         "job": np.array([str(each.job or "") for each in found], np.str_),
     }
-    return np.rec.fromarrays([*columns.values()], names=[*columns])
+    table = np.empty(len(found), [(name, c.dtype) for name, c in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table
 
 
 def check(name: Name, site: SiteFile = None) -> None:
