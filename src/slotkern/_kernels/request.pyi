@@ -49,6 +49,8 @@ class Request:
         within: str | None = None,
         share: Mapping[str, int] | None = None,
         stack: int = 1,
+        tree: Mapping[str, int] | None = None,
+        whole: str | None = None,
         uses: Mapping[str, int | str] | None = None,
         account: str | None = None,
         walltime: Duration | None = None,
@@ -89,6 +91,10 @@ class Request:
     def share(self) -> Mapping[str, int] | None: ...
     @property
     def stack(self) -> int: ...
+    @property
+    def tree(self) -> Mapping[str, int] | None: ...
+    @property
+    def whole(self) -> str | None: ...
     @property
     def uses(self) -> Mapping[str, int | str] | None: ...
     @property

@@ -119,8 +119,8 @@ cdef tuple rules_of_request(object request):
 cdef class Request:
     """Request(nodes, volume=None, *, budget=inf, min_performance=0.0, earliest=-inf,
             deadline=inf, max_price=inf, setup=0.0, step=0.0, latest=inf, max_runtime=inf,
-            where=None, limits=(), within=None, share=None, stack=1, uses=None, account=None,
-            walltime=None, reference=1.0, name=None)
+            where=None, limits=(), within=None, share=None, stack=1, tree=None, whole=None,
+            uses=None, account=None, walltime=None, reference=1.0, name=None)
 --
 
     The requirements of a job: n nodes at the same time, and a volume of work on each.
@@ -177,6 +177,13 @@ cdef class Request:
         nodes. See `HostPool`.
     stack : int, default 1
         Maximum number of parts on one node; with a share only.
+    tree : mapping of str to int, optional
+        How many groups of each level take parts, in each group of the level above:
+        ``{"switch": 1, "rack": 3}`` for three racks of one switch. All innermost groups take
+        equally many parts; ``nodes`` is the number of all parts. See `HostPool`.
+    whole : str, optional
+        A column such as ``"rack"`` whose groups are taken whole; ``nodes`` is then the number of
+        such groups.
     uses : mapping of str to int, optional
         What the window uses of the capacities of a pool from its start to its finish, as
         ``{"matlab": 2}``; for a name of a column, as ``{"power": "watts"}``, the sum over the

@@ -1,5 +1,5 @@
 # Internal declarations: hosts whose resources are shared.
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
@@ -27,6 +27,23 @@ cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
         const double* prices
         ShapeKind shape
 
+    cdef cppclass PartAmounts:
+        PartAmounts()
+        PartAmounts(const int32_t*, size_t)
+
+    cdef cppclass HostTree:
+        vector[uint32_t] hosts
+        vector[vector[uint32_t]] first
+
+    cdef cppclass TreeRequest:
+        const Query* query
+        PartAmounts demand
+        int32_t stack
+        const double* prices
+        size_t tree
+        const int32_t* counts
+        int32_t parts
+
     cdef cppclass ShareState "slotkern::SharePool::ShareState":
         double now
         vector[HostSpan] free, booked, reserved, closed
@@ -42,10 +59,12 @@ cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
     const int32_t kMaxAmount "slotkern::ShareRows::kMaxAmount"
 
     Answer find_shares(CSharePool&, const ShareRequest&, int, ShareMethod) noexcept
+    Answer find_tree(CSharePool&, const TreeRequest&, size_t&) noexcept
+    Status add_tree(CSharePool&, const HostTree&, size_t&) noexcept
     Status open_shares(CSharePool&, const vector[int32_t]&, const vector[double]&, size_t, double,
                        double, const ShareState&, size_t&) noexcept
     Status state_of(const CSharePool&, ShareState&) noexcept
-    Status book_shares(CSharePool&, double, const Part*, size_t, const int32_t*, size_t&) noexcept
+    Status book_shares(CSharePool&, double, const Part*, size_t, PartAmounts, size_t&) noexcept
     Status release_shares(CSharePool&, double, const Part*, size_t, const int32_t*,
                           size_t&) noexcept
     Status add_shares(CSharePool&, const vector[HostSpan]&, const vector[int32_t]&,
@@ -81,3 +100,18 @@ cdef class ShareCore:
     cdef int set_spans(self, object spans, vector[HostSpan]& out) except -1
     cdef int set_amounts(self, object amounts, str name, Py_ssize_t rows, vector[int32_t]& out,
                          bint zeros=*) except -1
+
+
+cdef class TreeSearch:
+    cdef ShareCore core
+    cdef TreeRequest asked  # what all requests have in common
+    cdef readonly object share  # of the windows, or None
+    cdef object kind            # the type of the windows
+    cdef object arrays          # keeps the arrays that `asked` points to
+    cdef vector[int32_t] counts  # [level]
+    cdef bint whole
+    cdef int64_t groups  # product of the counts
+    cdef Answer search(self, Request request, size_t& parts) except *
+    cdef Window window(self, const Answer& answer, size_t parts, Request request, str criterion,
+                       str shape)
+    cdef Status book(self, Window window)

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window
+from slotkern.foundation.amounts import Amounts
+from slotkern.pool.share_windows import ShareWindow
 from slotkern.typing import BuiltIn, Shape, Slots
 
 MAX_SHARE: int
@@ -45,6 +47,7 @@ class ShareCore:
         shape: Shape = "square",
         method: Literal["auto", "rows", "views"] = "auto",
     ) -> Window | None: ...
+    def add_tree(self, hosts: Sequence[int], first: Sequence[Sequence[int]]) -> int: ...
     def book(self, window: Window, demand: ArrayLike) -> None: ...
     def release(self, window: Window, demand: ArrayLike) -> None: ...
     def reserve(self, spans: NDArray[np.void], amounts: ArrayLike) -> None: ...
@@ -66,3 +69,30 @@ class ShareCore:
         hosts: Slots | PreparedSlots, capacity: ArrayLike, state: dict[str, Any]
     ) -> ShareCore: ...
     def copy(self) -> ShareCore: ...
+
+class TreeSearch:
+    share: Amounts | None
+    def __init__(
+        self,
+        core: ShareCore,
+        tree: int,
+        demand: NDArray[np.int32],
+        prices: NDArray[np.float64],
+        counts: Sequence[int],
+        whole: bool,
+        stack: int,
+        share: Amounts | None,
+        kind: type[ShareWindow],
+    ) -> None: ...
+    def check(self, request: Request) -> None: ...
+    def find(
+        self, request: Request, criterion: str, shape: str
+    ) -> ShareWindow | None: ...
+    def schedule(
+        self,
+        request: Request,
+        criterion: str,
+        shape: str,
+        booked: dict[object, tuple[ShareWindow, str]],
+        owner: str | None,
+    ) -> ShareWindow | None: ...

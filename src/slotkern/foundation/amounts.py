@@ -19,7 +19,11 @@ __all__ = [
 ]
 
 #: Amounts as text for each field of a request, in messages and help.
-EXAMPLES = {"share": "cores=16,gpus=2", "uses": "matlab=2,power=500"}
+EXAMPLES = {
+    "share": "cores=16,gpus=2",
+    "uses": "matlab=2,power=500",
+    "tree": "switch=1,rack=3",
+}
 #: The largest amount and capacity of one node: sums of them fit in int32.
 MAX_AMOUNT = 2**27 - 1
 

@@ -75,6 +75,11 @@ _SHARED = (
     "machine with capacity="
 )
 
+_TREES = (
+    "find or schedule of a HostPool by start or finish: HostPool(free_slots(machine, "
+    "...)) of a machine with capacity="
+)
+
 _COUNTED = "a SlotPool with capacities or quotas: SlotPool(slots, caps=), quota"
 
 
@@ -119,6 +124,16 @@ def _amount_or_column(of: Any) -> Any:
         return of
 
 
+def _tree_of(value: Any) -> Amounts | None:
+    """Check numbers of groups by level."""
+    if value is None:
+        return None
+    found = amounts_of("tree", value)
+    for level in found:
+        level_name(level, "a level of tree")
+    return found
+
+
 def _account_of(value: Any) -> str | None:
     if value is None:
         return None
@@ -148,6 +163,20 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
         lambda value: integer("stack", value, least=1, most=2**20),
         _SHARED,
         "Maximum number of parts on one node.",
+    ),
+    "tree": SpecialField(
+        "amounts",
+        None,
+        _tree_of,
+        _TREES,
+        "Numbers of groups by level that take equal parts, such as switch=1,rack=3.",
+    ),
+    "whole": SpecialField(
+        "text",
+        None,
+        lambda value: None if value is None else level_name(value, "whole"),
+        _TREES,
+        "Column whose groups are taken whole: nodes is the number of such groups.",
     ),
     "uses": SpecialField(
         "amounts",
@@ -181,6 +210,15 @@ def special_values(given: Mapping[str, Any]) -> dict[str, Any] | None:
     if "stack" in found and "share" not in found:
         raise ValueError(
             f"stack={found['stack']} needs share=: whole nodes hold one part each"
+        )
+    if "whole" in found and "share" in found:
+        raise ValueError(
+            f"whole={found['whole']!r} takes all of each node; omit share="
+        )
+    if "within" in found and not found.keys().isdisjoint(("tree", "whole")):
+        raise ValueError(
+            f"within={found['within']!r} is a level of the tree: write "
+            f"tree={{{found['within']!r}: 1}}"
         )
     return found or None
 

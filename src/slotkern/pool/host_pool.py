@@ -33,6 +33,7 @@ from slotkern.pool.ledger import (
 )
 from slotkern.pool.share_bookings import ShareBookings, schedule_shares
 from slotkern.pool.share_rows import SPAN, ShareRows
+from slotkern.pool.share_trees import asks_for_tree, tree_search
 from slotkern.pool.share_windows import ShareWindow, shared
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from slotkern.typing import Criterion, Shape, Time
 
 __all__ = ["HostPool"]
+
+_SPECIAL = ("share", "stack", "within", "tree", "whole")
 
 
 class HostPool(HostBookings):
@@ -89,6 +92,12 @@ class HostPool(HostBookings):
 
     The price of a share is the node's price times its largest part of any resource, or
     the sum of the machine's ``prices``.
+
+    A request with ``tree`` or ``whole`` takes equal parts of groups of levels, such as
+    2 nodes in each of 3 racks of one switch, or 3 whole racks of one switch. Its window
+    is the earliest, and of the choices of groups at this start the cheapest: each group
+    takes its cheapest groups and nodes, of equal cost those that come first on the
+    machine. All nodes need the same performance; criteria are start and finish.
 
     Searches of alternatives, batches, replays and shared ledgers do not support this
     pool.
@@ -227,7 +236,8 @@ class HostPool(HostBookings):
             Its ``share`` is what each part takes of its node, its ``stack`` the most
             parts on one node.
         criterion, shape, required, **options
-            As for `find_window`.
+            As for `find_window`. With ``tree`` or ``whole``: start or finish, without
+            options.
 
         Returns
         -------
@@ -240,19 +250,35 @@ class HostPool(HostBookings):
             As for `find_window`; also for a share of an unknown resource.
         """
         resolved, share, demand = self._asked(request)
-        stack = request.stack
-        window, parts = self._rows.find(
-            resolved, demand, stack, criterion, shape, options
-        )
-        if window is not None:
-            window.name, window.context = request.name, self.context
-            return shared(window, share, parts, stack > 1)
-        if required:
+        if asks_for_tree(request):
+            search = tree_search(self._rows, request, criterion, shape, options)
+            found = search.find(request, cast(str, criterion), shape)
+        else:
+            found = self._find_parts(resolved, share, demand, criterion, shape, options)
+        if found is None and required:
             from slotkern.foundation.errors import NoWindowError
 
             reason = adapter("explain")(self, request, shape=shape)
             raise NoWindowError(reason, options.get("method", "exact"))
-        return None
+        return found
+
+    def _find_parts(
+        self,
+        request: Request,
+        share: Amounts | None,
+        demand: NDArray[np.int64] | None,
+        criterion: Any,
+        shape: str,
+        options: dict[str, Any],
+    ) -> ShareWindow | None:
+        """Return the best window of parts on any nodes."""
+        window, parts = self._rows.find(
+            request, demand, request.stack, criterion, shape, options
+        )
+        if window is None:
+            return None
+        window.name, window.context = request.name, self.context
+        return shared(window, share, parts, request.stack > 1)
 
     def find_windows(
         self, requests: Iterable[Request], criterion: Criterion = "finish", **how: Any
@@ -264,21 +290,26 @@ class HostPool(HostBookings):
         self, request: Request
     ) -> tuple[Request, Amounts | None, NDArray[np.int64] | None]:
         """Return the request in numbers, its share on the grain, and its vector."""
-        if not isinstance(request, Request):
-            raise TypeError(
-                f"a HostPool finds windows of a Request, got {type(request).__name__}"
-            )
-        refuse_special(request, "a HostPool", ("share", "stack", "within"))
-        if isinstance(request.where, np.ndarray):
-            raise ValueError(
-                "where is an array, but a HostPool has no rows of slots; use an "
-                "expression over columns of the machine"
-            )
+        self._check_fields(request)
         resolved = resolve_times(self, request)
         if request.share is None:
             return resolved, None, None
         demand = self.capacity.demand(request.share)
         return resolved, self.capacity.share(demand), demand
+
+    @staticmethod
+    def _check_fields(request: Request) -> None:
+        """Raise for fields that no search of this pool supports."""
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"a HostPool finds windows of a Request, got {type(request).__name__}"
+            )
+        refuse_special(request, "a HostPool", _SPECIAL)
+        if isinstance(request.where, np.ndarray):
+            raise ValueError(
+                "where is an array, but a HostPool has no rows of slots; use an "
+                "expression over columns of the machine"
+            )
 
     def schedule(
         self,

@@ -16,9 +16,11 @@ from slotkern.display.table import Table
 from slotkern.foundation.checks import one_of
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.ledger import check_owner, window_rows
+from slotkern.pool.share_trees import asks_for_tree, tree_search
 from slotkern.pool.share_windows import share_text
 
 if TYPE_CHECKING:
+    from slotkern._kernels.shares import TreeSearch
     from slotkern.foundation.context import SlotContext
     from slotkern.pool.host_pool import HostPool
     from slotkern.pool.share_windows import ShareWindow
@@ -40,8 +42,8 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
     booked : ndarray of bool, shape (k,)
         True if a window was booked.
     reasons : list of str
-        ``booked``; ``share``: no node can hold the share; or a word of
-        `Bookings.reasons`.
+        ``booked``; ``share``: no node can hold the share; ``groups``: the groups of its
+        tree are never free together within its limits; or a word of `Bookings.reasons`.
     names : list
         The name of each request, or None.
     """
@@ -116,30 +118,57 @@ def schedule_shares(
     if owner is not None:
         check_owner(owner)
     asked = requests_of(requests)
+    searches: list[TreeSearch | None] = []
     for i, request in enumerate(asked):
         if not isinstance(request, Request):
             raise TypeError(
                 f"requests[{i}] must be a Request, got {type(request).__name__}"
             )
         try:
-            pool._asked(request)
+            searches.append(_checked(pool, request, criterion, shape))
         except ValueError as error:
             raise ValueError(f"requests[{i}]: {error}") from None
     windows: list[ShareWindow | None] = []
     reasons: list[str] = []
     try:
-        for request in asked:
-            window = _find_and_book(pool, request, criterion, shape, owner)
+        for request, search in zip(asked, searches, strict=True):
+            window: ShareWindow | None
+            if search is not None:
+                window = search.schedule(request, criterion, shape, pool._booked, owner)
+            else:
+                window = _find_and_book(pool, request, criterion, shape, owner)
             reason = "booked"
             if window is None:
-                resolved, _, demand = pool._asked(request)
-                reason = pool._rows.reason(resolved, demand, criterion, shape)
+                reason = (
+                    "groups"
+                    if search is not None
+                    else _reason(pool, request, criterion, shape)
+                )
             windows.append(window)
             reasons.append(reason)
     except BaseException as error:
         cast(Any, error).bookings = _bookings(pool, windows, reasons, asked)
         raise
     return _bookings(pool, windows, reasons, asked)
+
+
+def _checked(
+    pool: HostPool, request: Request, criterion: str, shape: Any
+) -> TreeSearch | None:
+    """Check a request; return its search if it asks for a tree."""
+    if not asks_for_tree(request):
+        pool._asked(request)
+        return None
+    pool._check_fields(request)
+    search = tree_search(pool._rows, request, criterion, shape, {})
+    search.check(request)
+    return search
+
+
+def _reason(pool: HostPool, request: Request, criterion: Any, shape: Any) -> str:
+    """Return why a request without a tree has no window."""
+    resolved, _, demand = pool._asked(request)
+    return pool._rows.reason(resolved, demand, criterion, shape)
 
 
 def _find_and_book(

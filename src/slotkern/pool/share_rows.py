@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_window
-from slotkern._kernels.shares import ShareCore
+from slotkern._kernels.shares import ShareCore, TreeSearch
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, window_from_state
 from slotkern.expressions.filters import columns_of_filter, evaluate
@@ -67,6 +67,8 @@ class ShareRows:
         self.closures: list[tuple[int, float, float, str]] = []
         self._prices: dict[Any, NDArray[np.float64]] = {}
         self._views: dict[Any, ShareView] = {}
+        self.trees: dict[tuple[str, ...], int] = {}  # by levels, for share_trees
+        self.searches: dict[Any, TreeSearch] = {}
         self._version = core.version
         kinds, self._kind = np.unique(
             self.capacity.amounts, axis=0, return_inverse=True
@@ -90,8 +92,8 @@ class ShareRows:
         return cls(machine, hosts, core)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields without views: a restored binding has other versions."""
-        return {**self.__dict__, "_views": {}}
+        """Return the fields without caches: a restored binding has other versions."""
+        return {**self.__dict__, "_views": {}, "trees": {}, "searches": {}}
 
     # --- reading
 

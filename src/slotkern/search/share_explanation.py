@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.search import find_window
+from slotkern.pool.share_trees import asks_for_tree
 from slotkern.pool.share_windows import text_of
 from slotkern.search.explanation import Explanation, explain_slots
 from slotkern.search.relaxations import RelaxedSearches
+from slotkern.search.tree_explanation import explain_tree
 
 if TYPE_CHECKING:
     from slotkern._kernels.request import Request
@@ -119,6 +121,8 @@ class ShareExplanation(Explanation):
 
 def explain_share(pool: HostPool, request: Request, shape: Shape) -> Explanation:
     """Explain a request to a pool of shared nodes; see `explain`."""
+    if asks_for_tree(request):
+        return explain_tree(pool, request, shape)
     resolved, share, demand = pool._asked(request)
     rows, stack = pool._rows, request.stack
     asked = resolved.replace(share=None, stack=1)

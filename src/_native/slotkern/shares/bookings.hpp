@@ -71,12 +71,12 @@ class ShareBookings {
 
   void reset(std::size_t hosts) { lists_.assign(hosts, {}); }
 
-  // Reserves memory for one more booking of the host.
-  void reserve(std::size_t host, double now) {
+  // Reserves memory for more bookings of the host.
+  void reserve(std::size_t host, double now, std::size_t more) {
     std::vector<ShareBooking>& list = lists_[host];
-    if (list.size() < list.capacity()) return;
+    if (list.size() + more <= list.capacity()) return;
     std::erase_if(list, [now](const ShareBooking& booking) { return booking.end <= now; });
-    reserve_extra(1, list);
+    reserve_extra(more, list);
   }
   void add(std::size_t host, const ShareBooking& booking) {
     std::vector<ShareBooking>& list = lists_[host];

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "slotkern/shares/bookings.hpp"
+#include "slotkern/shares/trees.hpp"
 #include "slotkern/shares/views.hpp"
 
 namespace slotkern {
@@ -58,7 +59,7 @@ class SharePool {
           std::lower_bound(kinds.begin(), kinds.end(), p) - kinds.begin()));
     hosts_.ids = std::move(ids), hosts_.performance = std::move(performance);
     rows_.open(hosts_.ids.size(), resources);
-    earliest_.open(rows_);
+    earliest_.open(rows_), trees_.open(rows_);
     views_.clear();
     demands_.reset(resources);
     bookings_.reset(hosts_.ids.size());
@@ -113,20 +114,37 @@ class SharePool {
     return find_in_view(request, criterion, work, found);
   }
 
+  // Adds the groups of a tree, whose hosts are each in one innermost group. Returns its index.
+  std::size_t add_tree(HostTree tree) { return trees_.add(std::move(tree)); }
+  // Finds the earliest window of groups of a tree, by a criterion that orders windows by start.
+  // Returns request_not_valid for invalid demands, and for hosts of unlike performance.
+  Status find_tree(const TreeRequest& request, Workspace& work, Found& found) {
+    if (!request.query->is_valid() || request.tree >= trees_.size() || request.stack < 1 ||
+        !hosts_.has_one_performance())
+      return Status::request_not_valid;
+    return trees_.find(rows_, hosts_, now_, request, work, found);
+  }
+
   // Books parts, ascending by node; several may be on one node. Returns not_free, without a change,
   // and the part that is not free in `failed_part`.
-  Status book(double start, const Part* parts, std::size_t n, const Amount* demand,
+  Status book(double start, const Part* parts, std::size_t n, PartAmounts demand,
               std::size_t& failed_part) {
     Status status = Status::ok;
-    for (failed_part = 0; failed_part < n; ++failed_part) {
-      status = guarded([&] { return book(start, parts[failed_part], demand); });
+    for (failed_part = 0; failed_part < n;) {
+      std::size_t end = failed_part + 1;  // of the parts on this node
+      while (end < n && parts[end].node == parts[failed_part].node &&
+             parts[end].length == parts[failed_part].length)
+        ++end;
+      const auto times = static_cast<Amount>(end - failed_part);
+      status = guarded([&] { return book(start, parts[failed_part], demand, times); });
       if (status != Status::ok) break;
+      failed_part = end;
     }
     if (status == Status::ok) return status;
     for (std::size_t i = failed_part; i-- > 0;) {
       const std::size_t host = host_of(parts[i].node);
       const auto* booked = bookings_.find(host, start, start + parts[i].length,
-                                          demands_.find(demand), 0);
+                                          demands_.find(demand.of(host)), 0);
       give_back(host, bookings_.extract(host, booked));
     }
     return status;
@@ -379,21 +397,22 @@ class SharePool {
     return status;
   }
 
-  Status book(double start, const Part& part, const Amount* demand) {
+  // Books `times` equal parts.
+  Status book(double start, const Part& part, PartAmounts demand, Amount times) {
     const std::size_t host = host_of(part.node);
     const double finish = start + part.length;
     if (host == kNone || !(start >= now_) || !(finish > start) ||
-        !rows_.holds(host, start, finish, demand))
+        !rows_.holds(host, start, finish, demand.of(host), times))
       return Status::not_free;
-    take(host, start, rows_.snapped(host, finish), demand);
+    take(host, start, rows_.snapped(host, finish), demand.of(host), times);
     return Status::ok;
   }
-  // Subtracts a booking from the rows. Strong exception guarantee.
-  void take(std::size_t host, double start, double end, const Amount* demand) {
-    bookings_.reserve(host, now_);
+  // Subtracts equal bookings from the rows. Strong exception guarantee.
+  void take(std::size_t host, double start, double end, const Amount* demand, Amount times = 1) {
+    bookings_.reserve(host, now_, static_cast<std::size_t>(times));
     const std::uint32_t code = demands_.find_or_add(demand);
-    rows_.add(host, start, end, demand, -1);
-    bookings_.add(host, {start, end, code});
+    rows_.add(host, start, end, demand, -times);
+    for (Amount k = 0; k < times; ++k) bookings_.add(host, {start, end, code});
     on_less(host, start, end);
   }
   // Adds to the rows what a booking or a reservation had taken, from now() on.
@@ -410,12 +429,14 @@ class SharePool {
   void on_more(std::size_t host, double begin, double end) {
     ++version_, ++changes_;
     earliest_.lower(host, begin, end);
+    trees_.lower(begin);
     views_.record(host, begin, end);
   }
 
   ShareHosts hosts_;
   ShareRows rows_;
   EarliestShares earliest_;
+  EarliestTrees trees_;
   ShareViews views_;
   DemandDictionary demands_;
   ShareBookings bookings_;
@@ -462,8 +483,20 @@ inline Status state_of(const SharePool& pool, SharePool::ShareState& state) noex
   return guarded([&] { return state = pool.state(), Status::ok; });
 }
 
+// The number of parts, which may depend on the groups, is written to `parts`.
+inline Answer find_tree(SharePool& pool, const TreeRequest& request, std::size_t& parts) noexcept {
+  return run_search(*request.query, [&](Workspace& work, Found& found) {
+    const Status status = pool.find_tree(request, work, found);
+    parts = work.parts.size();
+    return status;
+  });
+}
+inline Status add_tree(SharePool& pool, const HostTree& tree, std::size_t& index) noexcept {
+  return guarded([&] { return index = pool.add_tree(tree), Status::ok; });
+}
+
 inline Status book_shares(SharePool& pool, double start, const Part* parts, std::size_t n,
-                          const Amount* demand, std::size_t& failed_part) noexcept {
+                          PartAmounts demand, std::size_t& failed_part) noexcept {
   return guarded([&] { return pool.book(start, parts, n, demand, failed_part); });
 }
 

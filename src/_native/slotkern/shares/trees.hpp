@@ -1,0 +1,399 @@
+// Finds the earliest window of whole groups of a tree of levels, on the rows of shared hosts.
+//
+// Input: rows, hosts of one performance, a tree of groups (racks of switches, nodes of racks), a
+// query, how many groups of each level are taken inside each group of the level above, and what is
+// taken of each innermost group: a number of parts, or all of its hosts. Output: the earliest start
+// at which such groups exist, and of the choices at that start the cheapest. Tie rule: each group
+// takes the cheapest of its groups and hosts, of equal cost those that come first in the tree.
+//
+// At a time t each host has the number of parts that it takes if they start at t, and the end of
+// the last row that prevents one more: before that time it takes no more. So the k-th least of
+// these times in a group is a lower bound on the time at which k of its hosts serve, the k-th least
+// of the bounds of groups one on the time of the level above, and the bound of the root one on the
+// start. The search goes from bound to bound until the bound is t itself. Exact because the parts of
+// a host only fall between these times, and because choices in disjoint groups are independent:
+// the least cost of a group is the sum of the least costs of its cheapest groups.
+//
+// Cost: for each time visited O(rows met * resources) of each kLanes hosts, and O(hosts). Earlier
+// searches of no harder requests give the first time (shares/start_bounds.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "slotkern/shares/earliest.hpp"
+#include "slotkern/shares/tree_request.hpp"
+
+namespace slotkern {
+
+namespace detail {
+
+// Sets blocked[l] to the number, from 1, of the last row in which lane l lacks its demand, or 0.
+// demand[d * kLanes + l]; row i has its cells at `cells + slots[i] * resources * kLanes`. A leaf
+// function, for the clones.
+SLOTKERN_NARROW_CLONES static inline void scan_lanes(const Amount* cells,
+                                                     const std::uint32_t* slots, std::size_t rows,
+                                                     std::size_t resources, const Amount* demand,
+                                                     std::int32_t* __restrict blocked) {
+  for (std::size_t l = 0; l < kLanes; ++l) blocked[l] = 0;
+  for (std::size_t row = rows; row-- > 0;) {
+    const Amount* const a = cells + slots[row] * resources * kLanes;
+    const auto number = static_cast<std::int32_t>(row + 1);
+    for (std::size_t d = 0; d < resources; ++d)
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        const std::int32_t hit = a[d * kLanes + l] < demand[d * kLanes + l] ? number : 0;
+        blocked[l] = blocked[l] > hit ? blocked[l] : hit;
+      }
+    std::int32_t least = number;
+    for (std::size_t l = 0; l < kLanes; ++l) least = least < blocked[l] ? least : blocked[l];
+    if (least > 0) break;  // all are blocked: earlier rows change nothing
+  }
+}
+
+// Sets least[d * kLanes + l] to the least amount of the rows. A leaf function, for the clones.
+SLOTKERN_NARROW_CLONES static inline void least_of_lanes(const Amount* cells,
+                                                         const std::uint32_t* slots,
+                                                         std::size_t rows, std::size_t resources,
+                                                         Amount* __restrict least) {
+  for (std::size_t i = 0; i < resources * kLanes; ++i)
+    least[i] = cells[slots[0] * resources * kLanes + i];
+  for (std::size_t row = 1; row < rows; ++row) {
+    const Amount* const a = cells + slots[row] * resources * kLanes;
+    for (std::size_t i = 0; i < resources * kLanes; ++i) least[i] = least[i] < a[i] ? least[i] : a[i];
+  }
+}
+
+}  // namespace detail
+
+class EarliestTrees {
+ public:
+  void open(const ShareRows& rows) {
+    resources_ = rows.resources();
+    trees_.clear();
+  }
+  // Returns the index of the tree, for requests.
+  std::size_t add(HostTree tree) {
+    Known& known = trees_.emplace_back();
+    for (ShareStartBounds& bounds : known.bounds) bounds.reset(resources_ + tree.first.size());
+    known.tree = std::move(tree);
+    return trees_.size() - 1;
+  }
+  std::size_t size() const { return trees_.size(); }
+  std::size_t levels(std::size_t tree) const { return trees_[tree].tree.first.size(); }
+
+  // Finds the earliest window that starts at `now` or later. Its parts are in work.parts, ascending
+  // by host. Requires a valid query and hosts of one performance.
+  Status find(const ShareRows& rows, const ShareHosts& hosts, double now,
+              const TreeRequest& request, Workspace& work, Found& found) {
+    TreeSweep search(*this, rows, hosts, request);
+    return search.run(now, work, found);
+  }
+
+  // Keeps the bounds true after amounts came back from `begin` on.
+  void lower(double begin) {
+    for (Known& known : trees_)
+      for (ShareStartBounds& bounds : known.bounds) bounds.lower(begin);
+  }
+
+ private:
+  static constexpr std::size_t kLanes = detail::kLanes;
+
+  struct Known {
+    HostTree tree;
+    ShareStartBounds bounds[3];  // of parts of one demand, of whole hosts, and of whole groups
+  };
+  // TreeScratch memory, which only grows.
+  struct TreeScratch {
+    std::vector<double> when;   // [host]: no more parts before
+    std::vector<Amount> parts;  // [host]: that start at the time
+    std::vector<Amount> chosen;  // [host]
+    std::vector<Amount> demand, least, more;  // [resource * kLanes + lane]
+    std::vector<std::vector<double>> bounds;  // [level][group]: see bound_of_root()
+    std::vector<std::vector<double>> costs;   // [level][group]
+    std::vector<std::vector<std::uint32_t>> picked;  // [level]: groups taken of one group
+    std::vector<double> values;
+    std::vector<Amount> key;  // of ShareStartBounds
+    std::vector<std::pair<double, std::uint32_t>> order;
+  };
+
+  class TreeSweep {
+   public:
+    TreeSweep(EarliestTrees& owner, const ShareRows& rows, const ShareHosts& hosts,
+           const TreeRequest& request)
+        : known_(owner.trees_[request.tree]), tree_(known_.tree), scratch_(owner.scratch_),
+          rows_(rows), hosts_(hosts), request_(request), query_(*request.query) {}
+
+    Status run(double now, Workspace& work, Found& found) {
+      if (hosts_.ids.empty()) return Status::none;
+      length_ = query_.length(hosts_.performances[0]);
+      if (hosts_.performances[0] < query_.min_performance || length_ > query_.max_runtime)
+        return Status::none;
+      prepare();
+      const double first = std::max(now, hosts_.begin);
+      ShareStartBounds& bounds = known_.bounds[takes_all() ? 2 : request_.demand.stride != 0];
+      const ShareDemand demand{scratch_.key.data(), request_.stack, query_.volume, query_.setup,
+                               query_.step, length_};
+      const std::int64_t parts = std::max(request_.parts, 1);
+      const double bound = bounds.bound(demand, parts);
+      double t = std::max({query_.earliest, first, bound});
+      const bool records = !is_filtered_ && query_.earliest <= std::max(first, bound);
+      bool is_first = true;  // the first time at which the groups exist
+      while (t <= query_.latest && t < kInfinity && t + length_ <= query_.deadline) {
+        evaluate(t);
+        double next = bound_of_root(t);
+        if (next == t) {
+          if (records && is_first) bounds.record(demand, parts, t);
+          is_first = false;
+          if (choose(t, work, found)) return clock_moves(t, length_) ? Status::ok
+                                                                     : Status::volume_too_small;
+          next = next_gain(t);
+        }
+        poll();
+        t = next;
+      }
+      if (records && is_first && t == kInfinity) bounds.record(demand, parts, kInfinity);
+      return Status::none;
+    }
+
+   private:
+    void prepare() {
+      const std::size_t hosts = rows_.groups().size() * kLanes, r = rows_.resources();
+      scratch_.when.resize(hosts), scratch_.parts.resize(hosts);
+      for (auto* lanes : {&scratch_.demand, &scratch_.least, &scratch_.more})
+        lanes->resize(r * kLanes);
+      scratch_.bounds.resize(std::max(scratch_.bounds.size(), levels()));
+      scratch_.costs.resize(std::max(scratch_.costs.size(), levels()));
+      scratch_.picked.resize(std::max(scratch_.picked.size(), levels()));
+      scratch_.key.assign(r, 0);
+      if (request_.demand.stride == 0) std::copy_n(request_.demand.first, r, scratch_.key.data());
+      scratch_.key.insert(scratch_.key.end(), request_.counts, request_.counts + levels());
+      is_filtered_ = query_.mask != nullptr;
+      are_prices_equal_ = true;
+      for (std::size_t h = 0; h < hosts_.ids.size(); ++h) {
+        is_filtered_ |= request_.prices[h] > query_.max_price;
+        are_prices_equal_ &= request_.prices[h] == request_.prices[0];
+      }
+    }
+    std::size_t levels() const { return tree_.first.size(); }
+    std::size_t groups_of(std::size_t level) const { return tree_.first[level].size() - 1; }
+    bool takes_all() const { return request_.parts == 0; }
+
+    // Sets the parts of each host at t, and the time before which it has no more of them.
+    void evaluate(double t) {
+      for (std::size_t g = 0; g < rows_.groups().size(); ++g) {
+        const ShareRows::HostGroup& group = rows_.groups()[g];
+        const std::size_t first = group.row_at(t);
+        std::size_t count = 1;
+        while (first + count < group.size() && group.begins[first + count] < t + length_) ++count;
+        const std::size_t host = g * kLanes, hosts = std::min(kLanes, hosts_.ids.size() - host);
+        if (g == 0 || request_.demand.stride != 0) read_demand(host, hosts);
+        std::int32_t blocked[kLanes];
+        const Amount* wanted = scratch_.demand.data();
+        if (request_.stack > 1) {
+          detail::least_of_lanes(group.cells.data(), group.slots.data() + first, count,
+                                 rows_.resources(), scratch_.least.data());
+          count_stacks(host);
+          wanted = scratch_.more.data();
+        }
+        detail::scan_lanes(group.cells.data(), group.slots.data() + first, count,
+                           rows_.resources(), wanted, blocked);
+        for (std::size_t l = 0; l < hosts; ++l) {
+          const bool holds = blocked[l] == 0;
+          if (request_.stack == 1) scratch_.parts[host + l] = holds;
+          scratch_.when[host + l] =
+              holds ? t : group.end_of(first + static_cast<std::size_t>(blocked[l]) - 1);
+        }
+        if (is_filtered_) filter(host, hosts);
+      }
+    }
+    void read_demand(std::size_t host, std::size_t hosts) {
+      for (std::size_t l = 0; l < kLanes; ++l)
+        for (std::size_t d = 0; d < rows_.resources(); ++d)
+          scratch_.demand[d * kLanes + l] =
+              request_.demand.of(host + std::min(l, hosts - 1))[d];
+    }
+    // Reads the parts of the hosts of a group from `least`; `more` becomes the demand of one more.
+    void count_stacks(std::size_t host) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        Amount parts = request_.stack;
+        for (std::size_t d = 0; d < rows_.resources(); ++d) {
+          const Amount least = scratch_.least[d * kLanes + l], one = scratch_.demand[d * kLanes + l];
+          if (least < one || least < 0)
+            parts = 0;
+          else if (one > 0)
+            parts = std::min(parts, least / one);
+        }
+        scratch_.parts[host + l] = parts;
+        const Amount next = std::min(parts + 1, request_.stack);  // a full stack has no more
+        for (std::size_t d = 0; d < rows_.resources(); ++d)
+          scratch_.more[d * kLanes + l] = scratch_.demand[d * kLanes + l] * next;
+      }
+    }
+    void filter(std::size_t host, std::size_t hosts) {
+      for (std::size_t h = host; h < host + hosts; ++h) {
+        if (query_.passes(h) && request_.prices[h] <= query_.max_price) continue;
+        scratch_.parts[h] = 0, scratch_.when[h] = kInfinity;
+      }
+    }
+
+    // Returns a lower bound on the start of a window, which is t if one starts at t. The bounds of
+    // groups are stored.
+    double bound_of_root(double t) {
+      for (std::size_t level = levels(); level-- > 0;) {
+        std::vector<double>& bounds = scratch_.bounds[level];
+        bounds.resize(groups_of(level));
+        const bool is_finest = level + 1 == levels();
+        for (std::size_t g = 0; g < bounds.size(); ++g) {
+          const std::uint32_t *first = &tree_.first[level][g], begin = first[0], end = first[1];
+          bounds[g] = is_finest ? bound_of_hosts(begin, end, t)
+                                : bound_of_groups(level + 1, begin, end, t);
+        }
+      }
+      return bound_of_groups(0, 0, static_cast<std::uint32_t>(groups_of(0)), t);
+    }
+    double bound_of_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
+      const double* const bounds = scratch_.bounds[level].data();
+      scratch_.values.assign(bounds + begin, bounds + end);
+      return kth_of_values(static_cast<std::size_t>(request_.counts[level]), t);
+    }
+    double bound_of_hosts(std::uint32_t begin, std::uint32_t end, double t) {
+      if (request_.stack > 1) {
+        std::int64_t parts = 0;
+        double next = kInfinity;
+        for (std::uint32_t i = begin; i < end; ++i) {
+          const std::uint32_t host = tree_.hosts[i];
+          parts += scratch_.parts[host];
+          if (scratch_.when[host] > t) next = std::min(next, scratch_.when[host]);
+        }
+        return parts >= request_.parts ? t : next;
+      }
+      scratch_.values.clear();
+      for (std::uint32_t i = begin; i < end; ++i)
+        scratch_.values.push_back(scratch_.when[tree_.hosts[i]]);
+      return kth_of_values(takes_all() ? end - begin : static_cast<std::size_t>(request_.parts), t);
+    }
+    // Returns the k-th least of the values, which are t or later; infinity if there are fewer.
+    double kth_of_values(std::size_t k, double t) {
+      std::vector<double>& values = scratch_.values;
+      if (k > values.size()) return kInfinity;
+      if (static_cast<std::size_t>(std::count(values.begin(), values.end(), t)) >= k) return t;
+      const auto at = values.begin() + static_cast<std::ptrdiff_t>(k - 1);
+      std::nth_element(values.begin(), at, values.end());
+      return *at;
+    }
+    // Returns the first time at which a host may have more parts.
+    double next_gain(double t) const {
+      double next = kInfinity;
+      for (std::size_t h = 0; h < hosts_.ids.size(); ++h)
+        if (scratch_.when[h] > t) next = std::min(next, scratch_.when[h]);
+      return next;
+    }
+
+    // Builds the cheapest window at t; returns false if it exceeds the budget.
+    bool choose(double t, Workspace& work, Found& found) {
+      scratch_.chosen.assign(hosts_.ids.size(), 0);
+      if (!are_prices_equal_ || takes_all()) set_costs(t);
+      choose_groups(0, 0, static_cast<std::uint32_t>(groups_of(0)), t);
+      fill(t, work.parts, found);
+      return found.cost <= query_.max_cost();
+    }
+    // Sets the least cost of each group in which a window at t has parts, for one time unit.
+    void set_costs(double t) {
+      for (std::size_t level = levels(); level-- > 0;) {
+        scratch_.costs[level].resize(groups_of(level));
+        for (std::uint32_t g = 0; g < groups_of(level); ++g) {
+          if (scratch_.bounds[level][g] > t) continue;
+          const std::uint32_t begin = tree_.first[level][g], end = tree_.first[level][g + 1];
+          std::vector<double>& values = scratch_.values;
+          values.clear();
+          if (level + 1 == levels()) {
+            each_part(begin, end, [&](std::uint32_t host, Amount count) {
+              values.insert(values.end(), static_cast<std::size_t>(count), request_.prices[host]);
+            });
+          } else {
+            order_groups(level + 1, begin, end, t);
+            for (const auto& [cost, group] : scratch_.order) values.push_back(cost);
+          }
+          scratch_.costs[level][g] =
+              exact_sum(values.size(), [&](std::size_t i) { return values[i]; });
+        }
+      }
+    }
+    // Sets `order` to the cheapest groups of a level that are taken of [begin, end).
+    void order_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
+      const bool by_cost = !are_prices_equal_ || takes_all();
+      scratch_.order.clear();
+      for (std::uint32_t g = begin; g < end; ++g)
+        if (scratch_.bounds[level][g] <= t)
+          scratch_.order.emplace_back(by_cost ? scratch_.costs[level][g] : 0, g);
+      if (by_cost) std::sort(scratch_.order.begin(), scratch_.order.end());
+      scratch_.order.resize(static_cast<std::size_t>(request_.counts[level]));
+    }
+    // Calls visit(host, number of parts) for the cheapest parts of an innermost group.
+    template <class Visit>
+    void each_part(std::uint32_t begin, std::uint32_t end, Visit visit) {
+      scratch_.order.clear();
+      for (std::uint32_t i = begin; i < end; ++i)
+        if (const std::uint32_t host = tree_.hosts[i]; scratch_.parts[host] > 0)
+          scratch_.order.emplace_back(request_.prices[host], i);
+      if (!are_prices_equal_) std::sort(scratch_.order.begin(), scratch_.order.end());
+      Amount left = takes_all() ? std::numeric_limits<Amount>::max() : request_.parts;
+      for (const auto& [price, place] : scratch_.order) {
+        const std::uint32_t host = tree_.hosts[place];
+        const Amount count = std::min(left, scratch_.parts[host]);
+        if (count == 0) break;
+        visit(host, count);
+        left -= count;
+      }
+    }
+    void choose_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
+      order_groups(level, begin, end, t);
+      std::vector<std::uint32_t>& picked = scratch_.picked[level];
+      picked.clear();
+      for (const auto& [cost, group] : scratch_.order) picked.push_back(group);
+      for (const std::uint32_t group : picked) {
+        const std::uint32_t inner = tree_.first[level][group], last = tree_.first[level][group + 1];
+        if (level + 1 < levels())
+          choose_groups(level + 1, inner, last, t);
+        else
+          each_part(inner, last,
+                    [&](std::uint32_t host, Amount count) { scratch_.chosen[host] = count; });
+      }
+    }
+    // Writes the chosen parts: totals as in detail::build_window().
+    void fill(double t, std::vector<Part>& parts, Found& found) const {
+      parts.clear();
+      for (std::size_t h = 0; h < hosts_.ids.size(); ++h)
+        for (Amount k = 0; k < scratch_.chosen[h]; ++k)
+          parts.push_back({h, hosts_.ids[h], length_, request_.prices[h]});
+      found.start = found.value = t;
+      found.runtime = length_;
+      found.processor_time = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) found.processor_time += length_;
+      found.cost =
+          length_ * exact_sum(parts.size(), [&](std::size_t i) { return parts[i].cost; });
+      for (Part& part : parts) part.cost *= length_;
+    }
+
+    Known& known_;
+    const HostTree& tree_;
+    TreeScratch& scratch_;
+    const ShareRows& rows_;
+    const ShareHosts& hosts_;
+    const TreeRequest& request_;
+    const Query& query_;
+    double length_ = 0;
+    bool is_filtered_ = false;       // some hosts may not take part
+    bool are_prices_equal_ = false;  // of all hosts
+  };
+
+  std::size_t resources_ = 0;
+  std::vector<Known> trees_;
+  TreeScratch scratch_;
+};
+
+}  // namespace slotkern
