@@ -417,10 +417,11 @@ def mutations(folder: Path, rng: random.Random, count: int) -> None:
     given = [text(name) for name in FIELDS]
     plain = [text(n) for n in ("sinfo-long.txt", "squeue-long.txt", "reservations.txt")]
     records = ["".join(text("nodes.txt").splitlines(True)[:2]), *given[1:]]
+    as_json = [text("sinfo.json"), text("squeue.json"), given[2]]
     zones = ("UTC", "Europe/Berlin", None)
     accepted = 0
     for _ in range(count):
-        for texts in (given, plain, records):
+        for texts in (given, plain, records, as_json):
             which = rng.randrange(3)
             some = [
                 mutated(each, rng) if k == which else each
@@ -436,4 +437,4 @@ def mutations(folder: Path, rng: random.Random, count: int) -> None:
         path.write_text(mutated(text("sacct.txt"), rng), encoding="utf-8")
         zone = rng.choice(zones)
         accepted += accept(partial(sk.read_trace, path, zone=zone))
-    assert 0 < accepted < 4 * count
+    assert 0 < accepted < 5 * count

@@ -1,10 +1,10 @@
 """Snapshots from the texts of Slurm's commands: nodes, jobs and reservations.
 
 Inputs: the output of ``sinfo`` or ``scontrol -o show node``, of ``squeue``, and of
-``scontrol show reservation``. Output: a `Snapshot`. Headings decide which columns there
-are. In case of doubt a node counts as busy: a partly used node is busy, a
-job without a known end is busy for ever, and so is a node that is allocated though no
-job in the text uses it.
+``scontrol show reservation``; nodes and jobs may be JSON (`json_texts`). Output: a
+`Snapshot`. Headings decide which columns there are. In case of doubt a node counts as
+busy: a partly used node is busy, a job without a known end is busy for ever, and so is
+a node that is allocated though no job in the text uses it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from slotkern.foundation.logger import log
 from slotkern.machine import Clock, Machine
 from slotkern.machine.slurm_values import Row, epoch_clock, table
 
+from .json_texts import is_json, job_rows, node_rows
 from .reservations import read_reservations
 from .snapshot import WEEK, BusyRow, Partition, Repeated, Snapshot, busy_table
 
@@ -94,12 +95,13 @@ def read_slurm(
     nodes : str
         The output of ``sinfo`` in any format with the headings NODELIST and STATE, such
         as ``sinfo``, ``sinfo -N -l`` or ``sinfo -N -o '%N|%T|%c|%m|%w|%b|%G|%R|%l'``;
-        or of ``scontrol -o show node``.
+        or of ``scontrol -o show node``; or of ``sinfo --json`` of Slurm 22.05, or
+        ``scontrol show nodes --json`` of later ones.
     jobs : str, optional
         The output of ``squeue`` with headings; best ``squeue -a -o
         '%i|%T|%N|%S|%e|%u|%P|%Y'``. Without END_TIME, the end is computed from
         TIME_LEFT, or from TIME_LIMIT and TIME. Waiting jobs count if their planned
-        start and nodes are given.
+        start and nodes are given. Or the output of ``squeue --json``.
     reservations : str, optional
         The output of ``scontrol show reservation``, with ``-o`` or without.
     now : float, optional
@@ -140,18 +142,9 @@ def read_slurm(
     """
     sources = sources or Sources()
     clock = epoch_clock(zone)
-    is_records = nodes.lstrip().startswith("NodeName=")
-    rows, printed = (
-        (_node_records(nodes, sources.nodes), math.nan)
-        if is_records
-        else table(nodes, sources.nodes, ("NODELIST", "NODE_LIST"), clock)
-    )
+    rows, printed = _node_rows(nodes, sources.nodes, clock)
     found, members = _nodes(rows)
-    job_rows, printed_jobs = (
-        ([], math.nan)
-        if jobs is None
-        else table(jobs, sources.jobs, ("JOBID", "JOB_ID"), clock)
-    )
+    rows_of_jobs, printed_jobs = _job_rows(jobs, sources.jobs, clock)
     if now is None:
         known = [t for t in (printed_jobs, printed) if not math.isnan(t)]
         now = known[0] if known else float(math.floor(time.time()))
@@ -159,7 +152,7 @@ def read_slurm(
     index = {name: k for k, name in enumerate(found)}
     most = max(4 * len(index), 10_000)
     busy = _busy_by_state(found, now)
-    taken = _busy_by_jobs(job_rows, index, now, clock, most)
+    taken = _busy_by_jobs(rows_of_jobs, index, now, clock, most)
     until = now + number("horizon", horizon, above=0)
     reserved = [
         Repeated(each, [index[name] for name in each.nodes if name in index])
@@ -177,7 +170,25 @@ def read_slurm(
     return Snapshot(now, machine, table_of, partitions, zone, until, later)
 
 
-# --- nodes
+# --- rows
+
+
+def _node_rows(text: str, source: str, clock: Clock) -> tuple[list[Row], float]:
+    """Return the rows of nodes, and the time at which they were printed or NaN."""
+    if is_json(text):
+        return node_rows(text, source), math.nan
+    if text.lstrip().startswith("NodeName="):
+        return _node_records(text, source), math.nan
+    return table(text, source, ("NODELIST", "NODE_LIST"), clock)
+
+
+def _job_rows(text: str | None, source: str, clock: Clock) -> tuple[list[Row], float]:
+    """Return the rows of jobs, and the time at which they were printed or NaN."""
+    if text is None:
+        return [], math.nan
+    if is_json(text):
+        return job_rows(text, source), math.nan
+    return table(text, source, ("JOBID", "JOB_ID"), clock)
 
 
 def _node_records(text: str, source: str) -> list[Row]:
@@ -200,6 +211,9 @@ def _node_records(text: str, source: str) -> list[Row]:
     return rows
 
 
+# --- nodes
+
+
 def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
     """Return the nodes by name, and partitions: first row, nodes, is default."""
     found: dict[str, _Node] = {}
@@ -208,7 +222,7 @@ def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
         heading = row.heading("NODELIST", "NODE_LIST", "NodeName") or "NODELIST"
         names = row.hosts(heading, MAX_NAMES - len(found))
         if (at := row.heading("STATE", "State")) is None:
-            raise ValueError(f"{row.source}, line {row.line}: there is no STATE")
+            raise ValueError(f"{row.place}: there is no STATE")
         if names and not row.text(at):
             raise row.error(at, "is no state of a node, such as idle or down")
         state = row.text(at).lower()
@@ -373,7 +387,7 @@ def _hosts_of_job(row: Row, most: int) -> list[str]:
     name = row.heading("NODELIST", "NODELIST(REASON)", "NODES_LIST")
     if name is None:
         raise ValueError(
-            f"{row.source}, line {row.line}: there is no NODELIST; print it with "
+            f"{row.place}: there is no NODELIST; print it with "
             "squeue -o '%i|%T|%N|%S|%e|%u|%P|%Y'"
         )
     return [] if row.text(name).startswith("(") else row.hosts(name, most)

@@ -152,14 +152,15 @@ def free(
         Path | None,
         typer.Option(
             help="File with the output of `sinfo`, such as `sinfo -N -l`, or of "
-            "`scontrol -o show node`: the nodes, instead of MACHINE."
+            "`scontrol -o show node`, or `sinfo --json` of Slurm 22.05: the nodes, "
+            "instead of MACHINE."
         ),
     ] = None,
     squeue: Annotated[
         Path | None,
         typer.Option(
             help="File with the output of `squeue -l` or `squeue -a -o "
-            "'%i|%T|%N|%S|%e|%u|%P|%Y'`: the jobs, with --sinfo."
+            "'%i|%T|%N|%S|%e|%u|%P|%Y'`, or `squeue --json`: the jobs, with --sinfo."
         ),
     ] = None,
     reservations: Annotated[

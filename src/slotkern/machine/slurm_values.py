@@ -50,18 +50,26 @@ def epoch_clock(zone: str | None) -> Clock:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: `cells` by heading, of the line `line` of `source`."""
+    """One line of a table, or one record of JSON: `cells` by heading.
+
+    `line` is the number of the line in `source`, or the path of the record, such as
+    ``nodes[3]``.
+    """
 
     source: str
-    line: int
+    line: int | str
     cells: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """The source and the line or record, for errors."""
+        line = f"line {self.line}" if isinstance(self.line, int) else self.line
+        return f"{self.source}, {line}"
 
     def error(self, heading: str, allowed: str) -> ValueError:
         """Return the error for the value under a heading; `allowed` is its end."""
         value = quote(self.cells.get(heading, ""))
-        return ValueError(
-            f"{self.source}, line {self.line}, {heading}: {value} {allowed}"
-        )
+        return ValueError(f"{self.place}, {heading}: {value} {allowed}")
 
     def heading(self, *names: str) -> str | None:
         """Return the first of these headings that the row has."""
@@ -82,7 +90,7 @@ class Row:
             if len(value) > 12 or int(value) > _LAST_TIME:
                 raise self.error(name, "is no time before the year 10000")
             return float(value)
-        return clock.time(value, f"{self.source}, line {self.line}, {name}")
+        return clock.time(value, f"{self.place}, {name}")
 
     def length(self, name: str) -> float:
         """Return the seconds of ``days-hours:minutes:seconds``; NaN if unknown."""
@@ -121,9 +129,7 @@ class Row:
         try:
             return expand(value, most) if value else []
         except ValueError as error:
-            raise ValueError(
-                f"{self.source}, line {self.line}, {name}: {error}"
-            ) from None
+            raise ValueError(f"{self.place}, {name}: {error}") from None
 
 
 def table(
