@@ -25,6 +25,9 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 
+#: Without a preloaded sanitizer, which would deadlock the server's programs.
+_ENVIRONMENT = {key: of for key, of in os.environ.items() if key != "LD_PRELOAD"}
+
 
 def _programs() -> Path | None:
     """Return the folder of initdb and pg_ctl of the newest version."""
@@ -80,7 +83,14 @@ class Cluster:
     def _run(self, program: str, *words: object) -> None:
         command = [str(self._programs / program), *map(str, words)]
         done = subprocess.run(
-            command, capture_output=True, text=True, cwd="/", check=False, **self._user
+            command,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env=_ENVIRONMENT,
+            check=False,
+            timeout=300,
+            **self._user,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
