@@ -10,13 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from command_line import run
-from private_slurm import PrivateSlurm, missing_programs
+from private_slurm import USER, PrivateSlurm, missing_programs
 
 import slotkern as sk
 from slotkern.clusters import (
@@ -38,45 +37,6 @@ MISSING = missing_programs()
 pytestmark = pytest.mark.skipif(
     bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"
 )
-USER = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")
-
-
-@pytest.fixture(scope="module")
-def slurm() -> Iterator[PrivateSlurm]:
-    # munged refuses a socket in a folder that others may not enter, as pytest's are.
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        private = PrivateSlurm(Path(folder))
-        try:
-            private.start()
-            yield private
-        finally:
-            private.stop()
-
-
-@pytest.fixture
-def access(
-    slurm: PrivateSlurm, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SiteAccess]:
-    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
-    for name, value in (
-        ("SQUEUE_FORMAT", "%i"),
-        ("SINFO_FORMAT", "%N"),
-        ("SLURM_TIME_FORMAT", "relative"),
-        ("SBATCH_PARTITION", "nowhere"),
-    ):
-        monkeypatch.setenv(name, value)
-    site = Site(lead=5, before=2)
-    cluster = SlurmCluster(site, "UTC")
-    yield SiteAccess(cluster, site)
-    for each in cluster.bookings():
-        slurm.run("scancel", f"--reservation={each.name}")
-        for _ in range(100):
-            if f"={each.name}" not in slurm.run("scontrol", "-o", "show", "res"):
-                break
-            try:
-                slurm.run("scontrol", "delete", f"ReservationName={each.name}")
-            except RuntimeError:
-                time.sleep(0.1)
 
 
 @pytest.fixture

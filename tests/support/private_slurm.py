@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "mungekey", "sinfo", "squeue", "sbatch")
+#: The user of the daemons and of reservations.
+USER = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")
 SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 

@@ -8,7 +8,6 @@ reading and reserving, the plan is made again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -284,7 +283,7 @@ def check_booking(
     if found is None:
         return None, [f"there is no reservation {name}"]
     snapshot, problems = access.cluster.read(), []
-    if found.end <= time.time():
+    if found.end <= snapshot.now:
         problems.append("it is over")
     ids = set(snapshot.machine.ids(list(found.nodes)).tolist())
     for node, start, end, reason, owner in snapshot.busy_until(found.end).tolist():

@@ -11,6 +11,7 @@ from dataclasses import replace
 from .protocol import (
     BookingConflictError,
     ClusterBooking,
+    ClusterError,
     LiveCluster,
     NameTakenError,
     check_name,
@@ -91,7 +92,9 @@ class RecordedCluster(LiveCluster):
         command: Sequence[str],
     ) -> int:
         """Number the job of a booking."""
-        found = self._bookings[booking.name]
+        found = self._bookings.get(booking.name)
+        if found is None:
+            raise ClusterError(f"{booking.name}: there is no such reservation")
         if found.job is None:
             self._jobs += 1
             found = self._bookings[booking.name] = replace(found, job=self._jobs)
