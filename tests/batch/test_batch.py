@@ -224,7 +224,7 @@ def test_empty_batches_no_slots_and_many_sub_batches():
         ({"limit": math.nan}, "limit must not be NaN"),
         ({"names": ["a", "b", "a"]}, r"names\[2\] = 'a' is the name of job 0"),
         ({"criteria": ["cost", "best", "cost"]}, r"criteria\[1\] must be one of"),
-        ({"policy": "css"}, "CSS, or a BatchSlicer, .* or BSF; got 'css'"),
+        ({"policy": "css"}, "CSS, or a BatchSlicer, .* or Optimal; got 'css'"),
         ({"policy": sk.BatchSlicer((1, 1))}, "sizes sum to 2, but 3 jobs"),
         ({"policy": sk.BatchSlicer(by=[1, 2])}, "by has 2 numbers for 3 jobs"),
         ({"most": 0}, "most must be at least 1"),

@@ -8,7 +8,7 @@
 
 from slotkern.batch.cycles import Cycles, run_cycles
 from slotkern.batch.jobs import Batch, read_batch
-from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer
+from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Optimal
 from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 
@@ -19,6 +19,7 @@ __all__ = [
     "Batch",
     "BatchSlicer",
     "Cycles",
+    "Optimal",
     "Schedule",
     "read_batch",
     "run_cycles",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from slotkern._kernels import batch as _batch
 from slotkern._kernels.batch import REASONS
 from slotkern._kernels.windows import WindowTable
-from slotkern.batch.policies import BatchSlicer
+from slotkern.batch.policies import backfill_of
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.checks import number, one_of
@@ -178,7 +178,7 @@ def execute(
     """
     if reschedule is not None:
         one_of("reschedule", reschedule, ("backfill",))
-    kind = "none" if isinstance(schedule.policy, BatchSlicer) else schedule.policy.kind
+    kind = backfill_of(schedule.policy)
     order = schedule._options.order
     planned, used = schedule.chosen, shares
     if order is not None:

@@ -9,9 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._kernels.search import CRITERIA
-from slotkern.foundation.checks import integer, one_of
+from slotkern.foundation.checks import integer, number, one_of
 
-__all__ = ["BSF", "CSS", "Backfilling", "BatchSlicer", "Policy", "policy_of"]
+__all__ = [
+    "BSF",
+    "CSS",
+    "Backfilling",
+    "BatchSlicer",
+    "Optimal",
+    "Policy",
+    "backfill_of",
+    "policy_of",
+]
 
 PRIORITIES = ("order", "cost", "performance")
 
@@ -99,17 +108,55 @@ class BSF:
         return _slices(self.k, min(int(self.n_css), jobs))
 
 
-Policy = BatchSlicer | Backfilling | BSF
+@dataclass(frozen=True)
+class Optimal:
+    """The best schedule of the batch, or one within a proven distance of it.
+
+    As many jobs as possible are scheduled; among schedules of as many jobs the target
+    is optimized, within the limit if one is given. No eq. (5) applies without one.
+    `Schedule.bound` holds for all schedules of as many jobs, whichever jobs they are.
+    It needs HiGHS: ``pip install 'slotkern[optimal]'``.
+
+    Parameters
+    ----------
+    gap : float
+        The search ends when no schedule is better by more than this share of the
+        target's value. Less than 2e-6, a tolerance of HiGHS, counts as 2e-6.
+    max_work : int
+        The search ends after about this many units of work: searches for the least
+        window of a job, nodes of an integer program, and listed windows. Work is
+        counted, not timed, so the schedule is the same on every machine.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> slots = sk.make_slots(node=[0, 1], start=0, end=[12, 20], performance=[2, 1],
+    ...                       price=1)
+    >>> jobs = [sk.Request(1, 12), sk.Request(1, 12), sk.Request(1, 12)]
+    >>> schedule = sk.schedule_batch(slots, jobs, sk.Optimal())
+    >>> schedule.value, schedule.slices["proven"]
+    (24.0, array([ True]))
+    """
+
+    gap: float = 0.01
+    max_work: int = 10_000
+
+    def __post_init__(self) -> None:
+        number("gap", self.gap, least=0)
+        integer("max_work", self.max_work, least=0)
+
+
+Policy = BatchSlicer | Backfilling | BSF | Optimal
 
 
 def policy_of(text: str) -> Policy:
-    """Parse the text of a policy: css, slicer:3, conservative, easy, bsf:10.
+    """Parse the text of a policy: css, slicer:3, conservative, easy, bsf:10, optimal.
 
     Parameters
     ----------
     text : str
         ``css``; ``slicer:K`` or ``slicer:SIZE+SIZE+...``; ``conservative`` or ``easy``;
-        ``bsf:N`` or ``bsf:N:K``.
+        ``bsf:N`` or ``bsf:N:K``; ``optimal`` or ``optimal:GAP``.
 
     Returns
     -------
@@ -137,12 +184,19 @@ def policy_of(text: str) -> Policy:
         if name == "bsf" and 1 <= len(numbers) <= 2:
             n_css, *k = map(_whole, numbers)
             return BSF(n_css, k[0] if k else 1)
+        if name == "optimal" and len(numbers) <= 1:
+            return Optimal(float(numbers[0])) if numbers else Optimal()
     except ValueError as error:
         raise ValueError(f"policy {text!r}: {error}") from None
     raise ValueError(
-        "a policy is css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N or "
-        f"bsf:N:K; got {text!r}"
+        "a policy is css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N, "
+        f"bsf:N:K, optimal or optimal:GAP; got {text!r}"
     )
+
+
+def backfill_of(policy: Policy) -> str:
+    """Return the kind of backfilling of a policy, "none" without any."""
+    return policy.kind if isinstance(policy, (Backfilling, BSF)) else "none"
 
 
 def _whole(text: str) -> int:

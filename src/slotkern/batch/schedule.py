@@ -18,7 +18,7 @@ from slotkern._kernels.windows import Window, WindowTable
 from slotkern.batch.execution import Execution, execute, true_shares
 from slotkern.batch.jobs import Batch
 from slotkern.batch.options import BatchOptions, Measure
-from slotkern.batch.policies import Policy
+from slotkern.batch.policies import Optimal, Policy
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
 from slotkern.foundation.checks import visible
@@ -230,10 +230,13 @@ class Schedule(HasPlot):
         least target + lambda * expense over n slots that are live together, minus
         lambda * limit (budgets are ignored; the parts of square windows count with
         their shortest length). Start, finish and runtime are bounded by each job's best
-        window without the limit; if they are maximized the bound is NaN.
+        window without the limit; if they are maximized the bound is NaN. `Optimal`
+        has proven its bound for all schedules of as many jobs.
 
         Holds up to rounding: it is computed in floating point.
         """
+        if isinstance(self.policy, Optimal):
+            return float(self.slices["bound"][0])
         sliced = self.order[: self._options.slices[-1]]
         limited = np.isin(np.arange(len(self)), sliced) & self.scheduled
         total = 0.0

@@ -14,11 +14,22 @@ from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_windows
 from slotkern._kernels.slots import PreparedSlots, prepare_snapshot, refuse_tariffs
 from slotkern.batch.jobs import Batch
+from slotkern.batch.optimal import find_optimum
 from slotkern.batch.options import BatchOptions, Measure
-from slotkern.batch.policies import BSF, CSS, Backfilling, BatchSlicer, Policy, ranked
+from slotkern.batch.policies import (
+    BSF,
+    CSS,
+    Backfilling,
+    BatchSlicer,
+    Optimal,
+    Policy,
+    backfill_of,
+    ranked,
+)
 from slotkern.batch.schedule import Schedule
 from slotkern.foundation.checks import hint_keywords, integer, number, one_of, quote
 from slotkern.foundation.logger import log
+from slotkern.foundation.special_fields import refuse_special
 
 if TYPE_CHECKING:
     from slotkern.typing import Shape
@@ -27,7 +38,7 @@ __all__ = ["schedule_batch"]
 
 #: The measure of a schedule for each accepted name.
 MEASURES = {"time": "processor_time", **{name: name for name in _batch.MEASURES}}
-DEFAULT_MAX_WORK = 1 << 24
+DEFAULT_GAP, DEFAULT_MAX_WORK = 1e-9, 1 << 24
 #: The largest size of the alternatives in bytes.
 MAX_BYTES = 1 << 30
 
@@ -47,7 +58,7 @@ def schedule_batch(
     names: Sequence[str] | None = None,
     criteria: Sequence[str] | None = None,
     most: int | None = None,
-    gap: float = 1e-9,
+    gap: float = DEFAULT_GAP,
     max_work: int = DEFAULT_MAX_WORK,
 ) -> Schedule:
     """Choose one window for each job of a batch by the policy of the organization.
@@ -59,7 +70,7 @@ def schedule_batch(
     requests : sequence of Request, Batch, or table
         In order of priority. A table is one of pandas, Arrow or a mapping of columns;
         see `Batch.from_jobs`.
-    policy : BatchSlicer, Backfilling or BSF
+    policy : BatchSlicer, Backfilling, BSF or Optimal
         `CSS` is ``BatchSlicer(1, "first")``.
     minimize, maximize : str, optional
         The measure of the alternatives that is optimized, summed over the jobs:
@@ -74,7 +85,7 @@ def schedule_batch(
         can meet all of it does, or nothing is scheduled. Jobs that do not fit a given
         limit together with those before them fail with the reason ``"limit"``. By
         default each sub-batch has the limit of eq. (5): the sum over its jobs of the
-        mean over their alternatives, rounded up.
+        mean over their alternatives, rounded up; `Optimal` has none.
     shape : {"ragged", "square"}
         As for `find_window`.
     alternatives : {"amp", "alp"}
@@ -86,7 +97,8 @@ def schedule_batch(
     most : int, optional
         The largest number of alternatives per job.
     gap, max_work : float, int, optional
-        The options of each choice; see `choose_one_each`.
+        The options of each choice; see `choose_one_each`. `Optimal` has its own, and
+        refuses these and `most`.
 
     Returns
     -------
@@ -125,9 +137,9 @@ def schedule_batch(
     if names is not None or criteria is not None:
         batch = Batch(batch.requests, names or batch.names, criteria or batch.criteria)
     batch = batch.resolve_times(slots)
-    if not isinstance(policy, (BatchSlicer, Backfilling, BSF)):
+    if not isinstance(policy, (BatchSlicer, Backfilling, BSF, Optimal)):
         raise TypeError(
-            "policy must be CSS, or a BatchSlicer, Backfilling or BSF; got "
+            "policy must be CSS, or a BatchSlicer, Backfilling, BSF or Optimal; got "
             f"{quote(policy)}"
         )
     if minimize is not None and maximize is not None:
@@ -140,7 +152,13 @@ def schedule_batch(
         refuse_tariffs(slots, "alternatives='alp' does")
         asked = tuple(map(_with_price_limit, asked))
     own: Sequence[str] | None
-    if isinstance(policy, Backfilling):  # the earliest window, regardless of criteria
+    if isinstance(policy, Optimal):
+        criterion, own, slices = "own", None, [0, len(batch)]
+        _check_optimal(
+            slots, asked, policy, shape, maximize, most, gap, max_work, limit
+        )
+        gap, max_work = policy.gap, policy.max_work
+    elif isinstance(policy, Backfilling):  # the earliest window, regardless of criteria
         criterion, own, slices = "own", None, [0]
     else:
         criterion, slices = policy.criterion, policy.slices(len(batch))
@@ -173,8 +191,11 @@ def schedule_batch(
     )
     if limit is None and len(slices) > 1:
         log.info("no limit on %s given: each sub-batch has that of eq. (5)", under)
-    kind = "none" if isinstance(policy, BatchSlicer) else policy.kind
-    found, owner, chosen, reason, choices = _batch.schedule(jobs, options, kind)
+    if isinstance(policy, Optimal):
+        answer = find_optimum(jobs, asked, options)
+    else:
+        answer = _batch.schedule(jobs, options, backfill_of(policy))
+    found, owner, chosen, reason, choices = answer
     if order is not None:
         place = np.argsort(order)
         owner, chosen, reason = order[owner], chosen[place], reason[place]
@@ -206,7 +227,7 @@ def _order(
     slots: NDArray[np.void] | PreparedSlots, batch: Batch, policy: Policy, shape: Shape
 ) -> NDArray[np.int64] | None:
     """Return the jobs in order of priority; None for the order of the batch."""
-    by = "order" if isinstance(policy, Backfilling) else policy.by
+    by = "order" if isinstance(policy, (Backfilling, Optimal)) else policy.by
     if isinstance(by, str) and by == "order":
         return None
     if isinstance(by, tuple):
@@ -251,6 +272,40 @@ def _measure(table: NDArray[np.void], name: str, argument: str) -> Measure:
             f"{argument}: field {name!r} of slot row {row} is {values[row]}, not finite"
         )
     return values
+
+
+def _check_optimal(
+    slots: NDArray[np.void] | PreparedSlots,
+    asked: Sequence[Request],
+    policy: Optimal,
+    shape: str,
+    maximize: str | None,
+    most: int | None,
+    gap: float,
+    max_work: int,
+    limit: float | None,
+) -> None:
+    """Raise ValueError for arguments and requests that `Optimal` does not support."""
+    refuse_tariffs(slots, "policy Optimal does")
+    given = {"most": most is not None, "gap": gap != DEFAULT_GAP}
+    given["max_work"] = max_work != DEFAULT_MAX_WORK
+    for name, is_given in given.items():
+        if is_given:
+            raise ValueError(
+                f"policy Optimal does not take {name} of schedule_batch; it has "
+                "options of its own: Optimal(gap=, max_work=)"
+            )
+    if limit is not None and limit < 0:
+        raise ValueError(f"policy Optimal needs a limit of at least 0, got {limit:g}")
+    if maximize in ("start", "finish", "runtime"):
+        raise ValueError(f"policy Optimal does not maximize {maximize!r}")
+    if maximize is not None and shape == "square":
+        raise ValueError("policy Optimal maximizes over ragged windows only")
+    for request in asked:
+        refuse_special(request, "policy Optimal")
+        kind = "limits" if request.limits else "group rules" if request.rules else None
+        if kind is not None:
+            raise ValueError(f"{request.name}: policy Optimal does not support {kind}")
 
 
 def _with_price_limit(request: Request) -> Request:

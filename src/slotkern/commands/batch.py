@@ -45,7 +45,7 @@ with extra():
     from rich.table import Table
 
 #: Policies; those that end in a colon are followed by numbers.
-POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:")
+POLICY_WORDS = ("css", "slicer:", "conservative", "easy", "bsf:", "optimal")
 
 __all__ = [
     "ChoiceOptions",
@@ -160,8 +160,9 @@ def batch(
         list[str] | None,
         typer.Option(
             autocompletion=complete_from(POLICY_WORDS),
-            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N "
-            "or bsf:N:K; by default css. Repeat to compare policies.",
+            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N, "
+            "bsf:N:K, optimal or optimal:GAP; by default css. Repeat to compare "
+            "policies.",
         ),
     ] = None,
     options: BatchChoiceOptions,

@@ -112,8 +112,8 @@ def cycles(
         str,
         typer.Option(
             autocompletion=complete_from(POLICY_WORDS),
-            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N "
-            "or bsf:N:K.",
+            help="Policy: css, slicer:K, slicer:SIZE+SIZE, conservative, easy, bsf:N, "
+            "bsf:N:K, optimal or optimal:GAP.",
         ),
     ] = "css",
     options: ChoiceOptions,

@@ -23,6 +23,7 @@ EXTRAS = {
     "uvicorn": "serve",
     "icalendar": "calendars",
     "dateutil": "calendars",
+    "highspy": "optimal",
 }
 
 

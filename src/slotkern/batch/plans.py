@@ -1,0 +1,151 @@
+"""Plans of a batch, a window for some of its jobs, and their improvement by moves.
+
+The total of a plan is the sum of its windows' signed targets and a penalty for each job
+without a window. `Planner.fill` gives jobs their least windows in the time that others
+leave; `Planner.improve` gives a job another window, and the jobs in its way their least
+ones afterwards, as long as the total falls. Every search for a least window is one unit
+of work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotkern.batch.pricing import Aim, Free, PricedJob, PricedWindow, Prices
+
+__all__ = ["Plan", "Planner"]
+
+Plan = dict[int, PricedWindow]
+Floats = NDArray[np.float64]
+
+#: Passes over all jobs that move one at a time.
+_PASSES = 3
+
+
+class Planner:
+    """Plans of some jobs on free time.
+
+    Attributes
+    ----------
+    jobs, free, aim, limit
+        The jobs, the whole free time, the aim, and the limit on the expense or None.
+    penalty : float
+        The total of a job without a window, above every difference of two plans'
+        targets.
+    least : list of float
+        A lower bound on the total of each job, without the others.
+    max_work, work : int
+        The limit on the units of work, and those spent.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[PricedJob],
+        free: Free,
+        aim: Aim,
+        limit: float | None,
+        max_work: int,
+    ) -> None:
+        self.jobs, self.free, self.aim, self.limit = jobs, free, aim, limit
+        self.max_work, self.work = max_work, 0
+        ranges = [job.range(aim, free) for job in jobs]
+        self.penalty = 2 * math.fsum(high - low for low, high in ranges) + 1.0
+        self.least = [-math.inf] * len(jobs)
+
+    def search(
+        self, i: int, free: Free, prices: Prices, factor: float = 0.0, spans: int = 1
+    ) -> tuple[float, list[PricedWindow]]:
+        """Return a bound on the totals of job i, and its least windows."""
+        self.work += 1
+        return self.jobs[i].least(free, prices, self.aim, factor, spans)
+
+    def total(self, plan: Plan, others: Sequence[float] | None = None) -> float:
+        """Return the total of a plan; other jobs fail, or count with these totals."""
+        return math.fsum(
+            plan[i].cost
+            if i in plan
+            else (self.penalty if others is None else others[i])
+            for i in range(len(self.jobs))
+        )
+
+    def is_within_limit(self, plan: Plan) -> bool:
+        """True if the plan's expense is within the limit."""
+        if self.limit is None:
+            return True
+        return math.fsum(found.expense for found in plan.values()) <= self.limit
+
+    def free_beside(self, plan: Plan) -> Free:
+        """Return the time that a plan leaves free."""
+        return self.free.without(*_parts(plan)[1:]) if plan else self.free
+
+    def conflicts(self, plan: Plan, found: PricedWindow) -> set[int]:
+        """Return the jobs of a plan whose parts overlap a window."""
+        if not plan:
+            return set()
+        job, row, start, end = _parts(plan)
+        same = row[:, None] == found.rows
+        over = same & (start[:, None] < found.end) & (end[:, None] > found.start)
+        return set(job[over.any(1)].tolist())
+
+    def fill(
+        self, plan: Plan, order: Iterable[int], prices: Prices, factor: float = 0.0
+    ) -> Plan:
+        """Return the plan with least windows at prices for further jobs, in order."""
+        plan = dict(plan)
+        for i in order:
+            if i not in plan:
+                _, found = self.search(i, self.free_beside(plan), prices, factor)
+                plan.update((i, each) for each in found[:1])
+        return plan
+
+    def improve(
+        self, plan: Plan, prices: Prices, wanted: Mapping[int, Sequence[PricedWindow]]
+    ) -> Plan:
+        """Return the plan after all moves that lower its total.
+
+        A job moves to its least window besides the others, or to one of `wanted`.
+        """
+        for _ in range(_PASSES):
+            before = self.total(plan)
+            for i in range(len(self.jobs)):
+                rest = {job: found for job, found in plan.items() if job != i}
+                _, own = self.search(i, self.free_beside(rest), prices)
+                for found in [*own, *wanted.get(i, ())]:
+                    plan = self._moved(plan, i, found, prices)
+            if self.total(plan) == before or self.work >= self.max_work:
+                break
+        return plan
+
+    def _moved(self, plan: Plan, i: int, found: PricedWindow, prices: Prices) -> Plan:
+        """Return the plan with this window of job i if its total is lower then."""
+        rest = {job: each for job, each in plan.items() if job != i}
+        out = self.conflicts(rest, found)
+        kept = {job: each for job, each in rest.items() if job not in out}
+        kept[i] = found
+        total = self.total(plan)
+        if self.total(kept, self.least) >= total:
+            return plan
+        moved = self.fill(kept, sorted(out), prices)
+        is_better = self.total(moved) < total and self.is_within_limit(moved)
+        return moved if is_better else plan
+
+
+def _parts(
+    plan: Plan,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
+    """Return job, row, start and end of all parts of a plan."""
+    some = [
+        (
+            np.full(len(each.rows), i),
+            each.rows,
+            np.full(len(each.rows), each.start),
+            each.end,
+        )
+        for i, each in plan.items()
+    ]
+    job, row, start, end = map(np.concatenate, zip(*some, strict=True))
+    return job, row, start, end

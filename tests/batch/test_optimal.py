@@ -1,0 +1,202 @@
+"""`Optimal` against all schedules of tiny batches, and its bound on larger ones."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import slotkern as sk
+
+pytest.importorskip("highspy")
+
+TARGETS = ("processor_time", "cost", "finish", "start", "runtime", "gain")
+
+
+def tiny(rng):
+    """Return slots, requests, target, limit and shape of a tiny batch of integers."""
+    nodes = int(rng.integers(2, 4))
+    rows = []
+    for node in range(nodes):
+        performance, price, at = rng.choice([1, 2]), rng.integers(1, 5), 0
+        for _ in range(int(rng.integers(1, 3))):
+            start = at + int(rng.integers(0, 4))
+            at = start + int(rng.integers(2, 9))
+            rows.append((node, start, at, performance, price, int(rng.integers(0, 5))))
+    names = ("node", "start", "end", "performance", "price", "gain")
+    columns = dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+    slots = sk.make_slots(**columns)
+    requests = []
+    for _ in range(int(rng.integers(1, 4))):
+        n, volume = int(rng.integers(1, 3)), int(rng.choice([2, 4, 6]))
+        more = {}
+        if rng.random() < 0.4:
+            more["budget"] = float(rng.integers(2, 30))
+        if rng.random() < 0.2:
+            more["earliest"] = float(rng.integers(0, 6))
+        if rng.random() < 0.2:
+            more["deadline"] = float(rng.integers(6, 14))
+        requests.append(sk.Request(n, volume, **more))
+    limit = float(rng.integers(0, 60)) if rng.random() < 0.4 else None
+    shape = str(rng.choice(["ragged", "square"]))
+    return slots, requests, str(rng.choice(TARGETS)), limit, shape
+
+
+def windows(slots, request, starts, shape):
+    """Yield (target values, expense, parts) of all windows from some starts."""
+    for start in starts:
+        if start < request.earliest:
+            continue
+        for rows in combinations(range(len(slots)), request.nodes):
+            some = slots[list(rows)]
+            length = request.volume / some["performance"]
+            if shape == "square":
+                length = np.full(len(rows), length.max())
+            end = start + length
+            if len(set(some["node"])) < len(rows) or (some["start"] > start).any():
+                continue
+            if (end > np.minimum(some["end"], request.deadline)).any():
+                continue
+            cost = float((some["price"] * length).sum())
+            if cost > request.budget:
+                continue
+            longest = float(length.max())
+            values = {
+                "start": start,
+                "finish": start + longest,
+                "runtime": longest,
+                "cost": cost,
+                "processor_time": float(length.sum()),
+                "gain": float(some["gain"].sum()),
+            }
+            nodes = some["node"].tolist()
+            yield (
+                values,
+                [(k, start, e) for k, e in zip(nodes, end.tolist(), strict=True)],
+            )
+
+
+def best(slots, requests, target, limit, shape):
+    """Return (jobs without a window, least target) over all schedules."""
+    # With integer slots and volumes and performances 1 and 2 starts are integers.
+    starts = range(int(slots["end"].max()))
+    choices = [[None, *windows(slots, each, starts, shape)] for each in requests]
+    least = (len(requests), 0.0)
+
+    def extend(i, failed, value, expense, taken):
+        nonlocal least
+        if i == len(choices):
+            if limit is None or expense <= limit:
+                least = min(least, (failed, value))
+            return
+        for choice in choices[i]:
+            if choice is None:
+                if failed < least[0]:
+                    extend(i + 1, failed + 1, value, expense, taken)
+                continue
+            values, parts = choice
+            if not any(
+                k == node and a < end and start < b
+                for k, a, b in parts
+                for node, start, end in taken
+            ):
+                more = value + values[target], expense + values["cost"]
+                extend(i + 1, failed, *more, taken + parts)
+
+    extend(0, 0, 0.0, 0.0, [])
+    return least
+
+
+def check(seed):
+    slots, requests, target, limit, shape = case = tiny(np.random.default_rng(seed))
+    failed, value = best(*case)
+    schedule = sk.schedule_batch(
+        slots, requests, sk.Optimal(gap=0.0), minimize=target, limit=limit, shape=shape
+    )
+    assert int((~schedule.scheduled).sum()) == failed, seed
+    assert math.isclose(schedule.value, value, rel_tol=1e-9, abs_tol=1e-9), seed
+    assert schedule.bound <= value + 1e-9 * abs(value), seed
+    return bool(schedule.slices["proven"][0]), schedule.bound, value
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_equals_the_best_of_all_schedules(seed):
+    check(seed)
+
+
+def test_a_plan_needs_no_time_that_the_slots_lack_and_keeps_the_rows_of_a_pool():
+    pool = sk.SlotPool(
+        sk.make_slots(node=[0, 1, 2], start=0, end=40, performance=[1, 2, 2], price=1)
+    )
+    pool.book(pool.find(sk.Request(2, 20), "start"))
+    jobs = [sk.Request(2, 30, name="a"), sk.Request(1, 40), sk.Request(3, 99)]
+    schedule = sk.schedule_batch(pool, jobs, sk.Optimal(gap=0), minimize="finish")
+    assert schedule.reasons == ["scheduled", "scheduled", "time"]
+    assert schedule.windows.names[0] == "a"
+    pool.book(schedule, "vo")
+    assert len(pool.windows("vo")) == 2
+
+
+def test_jobs_that_exceed_the_limit_fail_with_its_reason():
+    slots = sk.make_slots(node=[0], start=0, end=40, performance=1, price=1)
+    jobs = [sk.Request(1, 9), sk.Request(1, 8)]
+    schedule = sk.schedule_batch(slots, jobs, sk.Optimal(), limit=8)
+    assert schedule.reasons == ["limit", "scheduled"]
+    assert schedule.bound == pytest.approx(8)
+
+
+def test_maximizes_sums_over_parts():
+    slots = sk.make_slots(node=[0, 1], start=0, end=[8, 6], performance=1, price=[1, 3])
+    jobs = [sk.Request(1, 4), sk.Request(1, 4)]
+    schedule = sk.schedule_batch(slots, jobs, sk.Optimal(), maximize="cost")
+    assert schedule.value == 16
+    assert schedule.bound == pytest.approx(16)
+
+
+def test_bounds_of_larger_batches_hold_and_answers_repeat():
+    slots = sk.generate_environment("vo", seed=3, nodes=8).slots
+    jobs = [sk.Request(2, 200, budget=1500), sk.Request(3, 150), sk.Request(1, 300)]
+    first, second = (
+        sk.schedule_batch(slots, jobs, sk.Optimal(0.02), minimize="cost")
+        for _ in range(2)
+    )
+    other = sk.schedule_batch(slots, jobs, sk.CSS, minimize="cost")
+    assert first.bound <= first.value <= other.value
+    assert first.value - first.bound <= 0.02 * first.value
+    assert first.windows.parts.tobytes() == second.windows.parts.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("request_", "options", "message"),
+    [
+        ({"limits": "sum(gain) >= 3"}, {}, "job 1: policy Optimal does not support"),
+        ({"within": "gain"}, {}, "job 1: policy Optimal does not support"),
+        ({"share": {"cores": 2}}, {}, "HostPool"),
+        ({}, {"most": 3}, "does not take most"),
+        ({}, {"gap": 0.1}, "does not take gap"),
+        ({}, {"max_work": 9}, "does not take max_work"),
+        ({}, {"maximize": "finish"}, "does not maximize 'finish'"),
+        ({}, {"maximize": "cost", "shape": "square"}, "ragged windows only"),
+        ({}, {"limit": -1}, "a limit of at least 0, got -1"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(request_, options, message):
+    slots = sk.make_slots(node=[0], start=0, end=40, performance=1, price=1, gain=[2.0])
+    job = sk.Request(1, 5, **request_)
+    with pytest.raises(ValueError, match=message):
+        sk.schedule_batch(slots, [job], sk.Optimal(), **options)
+
+
+def test_slots_without_an_end_are_refused():
+    slots = sk.make_slots(node=[0], start=0, end=math.inf, performance=1, price=1)
+    with pytest.raises(ValueError, match="slots with an infinite end"):
+        sk.schedule_batch(slots, [sk.Request(1, 5)], sk.Optimal())
+
+
+def test_tariffs_are_refused():
+    slots = sk.make_slots(
+        node=[0], start=0, end=40, performance=1, price=1, tariff="spot"
+    )
+    pool = sk.SlotPool(slots, tariffs={"spot": sk.Tariff([12], [1, 3])})
+    with pytest.raises(ValueError, match="policy Optimal does not support"):
+        sk.schedule_batch(pool, [sk.Request(1, 5)], sk.Optimal())
