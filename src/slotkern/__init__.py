@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from slotkern.pool.share_windows import ShareWindow
     from slotkern.replays.cluster import Cluster
     from slotkern.replays.cycles import CyclePolicy
+    from slotkern.replays.forecast import Forecast, forecast
     from slotkern.replays.jobs import resample_weeks
     from slotkern.replays.policies import POLICIES, Multifactor, QueuePolicy
     from slotkern.replays.replay import replay
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from slotkern.search.criteria import criterion, minimize, profile
     from slotkern.search.delegated import step_values
     from slotkern.search.explanation import Explanation, explain
+    from slotkern.search.holes import Holes, holes
     from slotkern.tariffs import Tariff, Tariffs
     from slotkern.traces.clean import clean_trace
     from slotkern.traces.free_slots import TraceSlots, slots_from_trace
@@ -121,6 +123,7 @@ _LAZY = {
     "search.criteria": ("criterion", "minimize", "profile"),
     "environment": ("Environment", "generate_environment", "generate_prices"),
     "search.explanation": ("Explanation", "explain"),
+    "search.holes": ("Holes", "holes"),
     "files.slots": (
         "from_arrow",
         "from_pandas",
@@ -140,6 +143,7 @@ _LAZY = {
     "plotting.gantt": ("plot_gantt",),
     "replays.cluster": ("Cluster",),
     "replays.cycles": ("CyclePolicy",),
+    "replays.forecast": ("Forecast", "forecast"),
     "replays.jobs": ("resample_weeks",),
     "replays.policies": ("POLICIES", "Multifactor", "QueuePolicy"),
     "replays.replay": ("replay",),
@@ -173,7 +177,9 @@ _ADAPTERS = {
     "find_by_profile": "slotkern.search.profiles:find_by_profile",
     "SearchOptions": "slotkern.search.delegated:SearchOptions",
     "find_window": "slotkern._kernels.search:find_window",
+    "forecast": "slotkern.replays.forecast:forecast",
     "frame_of": "slotkern.files.tables:frame_of",
+    "holes": "slotkern.search.holes:holes",
     "is_maximized": "slotkern.search.criteria:is_maximized",
     "load_pool": "slotkern.pool.file:load_pool",
     "moment_of": "slotkern.machine.calendar:moment_of",
@@ -261,8 +267,10 @@ __all__ = [
     "Cycles",
     "Environment",
     "Explanation",
+    "Forecast",
     "FreeSlots",
     "Front",
+    "Holes",
     "HostPool",
     "Independent",
     "LedgerError",
@@ -305,6 +313,7 @@ __all__ = [
     "find_alternatives",
     "find_window",
     "find_windows",
+    "forecast",
     "free_slots",
     "from_arrow",
     "from_pandas",
@@ -312,6 +321,7 @@ __all__ = [
     "generate_environment",
     "generate_prices",
     "get_include",
+    "holes",
     "job_budget",
     "make_slots",
     "minimize",

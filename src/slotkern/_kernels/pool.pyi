@@ -16,6 +16,8 @@ from slotkern.files.atomic import AnyPath
 from slotkern.ledger.shared import SharedPool
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
+from slotkern.replays.forecast import Forecast
+from slotkern.search.holes import Holes
 from slotkern.tariffs.tariff import Tariff
 from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
 
@@ -99,6 +101,8 @@ class SlotPool(ChangingSlots):
     def find_alternatives(
         self, request: Request, criterion: Criterion = "first", **options: Any
     ) -> Alternatives: ...
+    def forecast(self, request: Request, queue: Any, **options: Any) -> Forecast: ...
+    def holes(self, at: Time | None = None, **options: Any) -> Holes: ...
     def handle(self) -> int: ...
     def limits_handle(
         self, limits: str | Limit | Iterable[str | Limit] | None

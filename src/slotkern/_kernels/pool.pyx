@@ -165,6 +165,8 @@ cdef class SlotPool(ChangingSlots):
     bookings = methods.bookings
     by_node = methods.by_node
     find_alternatives = methods.find_alternatives
+    forecast = methods.forecast
+    holes = methods.holes
     reserve = methods.reserve
     starts = methods.starts
     disable = closures.disable

@@ -1,8 +1,9 @@
 """The command line: ``slotkern demo``, ``find``, ``front``, ``alternatives``,
-``compare``, ``slots-from-trace``, ``free``, ``explain``, ``starts``, ``schedule``,
-``bookings``, ``release``, ``reserve``, ``disable``, ``enable``, ``view``, ``caps``,
-``batch``, ``cycles``, ``trace``, ``replay``, ``community``, ``generate``, ``bench``,
-``reproduce``, ``study``, ``cluster``, ``watch``, ``ledger``, ``serve``, ``info``.
+``compare``, ``slots-from-trace``, ``free``, ``explain``, ``starts``, ``holes``,
+``when``, ``schedule``, ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``,
+``view``, ``caps``, ``batch``, ``cycles``, ``trace``, ``replay``, ``community``,
+``generate``, ``bench``, ``reproduce``, ``study``, ``cluster``, ``watch``, ``ledger``,
+``serve``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
@@ -28,6 +29,7 @@ from slotkern.commands import (
     demo,
     environments,
     flows,
+    forecasts,
     ledger,
     machine,
     serve,
@@ -174,6 +176,7 @@ def _main(
 for commands in (
     demo,
     windows,
+    forecasts,
     comparison,
     environments,
     machine,

@@ -33,8 +33,11 @@ __all__ = [
     "abbreviate_nodes",
     "alternatives_table",
     "comparison_table",
+    "forecast_table",
+    "format_times",
     "free_table",
     "front_table",
+    "holes_table",
     "listing_table",
     "metrics_table",
     "starts_table",
@@ -401,6 +404,15 @@ def listing_table(listing: npt.NDArray[Any], clock: Any = None) -> Table:
     return table
 
 
+def _filled(table: Table, columns: dict[str, list[str]]) -> Table:
+    """Return the table with these columns of cells, aligned to the right."""
+    for name in columns:
+        table.add_column(escaped_text(name), justify="right")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(escaped_text, row))
+    return table
+
+
 def starts_table(starts: npt.NDArray[Any], clock: Any) -> Table:
     """Return a table with one row per interval of possible starts, and its length."""
     table = Table(box=SIMPLE_HEAD)
@@ -408,11 +420,25 @@ def starts_table(starts: npt.NDArray[Any], clock: Any) -> Table:
     times = {f"{name} start": starts[name] for name in ("first", "last")}
     add_times(table, columns, times, clock)
     columns["length"] = format_times("runtime", starts["last"] - starts["first"], clock)
-    for name in columns:
-        table.add_column(escaped_text(name), justify="right")
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(escaped_text, row))
-    return table
+    return _filled(table, columns)
+
+
+def holes_table(frontier: npt.NDArray[Any], clock: Any) -> Table:
+    """Return a table with one row per point of the frontier of nodes and lengths."""
+    table = Table(box=SIMPLE_HEAD)
+    columns = {"nodes": format_column(frontier["nodes"])}
+    columns["length"] = format_times("runtime", frontier["length"], clock)
+    add_times(table, columns, {"until": frontier["end"]}, clock)
+    return _filled(table, columns)
+
+
+def forecast_table(found: Any) -> Table:
+    """Return a table with one row per quantile of the starts, and the promise."""
+    table, rows = Table(box=SIMPLE_HEAD), found._as_table().columns
+    columns = {"runs": rows["runs"].tolist()}
+    add_times(table, columns, {"start": rows["start"]}, found.clock)
+    columns["wait"] = format_times("runtime", rows["wait"], found.clock)
+    return _filled(table, columns)
 
 
 def free_table(free: Any) -> Table:

@@ -26,7 +26,14 @@ from slotkern.compound.jobs import Together
 from slotkern.compound.plan import Plan
 from slotkern.compound.search import CompoundSearch, Limits
 
-__all__ = ["check_roles", "find_roles", "is_disjoint", "met", "plan_of_roles"]
+__all__ = [
+    "admitted",
+    "check_roles",
+    "find_roles",
+    "is_disjoint",
+    "met",
+    "plan_of_roles",
+]
 
 #: Costs are within a budget up to this relative excess, the rounding of decimals.
 _TOLERANCE = 2.0**-50
@@ -106,7 +113,7 @@ def is_disjoint(search: CompoundSearch, job: Together) -> bool:
     seen: NDArray[Any] = np.empty(0, np.int32)
     disjoint = True
     for role in job.roles:
-        nodes = np.unique(table["node"][_admitted(slots, table, search.resolved(role))])
+        nodes = np.unique(table["node"][admitted(slots, table, search.resolved(role))])
         disjoint = disjoint and not np.isin(nodes, seen).any()
         seen = np.concatenate([seen, nodes])
     if search.keeps_slots and slots is search.given:
@@ -114,7 +121,7 @@ def is_disjoint(search: CompoundSearch, job: Together) -> bool:
     return disjoint
 
 
-def _admitted(
+def admitted(
     slots: Any, table: NDArray[np.void], request: Request
 ) -> NDArray[np.bool_]:
     """Return the rows of a table that pass the filters of a request."""
@@ -360,7 +367,7 @@ class _Live:
         self.search, self.request, self.limits = search, request, limits
         free = search.free
         self.table = table = search.table
-        self.good = _admitted(free, table, request)
+        self.good = admitted(free, table, request)
         self.lengths = request.length(table["performance"])
         self.good &= self.lengths <= min(request.max_runtime, limits.max_runtime)
         self.ends = np.minimum(table["end"], min(request.deadline, limits.deadline))

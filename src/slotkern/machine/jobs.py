@@ -37,7 +37,7 @@ COMPOUND_COLUMNS = ("after", "any_of", "together", "role")
 COLUMNS = ("name", *REQUEST_FIELDS, *SPECIAL_FIELDS, "walltime", "reference")
 #: Columns of names and expressions, which are text although they may look like numbers.
 TEXT_COLUMNS = (
-    *("name", "where", "criterion", *COMPOUND_COLUMNS),
+    *("name", "where", "criterion", "user", *COMPOUND_COLUMNS),
     *(name for name, field in SPECIAL_FIELDS.items() if field.kind == "text"),
 )
 #: The columns of amounts by name: mappings, or columns such as ``share.cores``.
@@ -51,7 +51,7 @@ _INTEGERS = (
 )
 #: The columns of numbers in clock units, or of dates and durations.
 TIME_COLUMNS = (
-    *("arrival", "walltime"),
+    *("arrival", "start", "walltime"),
     *(name for name, field in FIELDS.items() if field.kind != "number"),
 )
 

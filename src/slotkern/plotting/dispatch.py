@@ -23,11 +23,15 @@ from slotkern.machine.spans import FreeSlots, why_busy
 from slotkern.plotting.batch import plot_cycles, plot_schedule
 from slotkern.plotting.communities import plot_communities
 from slotkern.plotting.flows import plot_replays, plot_trace
+from slotkern.plotting.forecast import plot_forecast
 from slotkern.plotting.front import plot_front
 from slotkern.plotting.gantt import plot_gantt
+from slotkern.plotting.holes import plot_holes
 from slotkern.plotting.layout import unique_names
 from slotkern.pool.host_pool import HostPool
+from slotkern.replays.forecast import Forecast
 from slotkern.replays.result import Replay
+from slotkern.search.holes import Holes
 from slotkern.slots import SLOT
 from slotkern.traces.free_slots import TraceSlots
 from slotkern.traces.trace import Trace
@@ -117,6 +121,8 @@ def _community(thing: CommunityRun, **options: Any) -> Figure:
 _DRAWERS: tuple[tuple[Any, Callable[..., Figure]], ...] = (
     (Alternatives, _alternatives),
     (Front, plot_front),
+    (Holes, plot_holes),
+    (Forecast, plot_forecast),
     ((Window, WindowTable, Plan), _windows),
     ((SlotPool, HostPool), _pool),
     (FreeSlots, _free),

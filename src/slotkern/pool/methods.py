@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from slotkern._kernels.windows import Window
     from slotkern.files.atomic import AnyPath
     from slotkern.ledger.shared import SharedPool
+    from slotkern.replays.forecast import Forecast
+    from slotkern.search.holes import Holes
     from slotkern.typing import Criterion, Shape, Time
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "bookings",
     "by_node",
     "find_alternatives",
+    "forecast",
+    "holes",
     "load",
     "open",
     "reserve",
@@ -117,6 +121,53 @@ def find_alternatives(
     """Return `find_alternatives` of this pool, with the same arguments and errors."""
     search = adapter("find_alternatives")
     return cast("Alternatives", search(self, request, criterion, **options))
+
+
+def forecast(self: SlotPool, request: Request, queue: Any, **options: Any) -> Forecast:
+    """Return `forecast` of this pool: when a job will start behind a queue.
+
+    Parameters
+    ----------
+    request : Request
+        The job, which is last in the queue.
+    queue : table
+        The running and waiting jobs before it.
+    **options
+        ``policy``, ``history``, ``arrivals``, ``runs``, ``seed`` and ``workers``, as
+        for `slotkern.forecast`.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `slotkern.forecast`.
+    """
+    return cast("Forecast", adapter("forecast")(self, request, queue, **options))
+
+
+def holes(self: SlotPool, at: Time | None = None, **options: Any) -> Holes:
+    """Return `holes` of this pool: how many nodes are free from a time on, how long.
+
+    Parameters
+    ----------
+    at : float or date, optional
+        By default now.
+    **options
+        ``where``, ``min_performance`` and ``within``, as for `slotkern.holes`.
+
+    Returns
+    -------
+    Holes
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `slotkern.holes`.
+    """
+    return cast("Holes", adapter("holes")(self, at, **options))
 
 
 def starts(
