@@ -1,6 +1,6 @@
 """Times ledgers: processes that book at the same time, replay, opening, `kill -9`.
 
-    python benchmarks/ledger.py [--seconds S] [--processes 1,2,4,8] [--storm S]
+    python benchmarks/ledger.py [--seconds S] [--processes 1,2,4,8] [--storm KILLS]
 
 Each process books jobs of 5 nodes, each as early as possible, in one ledger of 1,000
 alike nodes: one at a time, or in groups of 100. SQLite is in a temporary folder;
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--processes", default="1,2,4,8")
     parser.add_argument("--entries", type=int, default=100_000)
-    parser.add_argument("--storm", type=float, default=20.0, help="seconds of kill -9")
+    parser.add_argument("--storm", type=int, default=60, help="number of kill -9")
     parser.add_argument("--only", default="", help="writers, replay or storm")
     given = parser.parse_args()
     with stores() as places:
@@ -181,7 +181,7 @@ def main() -> None:
             if given.only in ("", "storm") and given.storm:
                 with tempfile.TemporaryDirectory() as folder:
                     found = storm(Path(folder), given.storm, 8, place())
-                show(store, f"kill -9 in {given.storm:g} s, 8 processes", found)
+                show(store, f"{given.storm} times kill -9, 8 processes", found)
 
 
 def show(store: str, what: str, found: dict[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """A storm: processes change one ledger at random and are killed; the check judges.
 
-``python tests/ledger/storm.py SECONDS [PROCESSES [URL]]`` runs one. A worker writes
+``python tests/ledger/storm.py KILLS [PROCESSES [URL]]`` runs one. A worker writes
 each token to a file before its call, and the answer after it. A new worker first
 repeats the last call of its predecessor with its token.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -79,35 +80,44 @@ def answer(pool, file, token, n, volume):  # type: ignore[no-untyped-def]
 
 
 def storm(
-    folder: Path, seconds: float, processes: int = 4, where: Path | str | None = None
+    folder: Path, kills: int, processes: int = 4, where: Path | str | None = None
 ) -> dict[str, int]:
     """Run a storm; return counts. AssertionError if the ledger is not sound.
 
-    The ledger is created at `where`, by default in the folder.
+    The ledger is created at `where`, by default in the folder. A worker is killed at a
+    random moment after its first note, so also slow machines kill at work.
     """
     path = folder / "site.db" if where is None else where
     slots = sk.make_slots(node=range(8), start=0, end=1e6, performance=1, price=1)
     sk.SlotPool(slots).share(path)
 
-    def start(place: int, seed: int) -> subprocess.Popen[bytes]:
-        notes = str(folder / f"notes{place}")
-        words = [sys.executable, __file__, "--worker", str(path), notes, str(seed)]
-        return subprocess.Popen(words, start_new_session=True)
+    notes = [folder / f"notes{place}" for place in range(processes)]
+    seeds = itertools.count(1)
+    sizes = [0] * processes
 
-    seed = kills = 0
-    running = []
-    for place in range(processes):
-        running.append(start(place, seed := seed + 1))
-    rng, end = random.Random(1), time.monotonic() + seconds
+    def start(place: int) -> subprocess.Popen[bytes]:
+        sizes[place] = notes[place].stat().st_size if notes[place].exists() else 0
+        words = ["--worker", str(path), str(notes[place]), str(next(seeds))]
+        return subprocess.Popen([sys.executable, __file__, *words])
+
+    def await_note(place: int) -> None:
+        end = time.monotonic() + 120
+        while not notes[place].exists() or notes[place].stat().st_size <= sizes[place]:
+            assert time.monotonic() < end, f"worker {place} does nothing"
+            time.sleep(0.01)
+
+    rng = random.Random(1)
+    running: list[subprocess.Popen[bytes]] = []
     try:
-        while time.monotonic() < end:
-            time.sleep(rng.uniform(0.1, 0.5))
+        running.extend(map(start, range(processes)))
+        for _ in range(kills):
             place = rng.randrange(processes)
+            await_note(place)
+            time.sleep(rng.uniform(0, 0.3))
             running[place].send_signal(signal.SIGKILL)
             code = running[place].wait()
             assert code == -signal.SIGKILL, f"a worker ended by itself: {code}"
-            kills += 1
-            running[place] = start(place, seed := seed + 1)
+            running[place] = start(place)
     finally:
         for process in running:
             process.kill()
@@ -119,9 +129,8 @@ def storm(
     stored = dict(zip(calls["token"].tolist(), calls["last"].tolist(), strict=True))
     first = int(calls["first"].min()) if len(calls) else 0
     confirmed = 0
-    for place in range(processes):
-        notes = folder / f"notes{place}"
-        lines = notes.read_text().splitlines() if notes.exists() else []
+    for note in notes:
+        lines = note.read_text().splitlines() if note.exists() else []
         assert not [line for line in lines if line.startswith("wrong")]
         answers: dict[str, str] = {}
         for line in lines:
@@ -136,7 +145,6 @@ def storm(
         "version": pool.version,
         "calls": len(calls),
         "confirmed": confirmed,
-        "kills": kills,
     }
 
 
@@ -146,4 +154,4 @@ if __name__ == "__main__":
     else:
         with tempfile.TemporaryDirectory() as made:
             count = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-            print(storm(Path(made), float(sys.argv[1]), count, *sys.argv[3:]))
+            print(storm(Path(made), int(sys.argv[1]), count, *sys.argv[3:]))
