@@ -181,7 +181,7 @@ def _local(instant: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
 
 def _check(name: str, key: str, value: str, frequency: str) -> None:
     """Check the value of one part of a rule."""
-    wrong = ValueError(f"{name}: {key}={quote(value)} is not allowed")
+    wrong = f"{name}: {key}={quote(value)} is not allowed"
     if key == "FREQ" and value not in _FREQUENCIES:
         raise ValueError(
             f"{name}: FREQ={value:.40} is none of {', '.join(_FREQUENCIES)}"
@@ -190,7 +190,7 @@ def _check(name: str, key: str, value: str, frequency: str) -> None:
     if (key in ("INTERVAL", "COUNT") and not _NUMBER.fullmatch(value)) or (
         key == "WKST" and (not _WEEKDAY.fullmatch(value) or len(value) != 2)
     ):
-        raise wrong
+        raise ValueError(wrong)
     if key in _LISTS:
         low, high, signed = _LISTS[key]
         for word in value.split(","):
@@ -198,7 +198,7 @@ def _check(name: str, key: str, value: str, frequency: str) -> None:
             if match is None or not low <= int(match[2]) <= high:
                 raise ValueError(f"{name}: {key}={word:.40} is not {low} to {high}")
             if match[1] and not signed:
-                raise wrong
+                raise ValueError(wrong)
     if key == "BYDAY":
         for word in value.split(","):
             match = _WEEKDAY.fullmatch(word)
