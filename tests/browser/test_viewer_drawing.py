@@ -93,6 +93,26 @@ def test_many_rows_are_painted_as_shares_of_pixels(open_page: Open) -> None:
         assert shown.colour(77, row) == FREE
 
 
+def test_parts_of_shared_nodes_have_heights(open_page: Open) -> None:
+    machine = sk.Machine({"name": ["anna", "bert"], "cores": [8, 8]}, capacity="cores")
+    pool = sk.HostPool(sk.free_slots(machine, start=0, end=10))
+    for cores, start in ((4, 0), (2, 0), (8, 6)):
+        job = sk.Request(1, 4, share={"cores": cores}, earliest=start)
+        pool.book(pool.find(job), owner=f"{cores} cores")
+    shown = open_page(sk.view(pool))
+    tall = shown.evaluate(
+        "Array.from(viewer.scene.boxes.part, (_, i) => viewer.painter.boxRect(i).tall)"
+    )
+    assert tall == pytest.approx([tall[2] / 2, tall[2] / 4, tall[2]])
+    assert shown.colour(1.3, 0.4) != shown.colour(1.3, 0.6) != shown.colour(1.3, 0.9)
+    assert shown.colour(1.3, 0.9) == FREE
+    at = "(viewer.painter.frame.right - viewer.painter.frame.left)"
+    for time, taken in ((0.2, 0.75), (0.5, 0), (0.8, 1)):
+        shares = shown.evaluate(f"viewer.overview.shares({time} * {at})")
+        assert shares["taken"] == pytest.approx(taken, abs=0.01)
+        assert shares["free"] == pytest.approx(2 - taken, abs=0.01)
+
+
 def test_overlapping_windows_share_the_row(open_page: Open) -> None:
     slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
     both = [sk.find_window(slots, sk.Request(2, 40)) for _ in range(2)]

@@ -476,3 +476,27 @@ def test_a_reservation_is_named_after_its_owner() -> None:
     pool.book(pool.find(sk.Request(1, 1, name="job")), owner="alice")
     names = list(collect_own_items(pool).names)
     assert sorted(names) == ["job", "maintenance", "maintenance (2)"]
+
+
+def shared_pool() -> sk.HostPool:
+    """Return two nodes: one with parts of a half, a quarter and a whole, one free."""
+    machine = sk.Machine({"name": ["anna", "bert"], "cores": [8, 8]}, capacity="cores")
+    pool = sk.HostPool(sk.free_slots(machine, start=0, end=10))
+    for cores, start in ((4, 0), (2, 0), (8, 6)):
+        job = sk.Request(1, 4, share={"cores": cores}, earliest=start)
+        pool.book(pool.find(job), owner=f"{cores}")
+    return pool
+
+
+def test_parts_of_shared_nodes_are_stacked_by_height() -> None:
+    _, columns = read(sk.view(shared_pool()))
+    assert columns["part_row"].tolist() == [0, 0, 0]
+    tall = 1 / columns["part_lanes"]
+    assert tall.tolist() == [0.5, 0.25, 1]
+    assert (columns["part_lane"] * tall).tolist() == [0, 0.5, 0]
+
+
+def test_parts_of_whole_nodes_have_no_heights() -> None:
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1)
+    _, columns = read(sk.view(slots, sk.find_window(slots, sk.Request(2, 3))))
+    assert not {"part_lane", "part_lanes"} & set(columns)

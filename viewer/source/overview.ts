@@ -51,18 +51,20 @@ export class Overview {
         cover.add((spans.start[i] - first) * per, (spans.end[i] - first) * per, 0, 1, weight);
       }
     }
-    // Boxes are sorted by row and start; a row with overlapping windows counts once.
+    // Boxes are sorted by row and start; a row with overlapping windows counts once, one with heights by
+    // their sum.
     const { top, bottom, part } = scene.boxes;
     const { item, start, end } = scene.parts;
-    const taken = weights(0).map((weight) => -weight);
     let [row, latest] = [-1, first];
     for (let i = 0; i < part.length; i++) {
       const p = part[i];
       if (!scene.items.chosen[item[p]]) continue;
       if (top[i] !== row) [row, latest] = [top[i], first];
-      const from = Math.max(start[p], latest);
+      const from = scene.hasHeights ? start[p] : Math.max(start[p], latest);
+      const height = scene.hasHeights ? 1 / scene.lanes[p] : 1;
+      const taken = weights(0).map((weight) => -weight * height);
       const weight = weights(2).fill(0);
-      weight[2] = weight[4 + (scene.colourIndex(item[p]) % this.numColours)] = bottom[i] - top[i];
+      weight[2] = weight[4 + (scene.colourIndex(item[p]) % this.numColours)] = (bottom[i] - top[i]) * height;
       cover.add((from - first) * per, (end[p] - first) * per, 0, 1, weight);
       // Found windows are part of the free time, bookings of a pool are not.
       for (let k = top[i]; k < bottom[i] && scene.free.size; k++) {

@@ -80,8 +80,11 @@ export class Scene {
   /** The parts of item i are `partsByItem[firstPart[i]]` to `partsByItem[firstPart[i + 1] - 1]`. */
   readonly firstPart: Int32Array;
   readonly partsByItem: Int32Array;
-  readonly lane: Uint8Array; // by part: its lane, from 0
-  readonly lanes: Uint8Array; // by part: the number of lanes that its row is divided into there
+  // By part: its lane, from 0, and the number of lanes that its row is divided into there. Both are
+  // fractions if parts have heights: a part of half a row has two lanes.
+  readonly hasHeights: boolean;
+  readonly lane: Numbers;
+  readonly lanes: Numbers;
   readonly used: Uint8Array; // by row: 1 if it has a part, visible or not
   readonly performance: Numbers;
   readonly prices: Price[];
@@ -127,8 +130,9 @@ export class Scene {
     this.partsByItem = new Int32Array(size);
     const next = this.firstPart.slice();
     for (let i = 0; i < size; i++) this.partsByItem[next[this.parts.item[i]]++] = i;
-    this.lane = new Uint8Array(size);
-    this.lanes = new Uint8Array(size).fill(1);
+    this.hasHeights = !!c.part_lane;
+    this.lane = c.part_lane ?? new Uint8Array(size);
+    this.lanes = c.part_lanes ?? new Uint8Array(size).fill(1);
     this.used = new Uint8Array(this.rows);
     for (let i = 0; i < size; i++) this.used.fill(1, this.parts.row[i], this.parts.row[i] + this.parts.count[i]);
     this.order = Int32Array.from({ length: this.rows }, (_, row) => row);
@@ -142,6 +146,7 @@ export class Scene {
    * A part of several rows starts at lane 0 again; overlaps with earlier parts are not resolved.
    */
   private assignLanes(): void {
+    if (this.hasHeights) return;
     const { row, start, end, count, item } = this.parts; // sorted by (row, start)
     let last = -1; // the previous visible part
     let from = 0;

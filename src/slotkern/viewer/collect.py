@@ -19,7 +19,7 @@ from slotkern.environment.generate import Environment
 from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.spans import FreeSlots, why_busy
-from slotkern.plotting.heights import partly_free
+from slotkern.plotting.heights import part_heights, partly_free
 from slotkern.plotting.layout import (
     disabled_spans,
     name_windows,
@@ -255,7 +255,9 @@ def _window_items(named: dict[str, Any]) -> Items:
     for window in windows:
         if not hasattr(window, "start"):
             raise TypeError(f"windows must be windows, got {quote(window)}")
-    parts = [to_parts(window.slots, i) for i, window in enumerate(windows)]
+    pieces = [to_parts(window.slots, i) for i, window in enumerate(windows)]
+    parts = np.concatenate(pieces) if pieces else np.empty(0, PART)
+    parts["height"] = part_heights(windows)
 
     def figure(name: str) -> NDArray[np.float64]:
         values = (getattr(window, name, None) for window in windows)
@@ -268,7 +270,7 @@ def _window_items(named: dict[str, Any]) -> Items:
         list(named),
         figure("start"),
         figure("finish"),
-        np.concatenate(parts) if parts else np.empty(0, PART),
+        parts,
         np.ones(len(windows), np.bool_),
         fields=fields,
         clock=clock,
@@ -408,7 +410,7 @@ def _replay_items(done: Replay) -> Items:
     parts = np.empty(len(row), PART)
     parts["node"], parts["count"], parts["item"] = low, count, row
     parts["start"], parts["end"] = jobs["start"][row], jobs["end"][row]
-    parts["cost"] = np.nan
+    parts["cost"], parts["height"] = np.nan, 1
     users, of = np.unique(jobs["user"], return_inverse=True)
     figures: list[tuple[str, Any]] = [
         ("submit", "time"),

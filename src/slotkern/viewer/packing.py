@@ -17,6 +17,7 @@ from slotkern.foundation.checks import visible
 from slotkern.machine.clock import Clock
 from slotkern.machine.nodes import Machine
 from slotkern.machine.zones import segments
+from slotkern.plotting.heights import stack_parts
 from slotkern.plotting.layout import time_range
 from slotkern.plotting.prices import price_ranges
 from slotkern.viewer.scene import Background, Groups, Items
@@ -72,6 +73,13 @@ def describe_scene(
     columns["part_row"] = row
     for side in ("count", "start", "end", "cost", "item"):
         columns[f"part_{side}"] = items.parts[side][order]
+    if (items.parts["height"] < 1).any():
+        mine = items.parts[order]
+        height = mine["height"].astype(np.float64)
+        rows = row.astype(np.intp)
+        top, part = stack_parts(rows, mine["start"], mine["end"], height)
+        columns["part_lane"] = (top / part).astype(np.float32)
+        columns["part_lanes"] = (1 / part).astype(np.float32)
     groups = items.groups
     columns["item_start"], columns["item_finish"] = items.start, items.finish
     columns["item_chosen"] = items.chosen.view(np.uint8)

@@ -21,7 +21,8 @@ __all__ = [
 
 SPAN = np.dtype([("node", "i4"), ("start", "f8"), ("end", "f8"), ("price", "f4")])
 
-#: A part of an item, on nodes `node` to ``node + count - 1``; `item` is its index.
+#: A part of an item, on nodes `node` to ``node + count - 1``; `item` is its index. Its
+#: height is the share of its row that it takes: 1 for whole nodes.
 PART = np.dtype(
     [
         ("node", "i4"),
@@ -30,6 +31,7 @@ PART = np.dtype(
         ("end", "f8"),
         ("cost", "f4"),
         ("item", "i4"),
+        ("height", "f4"),
     ]
 )
 
@@ -163,11 +165,11 @@ def to_spans(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def to_parts(rows: NDArray[Any], item: NDArray[Any] | int) -> NDArray[Any]:
-    """Return the parts of windows, each on one node; a missing cost is NaN."""
+    """Return the parts of windows, each on one whole node; a missing cost is NaN."""
     found = np.empty(len(rows), PART)
     for name in ("node", "start", "end"):
         found[name] = rows[name]
     known = rows.dtype.names or ()
     found["cost"] = rows["cost"] if "cost" in known else np.nan
-    found["count"], found["item"] = 1, item
+    found["count"], found["item"], found["height"] = 1, item, 1
     return found
