@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "slotkern/shares/share_pool.hpp"
+#include "slotkern/shares/schedule.hpp"
 
 namespace {
 

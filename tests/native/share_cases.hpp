@@ -12,7 +12,7 @@
 
 #include "random_draws.hpp"
 #include "share_oracle.hpp"
-#include "slotkern/shares/share_pool.hpp"
+#include "slotkern/shares/schedule.hpp"
 
 namespace shares {
 

@@ -546,3 +546,36 @@ def test_levels_that_are_no_names_are_refused() -> None:
     wrong: Any = 7
     with pytest.raises(TypeError, match="levels must be names of columns, got 7"):
         machine(levels=wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda pool: pool.find(sk.Request(1, 1), shape=0), "shape must be .*got 0"),
+        (lambda pool: pool.schedule(7), "requests must be .*got int"),
+        (lambda pool: pool.reserve({}, 0, 1), "nodes must be names or ids, got {}"),
+        (lambda pool: pool.disable({}), "nodes must be names or ids, got {}"),
+        (lambda pool: pool.enable(["a", {}]), "nodes must be names or ids, got"),
+    ],
+)
+def test_arguments_of_other_types_are_named(call: Any, message: str) -> None:
+    machine = sk.Machine({"name": ["a"], "cores": [4]}, capacity="cores")
+    pool = sk.HostPool(sk.free_slots(machine, start=0, end=9))
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(pool)
+
+
+def test_slots_that_overlap_are_added_all_or_none() -> None:
+    machine = sk.Machine({"name": ["a", "b"], "cores": [4, 4]}, capacity="cores")
+    pool = sk.HostPool(sk.free_slots(machine, start=0, end=9))
+    pool.reserve("b", 0, 9, owner="x")
+    before = pool.amounts.tolist()
+    with pytest.raises(ValueError, match="overlaps"):
+        pool.add_slots(sk.free_slots(machine, start=8, end=12))
+    amounts = pool.amounts[[0, 1]]
+    amounts["start"], amounts["end"] = [9, 8], 12
+    with pytest.raises(ValueError, match=r"spans\[1\] overlaps .* of node b from 8"):
+        pool._rows.add(amounts)
+    assert pool.amounts.tolist() == before
+    pool.add_slots(sk.free_slots(machine, start=9, end=12))
+    assert pool.amounts[-1].tolist() == (1, 9, 12, 4)

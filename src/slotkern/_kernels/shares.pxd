@@ -3,8 +3,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
-from slotkern._kernels.headers cimport Answer, Part, Query, ShapeKind
-from slotkern._kernels.pool cimport shared_mutex
+from slotkern._kernels.headers cimport Answer, CWindowTable, Part, Query, ShapeKind
+from slotkern._kernels.pool cimport Bookings, shared_mutex
 from slotkern._kernels.request cimport Request
 from slotkern._kernels.slots cimport PreparedSlots
 from slotkern._kernels.windows cimport Window
@@ -58,6 +58,8 @@ cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
 
     const int32_t kMaxAmount "slotkern::ShareRows::kMaxAmount"
 
+
+cdef extern from "slotkern/shares/schedule.hpp" namespace "slotkern" nogil:
     Answer find_shares(CSharePool&, const ShareRequest&, int, ShareMethod) noexcept
     Answer find_tree(CSharePool&, const TreeRequest&, size_t&) noexcept
     Status add_tree(CSharePool&, const HostTree&, size_t&) noexcept
@@ -79,9 +81,11 @@ cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
     Status spans_of_demand(const CSharePool&, const int32_t*, vector[HostSpan]&) noexcept
     Status rows_of_host(const CSharePool&, size_t, vector[HostSpan]&, vector[int32_t]&,
                         vector[uint8_t]&) noexcept
+    Status schedule_shares(CSharePool&, const vector[ShareRequest]&, int, size_t, CWindowTable&,
+                           vector[uint8_t]&) noexcept
 
 
-cdef class ShareCore:
+cdef class SharedHosts:
     cdef CSharePool pool
     cdef shared_mutex mutex
     cdef readonly PreparedSlots hosts  # one slot a host
@@ -93,13 +97,19 @@ cdef class ShareCore:
     cdef int open(self, ShareState& state) except -1
     cdef str describe(self, HostSpan span)
     cdef str describe_part(self, Window window, size_t failed)
-    cdef object check_prices(self, object prices)
-    cdef Request compile(self, Request request)
-    cdef int change(self, object spans, object amounts, int kind) except -1
     cdef object amount_array(self, const vector[int32_t]& amounts)
     cdef int set_spans(self, object spans, vector[HostSpan]& out) except -1
     cdef int set_amounts(self, object amounts, str name, Py_ssize_t rows, vector[int32_t]& out,
                          bint zeros=*) except -1
+
+
+cdef class ShareCore(SharedHosts):
+    cdef object read_part(self, demand, prices, stack, vector[int32_t]& amounts, ShareRequest& out)
+    cdef object check_prices(self, object prices)
+    cdef Request compile(self, Request request)
+    cdef Status schedule_some(self, const vector[ShareRequest]& jobs, int criterion,
+                              Bookings out) except *
+    cdef int change(self, object spans, object amounts, int kind) except -1
 
 
 cdef class TreeSearch:

@@ -4,10 +4,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window
 from slotkern.foundation.amounts import Amounts
+from slotkern.foundation.context import SlotContext
 from slotkern.pool.share_windows import ShareWindow
 from slotkern.typing import BuiltIn, Shape, Slots
 
@@ -15,8 +17,17 @@ MAX_SHARE: int
 HOST_SPAN: np.dtype[np.void]
 
 def check_amounts(amounts: NDArray[Any], name: str) -> None: ...
+def empty_bookings(
+    criterion: BuiltIn, shape: Shape, context: SlotContext | None = None
+) -> Bookings: ...
 
-class ShareCore:
+class SharedHosts:
+    @property
+    def hosts(self) -> PreparedSlots: ...
+    @property
+    def capacity(self) -> NDArray[np.int64]: ...
+
+class ShareCore(SharedHosts):
     def __init__(
         self,
         hosts: Slots | PreparedSlots,
@@ -24,10 +35,6 @@ class ShareCore:
         spans: NDArray[np.void],
         free: ArrayLike,
     ) -> None: ...
-    @property
-    def hosts(self) -> PreparedSlots: ...
-    @property
-    def capacity(self) -> NDArray[np.int64]: ...
     @property
     def now(self) -> float: ...
     @property
@@ -48,6 +55,13 @@ class ShareCore:
         method: Literal["auto", "rows", "views"] = "auto",
     ) -> Window | None: ...
     def add_tree(self, hosts: Sequence[int], first: Sequence[Sequence[int]]) -> int: ...
+    def check(self, request: Request) -> None: ...
+    def schedule(
+        self,
+        out: Bookings,
+        requests: list[Request],
+        parts: list[tuple[ArrayLike, ArrayLike | None, int]],
+    ) -> None: ...
     def book(self, window: Window, demand: ArrayLike) -> None: ...
     def release(self, window: Window, demand: ArrayLike) -> None: ...
     def reserve(self, spans: NDArray[np.void], amounts: ArrayLike) -> None: ...

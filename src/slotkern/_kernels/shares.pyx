@@ -15,6 +15,7 @@ from libcpp.vector cimport vector
 from slotkern._kernels.base cimport (
     InterruptScope, Status, attempt, is_main_thread, number, status_error)
 from slotkern._kernels.headers cimport Answer, Part, ShapeKind
+from slotkern._kernels.pool cimport Bookings
 from slotkern._kernels.request cimport Request, copy_request, parse_shape, search_error
 from slotkern._kernels.shares cimport *
 from slotkern._kernels.slots cimport PreparedSlots, resolve_times
@@ -35,6 +36,8 @@ cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
 
 cnp.import_array()
 
+#: The jobs that are scheduled before other threads may change the hosts.
+cdef size_t JOBS_AT_ONCE = 64
 #: Largest amount of a resource.
 MAX_SHARE = kMaxAmount
 #: A span of a host: the row of the host, its node id, and the time.
@@ -45,8 +48,11 @@ cdef dict METHODS = {"auto": ShareMethod.automatic, "rows": ShareMethod.rows,
                      "views": ShareMethod.views}
 
 
+include "shares_hosts.pxi"
+
+
 @cython.auto_pickle(False)
-cdef class ShareCore:
+cdef class ShareCore(SharedHosts):
     """Hosts whose resources are shared, with their bookings.
 
     Parameters
@@ -73,120 +79,12 @@ cdef class ShareCore:
     O(spans) changes of rows. See `slotkern/shares/share_pool.hpp`.
     """
 
-    def __cinit__(self):
-        MutexRegistry.all().add(self.mutex)
-
-    def __dealloc__(self):
-        MutexRegistry.all().remove(self.mutex)
-
     def __init__(self, hosts, capacity, spans, free):
         cdef ShareState state
         self.set_hosts(hosts, capacity)
         self.set_spans(spans, state.free)
         self.set_amounts(free, "free", state.free.size(), state.free_amounts, True)
         self.open(state)
-
-    cdef int set_hosts(self, object hosts, object capacity) except -1:
-        self.hosts = hosts if isinstance(hosts, PreparedSlots) else PreparedSlots(hosts)
-        self.table = self.hosts.table
-        cdef size_t size = len(self.table)
-        if size and (np.any(np.diff(self.table["node"]) <= 0)
-                     or np.any(self.table["start"] != self.table["start"][0])
-                     or np.any(self.table["end"] != self.table["end"][0])):
-            raise ValueError("hosts must be one slot for each node, all with one start and end")
-        capacity = np.ascontiguousarray(capacity)
-        if capacity.ndim != 2 or <size_t>len(capacity) != size or capacity.shape[1] == 0:
-            raise ValueError(
-                f"capacity must have one row for each of {size} hosts and one column for each "
-                f"resource, got shape {capacity.shape}")
-        check_amounts(capacity, "capacity")
-        self.capacity = capacity.astype(np.int64)
-        self.capacity.flags.writeable = False
-        self.own_prices = np.ascontiguousarray(self.table["price"])
-        return 0
-
-    cdef int open(self, ShareState& state) except -1:
-        cdef vector[int32_t] ids = self.table["node"].tolist()
-        cdef vector[double] performance = self.table["performance"].tolist()
-        cdef size_t resources = self.capacity.shape[1], failed = 0
-        cdef double begin = 0, end = 0
-        cdef Status status = Status.ok
-        cdef InterruptScope interrupts
-        if len(self.table):
-            begin, end = self.table["start"][0], self.table["end"][0]
-        while attempt(interrupts, status):
-            self.lock()
-            with nogil:
-                status = open_shares(self.pool, ids, performance, resources, begin, end, state,
-                                     failed)
-                self.mutex.unlock()
-        if status == Status.not_free:
-            if failed >= state.free.size():
-                raise ValueError("the reserved amounts of the state are out of range")
-            raise ValueError(
-                f"spans[{failed}] overlaps another span of {self.describe(state.free[failed])}")
-        return check_status(status)
-
-    cdef int lock(self) except -1:
-        while not self.mutex.try_lock():
-            if is_main_thread():
-                with nogil:
-                    wait_briefly(self.mutex)
-                PyErr_CheckSignals()
-            else:
-                with nogil:
-                    self.mutex.lock()
-                    self.mutex.unlock()
-        return 0
-
-    cdef str describe(self, HostSpan span):
-        """Return the words for a span in an error."""
-        context = self.hosts.context
-        node, start, end = self.table["node"][span.host], span.start, span.end
-        if context is not None and context.machine is not None:
-            node = context.machine.names[node]
-        if context is not None and context.clock is not None:
-            start, end = context.clock.datetime(start), context.clock.datetime(end)
-        return f"node {node} from {start} to {end}"
-
-    cdef int set_spans(self, object spans, vector[HostSpan]& out) except -1:
-        cdef const int64_t[:] row = np.ascontiguousarray(spans["row"], np.int64)
-        cdef const double[:] start = np.ascontiguousarray(spans["start"], np.float64)
-        cdef const double[:] end = np.ascontiguousarray(spans["end"], np.float64)
-        cdef Py_ssize_t i, hosts = len(self.table)
-        cdef HostSpan span
-        out.reserve(row.shape[0])
-        for i in range(row.shape[0]):
-            if not (0 <= row[i] < hosts and start[i] > -INFINITY and start[i] < end[i]):
-                raise ValueError(
-                    f"spans[{i}]: row {row[i]}, start {start[i]}, end {end[i]}: the row must be "
-                    f"one of {hosts} hosts, and the end after a finite start")
-            span.host, span.start, span.end = row[i], start[i], end[i]
-            out.push_back(span)
-        return 0
-
-    cdef int set_amounts(self, object amounts, str name, Py_ssize_t rows, vector[int32_t]& out,
-                         bint zeros=False) except -1:
-        """Check amounts, of one row for each of `rows` spans, and write them to `out`."""
-        amounts = np.ascontiguousarray(amounts)
-        cdef Py_ssize_t resources = self.capacity.shape[1]
-        if amounts.shape != (rows, resources):
-            raise ValueError(
-                f"{name} must have one amount for each of {resources} resources in {rows} rows, "
-                f"got shape {amounts.shape}")
-        check_amounts(amounts, name)
-        cdef const int32_t[:, ::1] given = amounts.astype(np.int32)
-        cdef Py_ssize_t i, d
-        cdef bint any_amount
-        out.reserve(rows * resources)
-        for i in range(rows):
-            any_amount = zeros
-            for d in range(resources):
-                out.push_back(given[i, d])
-                any_amount = any_amount or given[i, d] > 0
-            if not any_amount:
-                raise ValueError(f"{name}[{i}] takes nothing: all its amounts are 0")
-        return 0
 
     def find(self, Request request not None, demand, prices=None, *, stack=1,
              str criterion="start", str shape="square", str method="auto"):
@@ -232,19 +130,14 @@ cdef class ShareCore:
         cdef InterruptScope interrupts
         cdef ShareMethod by
         cdef int index
-        cdef const double[::1] price
         if criterion not in INDEX:
             one_of("criterion", criterion, INDEX)
         if method not in METHODS:
             one_of("method", method, METHODS)
         index, by = INDEX[criterion], METHODS[method]
-        self.set_amounts(np.asarray(demand).reshape(1, -1), "demand", 1, amounts)
-        if stack.__class__ is not int or not 1 <= stack <= 1 << 20:
-            stack = integer("stack", stack, least=1, most=1 << 20)
-        price = self.own_prices if prices is None else self.check_prices(prices)
+        owned = self.read_part(demand, prices, stack, amounts, asked)
         cdef Request compiled = self.compile(request)
-        asked.query, asked.demand, asked.stack = &compiled.query, amounts.data(), stack
-        asked.prices = &price[0] if price.shape[0] else NULL
+        asked.query = &compiled.query
         asked.shape = parse_shape(shape)
         while attempt(interrupts, answer.status):
             self.lock()
@@ -291,6 +184,19 @@ cdef class ShareCore:
             self.mutex.unlock()
         check_status(status)
         return index
+
+    cdef object read_part(self, demand, prices, stack, vector[int32_t]& amounts,
+                          ShareRequest& out):
+        """Write these arguments of `find` to `out`; return the array to which it points."""
+        cdef const double[::1] price
+        self.set_amounts(np.asarray(demand).reshape(1, -1), "demand", 1, amounts)
+        if stack.__class__ is not int or not 1 <= stack <= 1 << 20:
+            stack = integer("stack", stack, least=1, most=1 << 20)
+        prices = self.own_prices if prices is None else self.check_prices(prices)
+        price = prices
+        out.demand, out.stack = amounts.data(), stack
+        out.prices = &price[0] if price.shape[0] else NULL
+        return prices
 
     cdef object check_prices(self, object prices):
         if (prices.__class__ is not np.ndarray or prices.dtype != np.float64
@@ -357,17 +263,73 @@ cdef class ShareCore:
         if status != Status.ok:
             raise status_error(status, "release", {"part": self.describe_part(window, failed)})
 
-    cdef str describe_part(self, Window window, size_t failed):
-        cdef HostSpan span
-        if failed >= <size_t>window.count:
-            return "a part"
-        node = window.parts[failed].node
-        rows = np.flatnonzero(self.table["node"] == node)
-        span.start, span.end = window.start, window.start + window.parts[failed].length
-        if not len(rows):
-            return f"node {node} from {span.start} to {span.end}"
-        span.host = rows[0]
-        return self.describe(span)
+    def check(self, Request request not None):
+        """Raise the error of `find` for a request whose filter or limits the hosts do not have."""
+        self.compile(request)
+
+    def schedule(self, Bookings out not None, list requests not None, list parts not None):
+        """Find and book a window for each request, in order; append the results to `out`.
+
+        Parameters
+        ----------
+        out : Bookings
+            Empty, of `empty_bookings`. After an exception, such as KeyboardInterrupt, it has what
+            was booked.
+        requests : list of Request
+            As for `find`.
+        parts : list of (amounts, prices, stack)
+            For each request the arguments of `find`. Requests whose parts are alike share one
+            object: it is read once.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `find`.
+
+        Notes
+        -----
+        Equal to `find` and `book` of each request. Other threads may change the hosts between two
+        groups of `JOBS_AT_ONCE` requests, never between a search and its booking.
+        """
+        cdef vector[ShareRequest] jobs, of_parts
+        cdef vector[vector[int32_t]] amounts
+        cdef ShareRequest job
+        cdef Request compiled
+        cdef dict known = {}
+        cdef list owned = []  # the objects to which the jobs point
+        cdef int index = INDEX[out.criterion]
+        cdef size_t place
+        cdef Status status = Status.ok
+        amounts.resize(len(parts))  # one for each object, whose address remains valid
+        job.shape = parse_shape(out.shape)
+        for request, part in zip(requests, parts, strict=True):
+            place = known.setdefault(id(part), of_parts.size())
+            if place == of_parts.size():
+                demand, prices, stack = part
+                owned.append(self.read_part(demand, prices, stack, amounts[place], job))
+                of_parts.push_back(job)
+            compiled = self.compile(request)
+            owned.append(compiled)
+            job = of_parts[place]
+            job.query = &compiled.query
+            jobs.push_back(job)
+        while status == Status.ok and out.codes.size() < jobs.size():
+            status = self.schedule_some(jobs, index, out)
+        if status != Status.ok:
+            raise search_error(status, jobs[out.codes.size()].query[0])
+
+    cdef Status schedule_some(self, const vector[ShareRequest]& jobs, int criterion,
+                              Bookings out) except *:
+        """Schedule the next jobs while the hosts are locked."""
+        cdef Status status = Status.ok
+        cdef InterruptScope interrupts
+        while attempt(interrupts, status):
+            self.lock()
+            with nogil:
+                status = schedule_shares(self.pool, jobs, criterion, JOBS_AT_ONCE, out.windows,
+                                         out.codes)
+                self.mutex.unlock()
+        return status
 
     def reserve(self, spans, amounts):
         """Take amounts from hosts, free or not; what is left may fall below 0.
@@ -403,7 +365,7 @@ cdef class ShareCore:
         Raises
         ------
         ValueError
-            For a span that overlaps another of its host; those before it are added.
+            For a span that overlaps another of its host; nothing is then added.
         """
         self.change(spans, free, 2)
 
@@ -486,7 +448,11 @@ cdef class ShareCore:
     @property
     def nbytes(self):
         """Bytes of the rows and the bookings."""
-        return self.pool.bytes()
+        cdef size_t bytes
+        self.lock()
+        bytes = self.pool.bytes()
+        self.mutex.unlock()
+        return bytes
 
     def advance(self, now):
         """Advance the current time: no window starts before it. An earlier time is ignored."""
@@ -633,218 +599,14 @@ cdef class ShareCore:
     def __reduce__(self):
         return ShareCore.restore, (self.hosts, self.capacity, self.state())
 
-    cdef object amount_array(self, const vector[int32_t]& amounts):
-        resources = self.capacity.shape[1]
-        return np.array(amounts, np.int64).reshape(-1, resources)
 
-
-cdef object span_array(const vector[HostSpan]& spans, object table):
-    cdef Py_ssize_t i, size = spans.size()
-    cdef int64_t[::1] rows = np.empty(size, np.int64)
-    cdef double[::1] start = np.empty(size), end = np.empty(size)
-    for i in range(size):
-        rows[i], start[i], end[i] = spans[i].host, spans[i].start, spans[i].end
-    out = np.empty(size, HOST_SPAN)
-    out["row"], out["start"], out["end"] = rows, start, end
-    out["node"] = table["node"][np.asarray(rows)]
+def empty_bookings(str criterion not None, str shape not None, context=None):
+    """Return the empty result of `ShareCore.schedule`; errors are those of `find`."""
+    cdef Bookings out = Bookings.__new__(Bookings)
+    one_of("criterion", criterion, INDEX)
+    parse_shape(shape)
+    out.criterion, out.shape, out.context = criterion, shape, context
     return out
 
 
-def check_amounts(amounts, name):
-    """Raise ValueError or TypeError unless all amounts are whole numbers from 0 to `MAX_SHARE`."""
-    if amounts.size and amounts.dtype.kind not in "iu":
-        if amounts.dtype.kind == "f" and not np.array_equal(amounts, np.floor(amounts)):
-            bad = np.argwhere(amounts != np.floor(amounts))[0].tolist()
-            raise ValueError(
-                f"{name}{bad} is {amounts[tuple(bad)]}: amounts are whole numbers")
-        if amounts.dtype.kind != "f":
-            raise TypeError(f"{name} must be whole numbers, got {amounts.dtype}")
-    wrong = (amounts < 0) | (amounts > MAX_SHARE)
-    if wrong.any():
-        bad = np.argwhere(wrong)[0].tolist()
-        raise ValueError(
-            f"{name}{bad} is {amounts[tuple(bad)]}: amounts are from 0 to {MAX_SHARE:,}; use a "
-            "larger unit")
-
-
-cdef int check_status(Status status) except -1:
-    if status != Status.ok:
-        raise status_error(status, "change shared hosts", {"part": "a host"})
-    return 0
-
-
-@cython.auto_pickle(False)
-cdef class TreeSearch:
-    """Searches for groups of a tree of hosts, of one demand.
-
-    Parameters
-    ----------
-    core : ShareCore
-        Its hosts have one performance.
-    tree : int
-        The result of `ShareCore.add_tree` of this core.
-    demand : array of int32, shape (resources,) or (hosts, resources)
-        What each part takes of its host; one row for each host if parts are whole hosts.
-    prices : array of float64, shape (hosts,)
-        Price of one part on each host, for each time unit.
-    counts : sequence of int
-        For each level, from the coarsest: the groups in each group of the level above.
-    whole : bool
-        True: the finest level, which has no count, is that of groups that are taken whole.
-    stack : int
-        The most parts on one host.
-    share : Amounts or None
-        The attribute of the windows.
-    kind : type
-        The type of the windows: `ShareWindow`.
-
-    Raises
-    ------
-    ValueError
-        For hosts of unlike performance.
-    """
-
-    def __init__(self, ShareCore core not None, size_t tree, demand, prices, counts, bint whole,
-                 int32_t stack, share, kind):
-        cdef const int32_t[:, ::1] amounts = np.atleast_2d(demand)
-        cdef const double[::1] price = prices
-        performance = core.table["performance"]
-        if np.any(performance != performance[:1]):
-            raise ValueError(
-                "tree and whole need nodes of one performance, but these have "
-                f"{performance.min():g} to {performance.max():g}")
-        self.core, self.whole, self.share, self.kind = core, whole, share, kind
-        self.counts = counts
-        self.groups = min(math.prod(counts), 1 << 62)  # above all numbers of nodes
-        self.arrays = amounts, price
-        cdef bint by_host = amounts.shape[0] > 1 or share is None
-        self.asked.demand = PartAmounts(&amounts[0, 0], amounts.shape[1] if by_host else 0)
-        self.asked.prices, self.asked.tree, self.asked.stack = &price[0], tree, stack
-
-    def check(self, Request request not None):
-        """Raise ValueError if `nodes` is not a multiple of the product of the counts."""
-        if request.query.n % self.groups != 0:
-            unit = "whole groups" if self.whole else "nodes"
-            raise ValueError(
-                f"nodes={request.query.n} cannot be divided among {self.groups} groups of the "
-                f"tree: give a multiple of {self.groups} {unit}")
-
-    cdef Answer search(self, Request request, size_t& parts) except *:
-        """Search once; `parts` becomes the number of parts of the answer."""
-        cdef Request compiled = self.core.compile(request)
-        cdef Answer answer
-        cdef InterruptScope interrupts
-        cdef TreeRequest asked = self.asked  # threads share this object
-        cdef vector[int32_t] counts = self.counts
-        cdef int64_t each = request.query.n // self.groups
-        self.check(request)
-        if self.whole:
-            counts.push_back(<int32_t>each)
-        asked.query, asked.counts = &compiled.query, counts.data()
-        asked.parts = 0 if self.whole else <int32_t>each
-        while attempt(interrupts, answer.status):
-            self.core.lock()
-            with nogil:
-                answer = find_tree(self.core.pool, asked, parts)
-                self.core.mutex.unlock()
-        if answer.status != Status.ok and answer.status != Status.none:
-            raise search_error(answer.status, compiled.query)
-        return answer
-
-    def find(self, Request request not None, str criterion, str shape):
-        """Return the window of the least start, as a window of shares, or None.
-
-        Parameters
-        ----------
-        request : Request
-            Its nodes are the parts of all groups together, or whole groups.
-        criterion : {"start", "finish"}
-            With one performance both have the same windows.
-        shape : {"square", "ragged"}
-            The attribute of the window.
-
-        Raises
-        ------
-        ValueError
-            As `check`.
-
-        Notes
-        -----
-        See `slotkern/shares/trees.hpp` for the cost.
-        """
-        cdef size_t parts = 0
-        cdef Answer answer = self.search(request, parts)
-        if answer.status == Status.none:
-            return None
-        return self.window(answer, parts, request, criterion, shape)
-
-    def schedule(self, Request request not None, str criterion, str shape, dict booked, owner):
-        """Find a window and book it; search again if another thread has taken a part of it.
-
-        With an owner, the window and the owner become an item of `booked` under a new key.
-        """
-        cdef size_t parts = 0, version
-        cdef Answer answer
-        cdef Window window
-        cdef Status status
-        while True:
-            version = self.core.pool.version()
-            answer = self.search(request, parts)
-            if answer.status == Status.none:
-                return None
-            window = self.window(answer, parts, request, criterion, shape)
-            status = self.book(window)
-            if status == Status.ok:
-                break
-            if self.core.pool.version() == version:
-                check_status(status)
-        if owner is not None:
-            booked[object()] = window, owner
-        return window
-
-    cdef Window window(self, const Answer& answer, size_t parts, Request request, str criterion,
-                       str shape):
-        """Return the window with one row for each host, and the number of parts of each."""
-        cdef Part* rows = <Part*>malloc(parts * sizeof(Part))
-        cdef size_t i, count = 0
-        cdef list counts = []
-        cdef Window window = self.kind.__new__(self.kind)
-        if rows == NULL:
-            raise MemoryError
-        window.parts = rows  # freed by the window
-        for i in range(parts):
-            if count and answer.parts[i].row == rows[count - 1].row:
-                rows[count - 1].cost += answer.parts[i].cost
-                counts[count - 1] += 1
-                continue
-            rows[count] = answer.parts[i]
-            counts.append(1)
-            count += 1
-        window.count = count
-        window.start, window.runtime = answer.found.start, answer.found.runtime
-        window.finish = answer.found.start + answer.found.runtime
-        window.cost, window.processor_time = answer.found.cost, answer.found.processor_time
-        window.value = window.bound = window.start if criterion == "start" else window.finish
-        window.proven, window.proven_over = True, ALL_STARTS
-        window.criterion, window.shape = criterion, shape
-        window.name, window.context = request.name, self.core.hosts.context
-        window.share = self.share
-        window.counts = tuple(counts) if self.asked.stack > 1 else None
-        return window
-
-    cdef Status book(self, Window window):
-        """Book a window of `window`."""
-        cdef vector[Part] parts
-        cdef size_t failed = 0
-        cdef Status status
-        cdef Py_ssize_t i, k
-        counts = window.counts
-        for i in range(window.count):
-            for k in range(1 if counts is None else counts[i]):
-                parts.push_back(window.parts[i])
-        self.core.lock()
-        with nogil:
-            status = book_shares(self.core.pool, window.start, parts.data(), parts.size(),
-                                 self.asked.demand, failed)
-            self.core.mutex.unlock()
-        return status
+include "shares_trees.pxi"

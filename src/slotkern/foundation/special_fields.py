@@ -235,14 +235,13 @@ def refuse_special(request: Any, who: str, supported: Iterable[str] = ()) -> Non
         The names of the special fields that the search supports. The other group rules,
         which are limits, are supported like ``within``.
     """
-    given = {
-        name: f"{name}={quote(value)}"
-        for name, value in (request.special or {}).items()
-    }
-    if request.rules:
-        given.setdefault("within", " and ".join(rule.text for rule in request.rules))
-    for name, text in given.items():
+    given = request.special or {}
+    names = given if "within" in given or not request.rules else [*given, "within"]
+    for name in names:
         if name not in supported:
+            text = " and ".join(rule.text for rule in request.rules)
+            if name in given:
+                text = f"{name}={quote(given[name])}"
             at = f"{request.name}: " if request.name else ""
             raise ValueError(
                 f"{at}{who} does not support {text}; it needs "

@@ -249,6 +249,7 @@ class HostPool(HostBookings):
         ValueError, TypeError
             As for `find_window`; also for a share of an unknown resource.
         """
+        one_of("shape", shape, ("square", "ragged"))
         resolved, share, demand = self._asked(request)
         if asks_for_tree(request):
             search = tree_search(self._rows, request, criterion, shape, options)
@@ -291,11 +292,16 @@ class HostPool(HostBookings):
     ) -> tuple[Request, Amounts | None, NDArray[np.int64] | None]:
         """Return the request in numbers, its share on the grain, and its vector."""
         self._check_fields(request)
-        resolved = resolve_times(self, request)
+        return resolve_times(self, request), *self._demand(request)
+
+    def _demand(
+        self, request: Request
+    ) -> tuple[Amounts | None, NDArray[np.int64] | None]:
+        """Return the share of a request on the grain, and its vector."""
         if request.share is None:
-            return resolved, None, None
+            return None, None
         demand = self.capacity.demand(request.share)
-        return resolved, self.capacity.share(demand), demand
+        return self.capacity.share(demand), demand
 
     @staticmethod
     def _check_fields(request: Request) -> None:

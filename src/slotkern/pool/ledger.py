@@ -175,6 +175,9 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
     given: NDArray[Any] = np.atleast_1d(np.asarray(nodes))
     if given.ndim != 1 or not given.size:
         raise ValueError("nodes must be one node or more")
+    known = (str, int, np.integer)
+    if given.dtype == object and not all(isinstance(each, known) for each in given):
+        raise TypeError(f"nodes must be names or ids, got {quote(nodes)}")
     if given.dtype.kind == "U" and pool.machine is None:
         raise ValueError(
             f"{quote(nodes)} is a name, but this pool has no machine with names; give "

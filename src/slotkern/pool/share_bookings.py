@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
-from slotkern._kernels.windows import WindowTable
+from slotkern._kernels.shares import empty_bookings
+from slotkern._kernels.slots import resolve_times
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
 from slotkern.display.table import Table
 from slotkern.foundation.checks import one_of
-from slotkern.machine.jobs import requests_of
+from slotkern.machine.jobs import is_table, requests_of
 from slotkern.pool.ledger import check_owner, window_rows
+from slotkern.pool.share_rows import SharePart, can_search
 from slotkern.pool.share_trees import asks_for_tree, tree_search
-from slotkern.pool.share_windows import share_text
+from slotkern.pool.share_windows import share_text, shared
 
 if TYPE_CHECKING:
     from slotkern._kernels.shares import TreeSearch
+    from slotkern.foundation.amounts import Amounts
     from slotkern.foundation.context import SlotContext
     from slotkern.pool.host_pool import HostPool
     from slotkern.pool.share_windows import ShareWindow
 
 __all__ = ["ShareBookings", "schedule_shares"]
+
+
+class Unmade(NamedTuple):
+    """A booked window of a queue that is created when it is accessed."""
+
+    table: Bookings
+    row: int
+    job: _Job
+
+    def window(self) -> ShareWindow:
+        """Return the window."""
+        job = self.job
+        window = cast(Window, self.table[self.row])
+        window.name = job.given.name
+        return shared(window, job.share, None, job.given.stack > 1)
 
 
 class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
@@ -50,14 +71,14 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
 
     def __init__(
         self,
-        windows: list[ShareWindow | None],
+        windows: list[ShareWindow | Unmade | None],
         reasons: list[str],
         names: list[str | None],
         context: SlotContext,
+        table: NDArray[np.void],
     ) -> None:
         self._windows, self.reasons, self.names = windows, reasons, names
-        self.context = context
-        self.table = WindowTable.of(windows).table
+        self.context, self.table = context, table
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -73,13 +94,17 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
                 self.reasons[index],
                 self.names[index],
                 self.context,
+                self.table[index],
             )
-        return self._windows[index]
+        found = self._windows[index]
+        if isinstance(found, Unmade):
+            self._windows[index] = found = found.window()
+        return found
 
     @property
     def booked(self) -> NDArray[np.bool_]:
         """True for each request with a booked window."""
-        return np.array([window is not None for window in self._windows], bool)
+        return np.array([reason == "booked" for reason in self.reasons], bool)
 
     def __getattr__(self, name: str) -> NDArray[np.float64]:
         table = self.__dict__.get("table")
@@ -90,11 +115,11 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
     def listing(self) -> NDArray[np.void]:
         """Return one row for each request, as `Bookings.listing`, with its share."""
         return window_rows(
-            self._windows,
+            [*self],
             self.context,
             name=self.names,
             reason=self.reasons,
-            share=[share_text(window) for window in self._windows],
+            share=[share_text(window) for window in self],
         )
 
     def _as_table(self) -> Table:
@@ -109,66 +134,159 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
         return f"ShareBookings({int(self.booked.sum())} of {len(self)} booked)"
 
 
+class _Job(NamedTuple):
+    """A request of a queue as given and in numbers, and what each part takes."""
+
+    given: Request
+    resolved: Request
+    share: Amounts | None
+    demand: NDArray[np.int64] | None
+    part: SharePart | None  # None: the binding does not schedule this request
+    search: TreeSearch | None  # of a request for a tree
+
+
 def schedule_shares(
-    pool: HostPool, requests: Any, criterion: str, shape: Any, owner: str | None
+    pool: HostPool, requests: Any, criterion: Any, shape: Any, owner: str | None
 ) -> ShareBookings:
     """Book a window for each request; see `HostPool.schedule`."""
     one_of("criterion", criterion, CRITERIA)
     one_of("shape", shape, ("square", "ragged"))
     if owner is not None:
         check_owner(owner)
-    asked = requests_of(requests)
-    searches: list[TreeSearch | None] = []
-    for i, request in enumerate(asked):
+    jobs = _checked_jobs(pool, requests, criterion, shape)
+    run = _Run(pool, criterion, shape, owner)
+    try:
+        for in_binding, some in groupby(jobs, lambda job: job.part is not None):
+            if in_binding:
+                run.schedule([*some])
+                continue
+            for job in some:
+                run.find_and_book(job)
+    except BaseException as error:
+        cast(Any, error).bookings = run.bookings(jobs)
+        raise
+    return run.bookings(jobs)
+
+
+def _checked_jobs(
+    pool: HostPool, requests: Any, criterion: str, shape: Any
+) -> list[_Job]:
+    """Check all requests, before the first is booked."""
+    if not isinstance(requests, Iterable) and not is_table(requests):
+        raise TypeError(
+            "requests must be a table, or a sequence of Request, got "
+            f"{type(requests).__name__}"
+        )
+    rows, jobs = pool._rows, []
+    known: dict[Any, tuple[Any, Any, SharePart | None]] = {}
+    for i, request in enumerate(requests_of(requests)):
         if not isinstance(request, Request):
             raise TypeError(
                 f"requests[{i}] must be a Request, got {type(request).__name__}"
             )
+        search = None
         try:
-            searches.append(_checked(pool, request, criterion, shape))
-        except ValueError as error:
-            raise ValueError(f"requests[{i}]: {error}") from None
-    windows: list[ShareWindow | None] = []
-    reasons: list[str] = []
-    try:
-        for request, search in zip(asked, searches, strict=True):
-            window: ShareWindow | None
-            if search is not None:
-                window = search.schedule(request, criterion, shape, pool._booked, owner)
+            pool._check_fields(request)
+            resolved = resolve_times(pool, request)
+            key = request.share, request.stack
+            if key not in known:
+                share, demand = pool._demand(request)
+                held = rows.can_hold(demand)
+                part = rows.part(demand, request.stack) if held else None
+                known[key] = share, demand, part
+            share, demand, part = known[key]
+            if asks_for_tree(request):
+                part = None
+                search = tree_search(rows, request, criterion, shape, {})
+                search.check(request)
+            elif part is not None and can_search(part, resolved):
+                rows.core.check(resolved)
             else:
-                window = _find_and_book(pool, request, criterion, shape, owner)
-            reason = "booked"
-            if window is None:
-                reason = (
-                    "groups"
-                    if search is not None
-                    else _reason(pool, request, criterion, shape)
-                )
-            windows.append(window)
-            reasons.append(reason)
-    except BaseException as error:
-        cast(Any, error).bookings = _bookings(pool, windows, reasons, asked)
-        raise
-    return _bookings(pool, windows, reasons, asked)
+                part = None
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"requests[{i}]: {error}") from None
+        jobs.append(_Job(request, resolved, share, demand, part, search))
+    return jobs
 
 
-def _checked(
-    pool: HostPool, request: Request, criterion: str, shape: Any
-) -> TreeSearch | None:
-    """Check a request; return its search if it asks for a tree."""
-    if not asks_for_tree(request):
-        pool._asked(request)
-        return None
-    pool._check_fields(request)
-    search = tree_search(pool._rows, request, criterion, shape, {})
-    search.check(request)
-    return search
+class _Run:
+    """A queue that is being booked: the results of its first jobs."""
 
+    def __init__(
+        self, pool: HostPool, criterion: Any, shape: Any, owner: str | None
+    ) -> None:
+        self.pool, self.criterion, self.shape = pool, criterion, shape
+        self.owner = owner
+        self.windows: list[ShareWindow | Unmade | None] = []
+        self.reasons: list[str] = []
+        self.tables: dict[int, NDArray[np.void]] = {}  # totals, by their first window
+        self.key = object()  # of the owned windows, with the number of each
 
-def _reason(pool: HostPool, request: Request, criterion: Any, shape: Any) -> str:
-    """Return why a request without a tree has no window."""
-    resolved, _, demand = pool._asked(request)
-    return pool._rows.reason(resolved, demand, criterion, shape)
+    def bookings(self, jobs: list[_Job]) -> ShareBookings:
+        """Return the results so far."""
+        names = [job.given.name for job in jobs[: len(self.reasons)]]
+        table = np.concatenate([WindowTable.of([]).table, *self.tables.values()])
+        windows = self.windows[: len(names)]
+        return ShareBookings(windows, self.reasons, names, self.pool.context, table)
+
+    def schedule(self, jobs: list[_Job]) -> None:
+        """Search and book jobs in the binding; at an error keep what was booked."""
+        out = empty_bookings(self.criterion, self.shape, self.pool.context)
+        first, stopped = len(self.reasons), None
+        queue = [job.resolved for job in jobs]
+        parts: list[Any] = [job.part for job in jobs]
+        try:
+            self.pool._rows.core.schedule(out, queue, parts)
+        except BaseException as error:
+            stopped = error
+        while True:  # record what was booked despite further signals
+            try:
+                self._record(out, jobs, first)
+                break
+            except KeyboardInterrupt as error:
+                stopped = error
+        if stopped is not None:
+            raise stopped
+
+    def _record(self, out: Bookings, jobs: list[_Job], first: int) -> None:
+        """Add results from number `first` on; a repetition replaces them."""
+        unmade = [
+            Unmade(out, i, job) if booked else None
+            for i, (job, booked) in enumerate(zip(jobs, out.booked, strict=False))
+        ]
+        self.windows[first:] = unmade
+        if self.owner is not None:
+            made = [None if each is None else each.window() for each in unmade]
+            self.pool._booked.update(
+                {
+                    (self.key, first + i): (window, self.owner)
+                    for i, window in enumerate(made)
+                    if window is not None
+                }
+            )
+            self.windows[first:] = made
+        self.tables[first] = out.table
+        self.reasons[first:] = out.reasons
+
+    def find_and_book(self, job: _Job) -> None:
+        """Search and book a job for which a view or a tree must be searched."""
+        pool, criterion, shape = self.pool, self.criterion, self.shape
+        window: ShareWindow | None
+        if job.search is not None:
+            window = job.search.schedule(
+                job.given, criterion, shape, pool._booked, self.owner
+            )
+        else:
+            window = _find_and_book(pool, job.given, criterion, shape, self.owner)
+        reason = "booked"
+        if window is None and job.search is not None:
+            reason = "groups"
+        elif window is None:
+            reason = pool._rows.reason(job.resolved, job.demand, shape)
+        self.tables[len(self.reasons)] = WindowTable.of([window]).table
+        self.windows.append(window)
+        self.reasons.append(reason)
 
 
 def _find_and_book(
@@ -187,13 +305,3 @@ def _find_and_book(
                 raise
         else:
             return window
-
-
-def _bookings(
-    pool: HostPool,
-    windows: list[ShareWindow | None],
-    reasons: list[str],
-    asked: list[Request],
-) -> ShareBookings:
-    names = [request.name for request in asked[: len(reasons)]]
-    return ShareBookings(windows[: len(reasons)], reasons, names, pool.context)

@@ -53,6 +53,14 @@ class ShareView(NamedTuple):
     stack: int
 
 
+class SharePart(NamedTuple):
+    """A part for the binding: its amounts, its price on each node, and its stack."""
+
+    amounts: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    stack: int
+
+
 Demand = NDArray[np.int64] | None
 """The amounts of each part; None for whole nodes."""
 
@@ -238,6 +246,14 @@ class ShareRows:
         """Return whether the capacity of any node holds a demand."""
         return demand is None or bool((self._kinds >= demand).all(axis=1).any())
 
+    def part(self, demand: Demand, stack: int) -> SharePart | None:
+        """Return a part for searches of the binding; None if nodes differ in it."""
+        if demand is None and len(self._kinds) > 1:
+            return None
+        amounts = self._kinds[0] if demand is None else demand
+        # A view of the binding has `stack` nodes for each host.
+        return SharePart(amounts, self.prices(demand), self.most_parts(demand, stack))
+
     def find(
         self,
         request: Request,
@@ -253,17 +269,14 @@ class ShareRows:
         """
         if not self.can_hold(demand):
             return None, None
-        alike = demand is None and len(self._kinds) == 1
-        amounts = self._kinds[0] if alike else demand
         swept = type(criterion) is str and criterion in CRITERIA and not options
-        stack = self.most_parts(demand, stack)  # a view has `stack` nodes for each host
-        plain = not request.rules and (not request.limits or stack == 1)
-        if amounts is not None and swept and plain and is_free_of_times(request):
+        part = self.part(demand, stack) if swept else None
+        if part is not None and can_search(part, request):
             found = self.core.find(
                 request,
-                amounts,
-                self.prices(demand),
-                stack=stack,
+                part.amounts,
+                part.prices,
+                stack=part.stack,
                 criterion=criterion,
                 shape=cast(Any, shape),
             )
@@ -273,15 +286,25 @@ class ShareRows:
         asked = self.resolved(_plain(request), view)
         return search(view.pool, asked, criterion, shape=shape, **options), view.stack
 
-    def reason(
-        self, request: Request, demand: Demand, criterion: Any, shape: Any
-    ) -> str:
+    def reason(self, request: Request, demand: Demand, shape: Any) -> str:
         """Return why a request has no window; see `ShareBookings`."""
         if not self.can_hold(demand):
             return "share"
         view = self.view(demand, request.stack)
         asked = self.resolved(_plain(request), view)
-        return view.pool.copy().schedule([asked], criterion, shape=shape).reasons[0]
+        fast = view.slots["performance"] >= asked.min_performance
+        if len(np.unique(view.slots["node"][fast])) < asked.nodes:
+            return "nodes"
+        for reason, is_given, without in (
+            ("groups", bool(asked.rules), {"limits": (), "within": None}),
+            ("limits", bool(asked.limits), {"limits": ()}),
+            ("budget", asked.budget < np.inf, {"budget": np.inf}),
+        ):
+            if is_given:
+                asked = asked.replace(**without)
+                if find_window(view.pool, asked, "start", shape=shape) is not None:
+                    return reason
+        return "time"
 
     # --- writing
 
@@ -418,12 +441,8 @@ class ShareRows:
         ]
 
     def add(self, amounts: NDArray[np.void]) -> None:
-        """Add free amounts in new time."""
-        spans, free = spans_of(amounts, self.capacity)
-        self.core.copy().add(
-            spans, free
-        )  # raises for an overlap before anything changes
-        self.core.add(spans, free)
+        """Add free amounts in new time; raise ValueError for time that is there."""
+        self.core.add(*spans_of(amounts, self.capacity))
 
     def copy(self) -> ShareRows:
         """Return independent rows."""
@@ -506,6 +525,12 @@ def _within(spans: NDArray[np.void], known: NDArray[np.void]) -> NDArray[np.bool
         & (spans["start"] < known["end"][at])
     )
     return found
+
+
+def can_search(part: SharePart, request: Request) -> bool:
+    """Return whether the binding can search for a request with this part."""
+    plain = not request.rules and (not request.limits or part.stack == 1)
+    return plain and is_free_of_times(request)
 
 
 def is_free_of_times(request: Request) -> bool:

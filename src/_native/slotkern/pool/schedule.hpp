@@ -25,32 +25,68 @@ inline bool found_nothing(Status status) {
          status == Status::volume_too_small;
 }
 
-// Returns the reason for a search that returned `status` instead of a window.
-inline Reason rejection_reason(Status status, SlotPool& pool, const PreparedSlots& prepared,
-                               const Query& query, ShapeKind shape, Workspace& work) {
+// Returns the reason for a search that returned `status` instead of a window. `nodes`: of those that
+// are fast enough, as far as n. find(query) returns the status of the search that is cheapest.
+template <class Find>
+Reason rejection_reason(Status status, std::int64_t nodes, const Query& query, Find find) {
   if (status == Status::volume_too_small) return Reason::volume;
   if (status == Status::undecided) return Reason::undecided;
+  if (nodes < query.n) return Reason::nodes;
+  Query freer = query;
+  if (query.limits) {
+    freer.limits = nullptr;
+    if (find(freer) == Status::ok) return Reason::limits;
+  }
+  if (query.groups) {
+    freer.groups = nullptr;
+    if (find(freer) == Status::ok) return Reason::groups;
+  }
+  if (query.budget == kInfinity) return Reason::time;
+  freer.budget = kInfinity;
+  return find(freer) == Status::ok ? Reason::budget : Reason::time;
+}
+
+inline Reason rejection_reason(Status status, SlotPool& pool, const PreparedSlots& prepared,
+                               const Query& query, ShapeKind shape, Workspace& work) {
   std::int64_t fast = 0;
   for (std::size_t k = 0; k < prepared.nodes.size() && fast < query.n; ++k) {
     if (prepared.nodes[k].performance < query.min_performance) break;
     fast += !pool.removed()[k];
   }
-  if (fast < query.n) return Reason::nodes;
-  constexpr int earliest = 0;  // index of the criterion that is cheapest to search
+  return rejection_reason(status, fast, query, [&](const Query& freer) {
+    constexpr int earliest = 0;  // index of the criterion that is cheapest to search
+    Found found;
+    return pool.find(freer, earliest, shape, work, found);
+  });
+}
+
+// Finds and books a window for one request, and appends its row and its Reason. Returns the status
+// of an error, without a change; `reject(status)` returns the reason of a search without a window.
+template <class Find, class Book, class Reject>
+Status schedule_next(const Query& query, Workspace& work, WindowTable& out,
+                     std::vector<std::uint8_t>& reasons, Find find, Book book, Reject reject) {
   Found found;
-  Query freer = query;
-  if (query.limits) {
-    freer.limits = nullptr;
-    if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::limits;
+  Reason reason = Reason::booked;
+  const Status status = find(found);
+  if (status == Status::ok) {
+    // Added first, so that `out` contains every booked window even if booking fails later.
+    out.add(found, work.parts.data(), work.parts.size());
+    const Status booked = guarded([&] {
+      if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
+      return book(found.start);
+    });
+    if (booked != Status::ok) {
+      out.drop_last();
+      return booked == Status::not_free ? Status::internal : booked;
+    }
+  } else if (!found_nothing(status)) {
+    return status;
+  } else {
+    reason = reject(status);
   }
-  if (query.groups) {
-    freer.groups = nullptr;
-    if (pool.find(freer, earliest, shape, work, found) == Status::ok) return Reason::groups;
-  }
-  if (query.budget == kInfinity) return Reason::time;
-  freer.budget = kInfinity;
-  return pool.find(freer, earliest, shape, work, found) == Status::ok ? Reason::budget
-                                                                      : Reason::time;
+  if (reason != Reason::booked) out.add_none();
+  reasons.push_back(static_cast<std::uint8_t>(reason));
+  return Status::ok;
 }
 
 // Reserves memory for the windows of the remaining requests, up to 65536 parts.
@@ -213,28 +249,17 @@ inline Status schedule(SlotPool& pool, const PreparedSlots& prepared,
     while (reasons.size() < queries.size()) {
       poll();
       const Query& query = queries[reasons.size()];
-      Found found;
-      Reason reason = Reason::booked;
-      const Status status = pool.find(query, criterion, shape, work, found);
-      if (status == Status::ok) {
-        // Added first, so that `out` contains every booked window even if booking fails later.
-        out.add(found, work.parts.data(), work.parts.size());
-        std::size_t failed_part = 0;
-        const Status booked = guarded([&] {
-          if (query.limits && !work.proof.proven) out.set_bound(work.proof.bound, false);
-          return pool.book(found.start, work.parts.data(), work.parts.size(), failed_part);
-        });
-        if (booked != Status::ok) {
-          out.drop_last();
-          return booked == Status::not_free ? Status::internal : booked;
-        }
-      } else if (!detail::found_nothing(status)) {
-        return status;
-      } else {
-        reason = detail::rejection_reason(status, pool, prepared, query, shape, work);
-      }
-      if (reason != Reason::booked) out.add_none();
-      reasons.push_back(static_cast<std::uint8_t>(reason));
+      const Status status = detail::schedule_next(
+          query, work, out, reasons,
+          [&](Found& found) { return pool.find(query, criterion, shape, work, found); },
+          [&](double start) {
+            std::size_t failed_part = 0;
+            return pool.book(start, work.parts.data(), work.parts.size(), failed_part);
+          },
+          [&](Status failure) {
+            return detail::rejection_reason(failure, pool, prepared, query, shape, work);
+          });
+      if (status != Status::ok) return status;
     }
     return Status::ok;
   });

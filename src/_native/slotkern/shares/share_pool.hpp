@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -78,14 +79,31 @@ class SharePool {
   std::size_t version() const { return version_; }
   std::size_t bytes() const { return rows_.bytes() + bookings_.bytes(); }
 
+  // Returns ok if add_free() of all these spans would succeed; else `failed` is the first that would
+  // not.
+  Status can_add_free(const std::vector<HostSpan>& spans, const std::vector<Amount>& amounts,
+                      std::size_t& failed) const {
+    std::vector<std::size_t> order(spans.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(spans[a].host, spans[a].start) < std::pair(spans[b].host, spans[b].start);
+    });
+    failed = spans.size();
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::size_t i = order[k];
+      if (!is_addable(spans[i], amounts.data() + i * resources())) failed = std::min(failed, i);
+      if (k > 0 && spans[order[k - 1]].host == spans[i].host &&
+          spans[order[k - 1]].end > spans[i].start)
+        failed = std::min(failed, std::max(order[k - 1], i));
+    }
+    return failed == spans.size() ? Status::ok : Status::not_free;
+  }
   // Adds free time with the amounts that are free in it. Returns not_free, without a change, if it
-  // overlaps free time of the host or would exceed the largest amount.
+  // overlaps free time of the host, or for an amount below 0 or above the largest.
   Status add_free(const HostSpan& span, const Amount* amounts) {
+    if (!is_addable(span, amounts)) return Status::not_free;
     std::vector<Reserved>& list = free_[span.host];
     const auto next = std::upper_bound(list.begin(), list.end(), Reserved{span.start, 0, 0});
-    if ((next != list.end() && next->start < span.end) ||
-        (next != list.begin() && std::prev(next)->end > span.start))
-      return Status::not_free;
     if (span.start < hosts_.begin || span.end > hosts_.end) {
       hosts_.begin = std::min(hosts_.begin, span.start);
       hosts_.end = std::max(hosts_.end, span.end);
@@ -365,6 +383,16 @@ class SharePool {
  private:
   using Reserved = ShareBookings::ShareBooking;
 
+  bool is_addable(const HostSpan& span, const Amount* amounts) const {
+    const std::vector<Reserved>& list = free_[span.host];
+    const auto next = std::upper_bound(list.begin(), list.end(), Reserved{span.start, 0, 0});
+    if (next != list.end() && next->start < span.end) return false;
+    if (next != list.begin() && std::prev(next)->end > span.start) return false;
+    return std::all_of(amounts, amounts + resources(), [](Amount amount) {
+      return 0 <= amount && amount <= ShareRows::kMaxAmount;
+    });
+  }
+
   bool is_demand(const ShareRequest& request) const {
     bool any = false;
     for (std::size_t d = 0; d < resources(); ++d) {
@@ -447,124 +475,5 @@ class SharePool {
   std::size_t changes_ = 0;  // since rows before now() were dropped
   std::vector<std::uint8_t> mask_;  // scratch: [node of a view]
 };
-
-// Functions of a SharePool that never throw, for bindings.
-
-// Calls change(i) for each span until one is refused.
-template <class Change>
-Status change_spans(const std::vector<HostSpan>& spans, std::size_t& failed,
-                    Change change) noexcept {
-  return guarded([&] {
-    for (failed = 0; failed < spans.size(); ++failed)
-      if (const Status status = change(failed); status != Status::ok) return status;
-    return Status::ok;
-  });
-}
-
-inline Answer find_shares(SharePool& pool, const ShareRequest& request, int criterion,
-                          ShareMethod method) noexcept {
-  return run_search(*request.query, [&](Workspace& work, Found& found) {
-    return pool.find(request, criterion, method, work, found);
-  });
-}
-
-inline Status open_shares(SharePool& pool, const std::vector<std::int32_t>& ids,
-                          const std::vector<double>& performance, std::size_t resources,
-                          double begin, double end, const SharePool::ShareState& state,
-                          std::size_t& failed) noexcept {
-  failed = 0;
-  return guarded([&] {
-    pool.open(ids, performance, resources, begin, end);
-    return pool.load(state, failed);
-  });
-}
-
-inline Status state_of(const SharePool& pool, SharePool::ShareState& state) noexcept {
-  return guarded([&] { return state = pool.state(), Status::ok; });
-}
-
-// The number of parts, which may depend on the groups, is written to `parts`.
-inline Answer find_tree(SharePool& pool, const TreeRequest& request, std::size_t& parts) noexcept {
-  return run_search(*request.query, [&](Workspace& work, Found& found) {
-    const Status status = pool.find_tree(request, work, found);
-    parts = work.parts.size();
-    return status;
-  });
-}
-inline Status add_tree(SharePool& pool, const HostTree& tree, std::size_t& index) noexcept {
-  return guarded([&] { return index = pool.add_tree(tree), Status::ok; });
-}
-
-inline Status book_shares(SharePool& pool, double start, const Part* parts, std::size_t n,
-                          PartAmounts demand, std::size_t& failed_part) noexcept {
-  return guarded([&] { return pool.book(start, parts, n, demand, failed_part); });
-}
-
-inline Status release_shares(SharePool& pool, double start, const Part* parts, std::size_t n,
-                             const Amount* demand, std::size_t& failed_part) noexcept {
-  return guarded([&] { return pool.release(start, parts, n, demand, failed_part); });
-}
-
-// The next functions change the spans one by one; `failed` is the span that was refused, and all
-// changes before it are made. `amounts`: resources() for each span.
-
-inline Status add_shares(SharePool& pool, const std::vector<HostSpan>& spans,
-                         const std::vector<Amount>& amounts, std::size_t& failed) noexcept {
-  return change_spans(spans, failed, [&](std::size_t i) {
-    return pool.add_free(spans[i], amounts.data() + i * pool.resources());
-  });
-}
-inline Status reserve_shares(SharePool& pool, const std::vector<HostSpan>& spans,
-                             const std::vector<Amount>& amounts, std::size_t& failed) noexcept {
-  return change_spans(spans, failed, [&](std::size_t i) {
-    return pool.reserve(spans[i], amounts.data() + i * pool.resources());
-  });
-}
-inline Status unreserve_shares(SharePool& pool, const std::vector<HostSpan>& spans,
-                               const std::vector<Amount>& amounts, std::size_t& failed) noexcept {
-  return change_spans(spans, failed, [&](std::size_t i) {
-    return pool.unreserve(spans[i], amounts.data() + i * pool.resources());
-  });
-}
-inline Status disable_hosts(SharePool& pool, const std::vector<HostSpan>& spans) noexcept {
-  std::size_t failed = 0;
-  return change_spans(spans, failed,
-                      [&](std::size_t i) { return pool.disable(spans[i]), Status::ok; });
-}
-inline Status enable_hosts(SharePool& pool, const std::vector<HostSpan>& spans) noexcept {
-  std::size_t failed = 0;
-  return change_spans(spans, failed,
-                      [&](std::size_t i) { return pool.enable(spans[i].host), Status::ok; });
-}
-inline Status advance_shares(SharePool& pool, double now) noexcept {
-  return guarded([&] { return pool.advance(now); });
-}
-
-// Appends the maximal spans in which a host holds the demand.
-inline Status spans_of_demand(const SharePool& pool, const Amount* demand,
-                              std::vector<HostSpan>& spans) noexcept {
-  return guarded([&] {
-    pool.each_span(demand, [&](std::size_t host, double start, double end) {
-      spans.push_back({host, start, end});
-    });
-    return Status::ok;
-  });
-}
-// Appends the rows of a host from now() on: times, amounts without what marks it as unavailable, and
-// whether it is available.
-inline Status rows_of_host(const SharePool& pool, std::size_t host, std::vector<HostSpan>& spans,
-                           std::vector<Amount>& amounts,
-                           std::vector<std::uint8_t>& available) noexcept {
-  return guarded([&] {
-    pool.each_row(host, std::max(pool.hosts().begin, pool.now()), pool.hosts().end,
-                  [&](double start, double end, std::size_t row) {
-                    spans.push_back({host, start, end});
-                    for (std::size_t d = 0; d < pool.resources(); ++d)
-                      amounts.push_back(pool.rows().free_amount(host, row, d));
-                    available.push_back(pool.rows().is_available(host, row));
-                  });
-    return Status::ok;
-  });
-}
 
 }  // namespace slotkern
