@@ -39,7 +39,7 @@ class Unmade(NamedTuple):
 
     table: Bookings
     row: int
-    job: _Job
+    job: _ShareJob
 
     def window(self) -> ShareWindow:
         """Return the window."""
@@ -134,7 +134,7 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
         return f"ShareBookings({int(self.booked.sum())} of {len(self)} booked)"
 
 
-class _Job(NamedTuple):
+class _ShareJob(NamedTuple):
     """A request of a queue as given and in numbers, and what each part takes."""
 
     given: Request
@@ -170,7 +170,7 @@ def schedule_shares(
 
 def _checked_jobs(
     pool: HostPool, requests: Any, criterion: str, shape: Any
-) -> list[_Job]:
+) -> list[_ShareJob]:
     """Check all requests, before the first is booked."""
     if not isinstance(requests, Iterable) and not is_table(requests):
         raise TypeError(
@@ -206,7 +206,7 @@ def _checked_jobs(
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None
-        jobs.append(_Job(request, resolved, share, demand, part, search))
+        jobs.append(_ShareJob(request, resolved, share, demand, part, search))
     return jobs
 
 
@@ -223,14 +223,14 @@ class _Run:
         self.tables: dict[int, NDArray[np.void]] = {}  # totals, by their first window
         self.key = object()  # of the owned windows, with the number of each
 
-    def bookings(self, jobs: list[_Job]) -> ShareBookings:
+    def bookings(self, jobs: list[_ShareJob]) -> ShareBookings:
         """Return the results so far."""
         names = [job.given.name for job in jobs[: len(self.reasons)]]
         table = np.concatenate([WindowTable.of([]).table, *self.tables.values()])
         windows = self.windows[: len(names)]
         return ShareBookings(windows, self.reasons, names, self.pool.context, table)
 
-    def schedule(self, jobs: list[_Job]) -> None:
+    def schedule(self, jobs: list[_ShareJob]) -> None:
         """Search and book jobs in the binding; at an error keep what was booked."""
         out = empty_bookings(self.criterion, self.shape, self.pool.context)
         first, stopped = len(self.reasons), None
@@ -249,7 +249,7 @@ class _Run:
         if stopped is not None:
             raise stopped
 
-    def _record(self, out: Bookings, jobs: list[_Job], first: int) -> None:
+    def _record(self, out: Bookings, jobs: list[_ShareJob], first: int) -> None:
         """Add results from number `first` on; a repetition replaces them."""
         unmade = [
             Unmade(out, i, job) if booked else None
@@ -269,7 +269,7 @@ class _Run:
         self.tables[first] = out.table
         self.reasons[first:] = out.reasons
 
-    def find_and_book(self, job: _Job) -> None:
+    def find_and_book(self, job: _ShareJob) -> None:
         """Search and book a job for which a view or a tree must be searched."""
         pool, criterion, shape = self.pool, self.criterion, self.shape
         window: ShareWindow | None

@@ -69,17 +69,10 @@ def describe_scene(
         for side in ("start", "end"):
             columns[f"disabled_{side}"] = background.disabled[side][order]
         columns["disabled_reason"] = of[order].astype(np.int32)
-    row, order = _sort_by_row(ids, items.parts)
-    columns["part_row"] = row
+    columns["part_row"], order = _sort_by_row(ids, items.parts)
     for side in ("count", "start", "end", "cost", "item"):
         columns[f"part_{side}"] = items.parts[side][order]
-    if (items.parts["height"] < 1).any():
-        mine = items.parts[order]
-        height = mine["height"].astype(np.float64)
-        rows = row.astype(np.intp)
-        top, part = stack_parts(rows, mine["start"], mine["end"], height)
-        columns["part_lane"] = (top / part).astype(np.float32)
-        columns["part_lanes"] = (1 / part).astype(np.float32)
+    _add_heights(columns, items.parts["height"][order])
     groups = items.groups
     columns["item_start"], columns["item_finish"] = items.start, items.finish
     columns["item_chosen"] = items.chosen.view(np.uint8)
@@ -140,6 +133,20 @@ def _sort_by_row(
     row = np.searchsorted(ids, rows["node"])
     order = np.lexsort((rows["start"], row))
     return row[order].astype(np.int32), order
+
+
+def _add_heights(columns: dict[str, NDArray[Any]], height: NDArray[Any]) -> None:
+    """Add the lanes of parts with heights, which are fractions; see `stack_parts`."""
+    if not (height < 1).any():
+        return
+    top, part = stack_parts(
+        columns["part_row"].astype(np.intp),
+        columns["part_start"],
+        columns["part_end"],
+        height.astype(np.float64),
+    )
+    columns["part_lane"] = (top / part).astype(np.float32)
+    columns["part_lanes"] = (1 / part).astype(np.float32)
 
 
 def _add_prices(
