@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 from backfilling import conservative, easy
 from batches import (
     POLICIES,
@@ -18,6 +19,7 @@ from batches import (
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import add, exact, met
+from tariff_cases import Given, tariffs
 
 import slotkern as sk
 from slotkern.published.batch import time_limit
@@ -185,6 +187,47 @@ def test_easy_runs_are_those_of_the_definition(slots, requests, shape, data):
     for j, promised in heads.items():  # the head of the queue is never delayed
         assert run.promised[j] == promised
         assert run.start[j] <= promised
+
+
+@st.composite
+def slots_with_tariffs(draw):
+    """Draw small slots whose nodes have one of two tariffs, or none."""
+    slots = draw(small_slots())
+    names = ["", "a", "b"]
+    of_node = {node: draw(st.sampled_from(names)) for node in set(slots["node"])}
+    fields = {name: slots[name] for name in sk.SLOT.names}
+    made = sk.make_slots(**fields, tariff=[of_node[node] for node in slots["node"]])
+    return Given(made, sk.Tariffs({name: draw(tariffs()) for name in names[1:]}), None)
+
+
+@given(slots_with_tariffs(), batches, shapes, st.booleans(), st.data())
+def test_runs_under_tariffs_are_those_of_the_definition(
+    slots, requests, shape, is_easy, data
+):
+    shares = [data.draw(shares_of) for _ in requests]
+    policy = sk.Backfilling("easy" if is_easy else "conservative")
+    schedule = sk.schedule_batch(slots, requests, policy, shape=shape)
+    movable = [True] * len(requests)
+    run = schedule.execute(shares)
+    if is_easy:
+        ones = [1.0] * len(requests)
+        planned, _ = easy(slots, requests, shape, ones, {}, movable)
+        assert [places(schedule).get(j) for j in range(len(requests))] == planned
+        expected, heads = easy(slots, requests, shape, shares, {}, movable)
+        for j, promised in heads.items():
+            assert run.promised[j] == promised
+            assert run.start[j] <= promised
+    else:
+        plan = places(schedule)
+        expected = conservative(slots, requests, shape, shares, plan, movable)
+        assert not (run.start > schedule.windows.start).any()
+    assert ran(run) == expected
+    for request, window in zip(requests, run.windows, strict=True):
+        assert window is None or met(window.cost, request.budget)
+        for part in window.slots if window is not None else ():
+            slot, length = slots.slots[part["row"]], part["end"] - part["start"]
+            given = slot["tariff"], slot["price"], part["start"], length
+            assert part["cost"] == pytest.approx(slots.tariffs.cost(*given), rel=1e-12)
 
 
 @given(small_slots(), batches, st.sampled_from([sk.CSS, sk.BatchSlicer(2)]), st.data())

@@ -2,7 +2,8 @@
 
 The only state is the placement of each job. At every event the free slots are rebuilt:
 all slots from the current time on, without the time of every placed job. A window is
-the earliest that `find_window` finds in that array.
+the earliest that `find_window` finds in that array. `slots` are an array, or an object
+with an array ``slots`` and the ``tariffs`` that its column names.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def earliest(slots, busy, now, request, shape):
     """Return start and parts of the earliest window from `now` on, or None."""
     if max(request.earliest, now) > request.deadline:
         return None
-    free = free_slots(slots, busy, now)
+    if isinstance(slots, np.ndarray):
+        free = free_slots(slots, busy, now)
+    else:
+        free = slots._replace(slots=free_slots(slots.slots, busy, now))
     later = request.replace(earliest=max(request.earliest, now))
     window = sk.find_window(free, later, "start", shape=shape)
     if window is None:
@@ -122,11 +126,12 @@ def easy(slots, requests, shape, shares, plan, movable):
     run.started = set(run.plan)
     waiting = [j for j in range(len(requests)) if j not in run.plan and movable[j]]
     heads = {}
-    times = {*slots["start"].tolist(), *(request.earliest for request in requests)}
-    now = float(slots["start"].min())
+    begins = getattr(slots, "slots", slots)["start"]
+    times = {*begins.tolist(), *(request.earliest for request in requests)}
+    now = float(begins.min())
     first = None  # the head of the queue, until it starts
     while waiting:
-        head = None
+        head, affordable = None, []
         ahead = [first] if first in waiting else []
         for j in [*ahead, *(j for j in waiting if j != first)]:
             if requests[j].earliest > now:
@@ -141,7 +146,9 @@ def easy(slots, requests, shape, shares, plan, movable):
             elif head is None:
                 head, first = found, j
                 heads.setdefault(j, found[0])
-        later = [t for t in [*times, *run.ends()] if t > now]
+            else:  # a tariff may fall without an event
+                affordable.append(found[0])
+        later = [t for t in [*times, *run.ends(), *affordable] if t > now]
         if head is not None:
             later.append(head[0])
         if not later:

@@ -142,10 +142,44 @@ def test_batches_charge_the_tariff():
             )
             assert window.cost == pytest.approx(costs.sum(), rel=1e-12)
         pool.copy().book(plan)
-    with pytest.raises(
-        ValueError, match="executions do not support slots with tariffs"
-    ):
-        plan.execute()
+
+
+def test_a_backfilled_job_starts_when_it_becomes_affordable():
+    # "big" needs both nodes, so it waits for "long"; "small" costs 4 from 1 to 3 on.
+    slots = night_slots(end=20)
+    pool = sk.SlotPool(slots, tariffs={"night": sk.Tariff([3], [2, 1])})
+    jobs = [
+        sk.Request(1, 10, name="long"),
+        sk.Request(2, 5, name="big"),
+        sk.Request(1, 3, budget=4, name="small"),
+    ]
+    plan = sk.schedule_batch(pool, jobs, sk.Backfilling("easy"))
+    assert plan.windows.start.tolist() == pytest.approx([0, 10, 2])
+    assert plan.windows.cost.tolist() == pytest.approx([13, 10, 4])
+    run = plan.execute([0.5, 1, 1])
+    assert run.start.tolist() == pytest.approx([0, 5, 2])
+
+
+@pytest.mark.parametrize("kind", ["easy", "conservative"])
+def test_jobs_that_run_keep_ticks_and_promises(kind):
+    clock = sk.Clock("2026-01-01T00:00:00+00:00", tick="s")
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        slots = night_slots(4, 60)
+        slots["performance"] = np.repeat(rng.uniform(0.7, 3, 4), 1)
+        times = np.sort(rng.uniform(0, 40, 5))
+        spot = sk.Tariff(times, rng.uniform(0.5, 2, 6))
+        pool = sk.SlotPool(slots, tariffs={"night": spot}, clock=clock)
+        jobs = [
+            sk.Request(int(rng.integers(1, 4)), volume, budget=volume * budget)
+            for volume, budget in rng.uniform((2, 0.5), (20, 3), (8, 2)).tolist()
+        ]
+        plan = sk.schedule_batch(pool, jobs, sk.Backfilling(kind))
+        run = plan.execute(rng.uniform(0.2, 1, 8))
+        placed = run.started & ~np.isnan(run.promised)
+        assert (run.start[placed] <= run.promised[placed]).all()
+        for window, job in zip(run.windows, jobs, strict=True):
+            assert window is None or window.cost <= job.budget * (1 + 1e-9)
 
 
 @given(

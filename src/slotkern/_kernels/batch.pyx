@@ -9,7 +9,7 @@ from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status, InterruptScope, attempt, status_error
-from slotkern._kernels.slots cimport PreparedSlots, refuse_under_tariffs
+from slotkern._kernels.slots cimport PreparedSlots
 from slotkern._kernels.headers cimport CPreparedSlots, Query, ShapeKind
 from slotkern._kernels.request cimport Request, parse_shape
 from slotkern._kernels.windows cimport CWindowTable, WindowTable
@@ -274,8 +274,6 @@ def schedule(CompiledJobs jobs not None, options, str backfill):
     referenced = []
     cdef BatchRules policy = rules_of(options, referenced)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
-    if mode != Backfill.none and mode != Backfill.conservative:
-        refuse_under_tariffs(jobs.pool, f"backfill={backfill!r} does")
     cdef int earliest = INDEX["start"]
     cdef BatchAnswer answer
     cdef Status status = Status.ok
@@ -324,7 +322,6 @@ def execute(CompiledJobs jobs not None, str shape, str backfill, WindowTable alt
     starts of the first reservations, the reasons, and the numbers of parts that ended and of
     reservations that moved.
     """
-    refuse_under_tariffs(jobs.pool, "executions do")
     cdef ShapeKind form = parse_shape(shape)
     cdef Backfill mode = <Backfill><int>BACKFILL[backfill]
     cdef int earliest = INDEX["start"]

@@ -327,7 +327,8 @@ class Schedule(HasPlot):
         Notes
         -----
         Conservative: no job starts later than promised. EASY: the first waiting job is
-        never delayed. An end costs a test of each waiting job, and a search if the
+        never delayed; under tariffs a job with a budget also starts when its cost falls
+        to the budget. An end costs a test of each waiting job, and a search if the
         freed time may serve the job.
         """
         shares = true_shares(lengths, len(self), seed, least)

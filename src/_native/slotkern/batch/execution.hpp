@@ -15,6 +15,8 @@
 // makes possible (batch/release_watchlist.hpp). Such a search treats the job's own reservation as
 // free (SlotPool::assume_free), so bookings change only if the job does move. The clock advances in
 // O(1); the pool drops past time once the number of ended parts reaches the number of nodes.
+// Under tariffs a job behind the EASY head may become affordable at a time without an event: it is
+// searched for at the earliest start that its last search found.
 // Cost of an end: O(jobs) comparisons and a few searches. Memory: a copy of the pool, and the
 // watchlist.
 #pragma once
@@ -45,7 +47,7 @@ class Execution {
   Execution(BatchPool& free, const std::vector<BatchJob>& jobs, ShapeKind shape, int earliest,
             const double* shares)
       : free_(free), jobs_(jobs), shape_(shape), earliest_(earliest), shares_(shares),
-        watchlist_(free, jobs, shape), windows_(jobs.size()),
+        watchlist_(free, jobs, shape), windows_(jobs.size()), affordable_(jobs.size(), kInfinity),
         promised_(jobs.size(), std::numeric_limits<double>::quiet_NaN()) {}
 
   // Records a window whose time is already booked.
@@ -123,6 +125,7 @@ class Execution {
       if (num_slots_begun < base.slots.size())
         now = std::min(now, base.slots[num_slots_begun].start);
       if (num_arrived < arrivals.size()) now = std::min(now, arrivals[num_arrived]);
+      for (const std::size_t j : queue_) now = std::min(now, affordable_[j]);
       if (!part_ends_.empty()) now = std::min(now, part_ends_.front().time);
     }
     ends_ += static_cast<std::int64_t>(part_ends_.size());
@@ -170,10 +173,15 @@ class Execution {
   };
   static constexpr std::size_t kNoJob = ~std::size_t{0};
 
-  // Appends the job to the EASY queue; any start up to the current time is an improvement.
+  // Appends the job to the EASY queue; any start up to latest_start() is an improvement.
   void enqueue(std::size_t job) {
     queue_.push_back(job);
-    watchlist_.enqueue(job, -kInfinity);
+    watchlist_.enqueue(job, latest_start(job, -kInfinity));
+  }
+  // The latest start of interest of a job behind the head: now, or any if its cost may fall.
+  double latest_start(std::size_t job, double now) const {
+    const bool may_get_cheaper = free_.pool.has_tariffs() && jobs_[job].query.budget < kInfinity;
+    return may_get_cheaper ? kInfinity : now;
   }
 
   // Starts the job in its window, which must be booked, and schedules the ends of its parts.
@@ -272,7 +280,7 @@ class Execution {
       free_.pool.assume_free(window.found.start, starts.last, window.parts.data(),
                              window.parts.size());
     const Status status = search_window(job, starts, found);
-    if (had) free_.pool.end_assume_free();
+    if (had) free_.pool.end_assume_free(window.parts.data(), window.parts.size());
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
     moved = true;
     if (!had) return book_found(job, found);
@@ -288,7 +296,7 @@ class Execution {
     if (head_ != kNoJob)
       if (const Status status = move_head(now); status != Status::ok) return status;
     for (const std::size_t j : queue_) {
-      if (head_ != kNoJob && !watchlist_.needs_search(j)) continue;
+      if (head_ != kNoJob && !watchlist_.needs_search(j) && affordable_[j] > now) continue;
       if (windows_[j].state != JobState::waiting || jobs_[j].query.earliest > now) continue;
       const Status status = head_ == kNoJob ? start_or_reserve(j, now) : start_if_possible(j, now);
       if (status != Status::ok) return status;
@@ -298,15 +306,22 @@ class Execution {
   }
 
   // Moves the head to an earlier window, or starts it. At its reserved start other slots may have
-  // become the cheapest, so the reservation is then released and searched for again.
+  // become the cheapest, so the reservation is then released and searched for again. The window may
+  // be the only one by that start: under tariffs its start need not be a turn of cheaper parts.
   Status move_head(double now) {
     const std::size_t j = head_;
     const JobWindow& window = windows_[j];
     const ReleaseWatchlist::StartRange starts = feasible_starts(j, window.found.start);
     if (starts.any() && !(starts.last < window.found.start)) {
       head_ = kNoJob;
+      const Found reserved = window.found;
       if (const Status status = release_reservation(j); status != Status::ok) return status;
-      if (const Status status = start_or_reserve(j, now); status != Status::ok) return status;
+      if (const Status status = start_or_reserve(j, now, reserved.start); status != Status::ok)
+        return status;
+      if (window.state == JobState::waiting)
+        if (const Status status = start_or_book(j, now, reserved, vacated_parts_);
+            status != Status::ok)
+          return status;
       publish_vacated_time(j);
       return Status::ok;
     }
@@ -322,23 +337,38 @@ class Execution {
 
   // Starts the job if a window starts now; jobs behind the head get no reservation.
   Status start_if_possible(std::size_t j, double now) {
-    const ReleaseWatchlist::StartRange starts = feasible_starts(j, now);
+    ReleaseWatchlist::StartRange starts = feasible_starts(j, latest_start(j, now));
+    if (affordable_[j] <= now) {  // a booking may have taken that window: search all starts again
+      affordable_[j] = kInfinity;
+      starts = {now, kInfinity};
+    }
     if (!starts.any()) return Status::ok;
     Found found;
     if (const Status status = search_window(j, starts, found); status != Status::ok)
       return status == Status::none ? Status::ok : status;
+    if (found.start > now) {
+      affordable_[j] = std::min(affordable_[j], found.start);
+      return Status::ok;
+    }
     const Status placed = book_found(j, found);
     if (placed == Status::ok) start_job(j);
     return placed;
   }
 
-  // Starts the job now, or reserves its earliest window and makes it the head.
-  Status start_or_reserve(std::size_t j, double now) {
+  // Starts the job now, or reserves its earliest window by `latest` and makes it the head.
+  Status start_or_reserve(std::size_t j, double now, double latest = kInfinity) {
     Found found;
     watchlist_.mark_checked(j);
-    const Status status = search_window(j, {-kInfinity, kInfinity}, found);
+    affordable_[j] = kInfinity;
+    const Status status = search_window(j, {-kInfinity, latest}, found);
     if (status != Status::ok) return status == Status::none ? Status::ok : status;
-    if (const Status placed = book_found(j, found); placed != Status::ok) return placed;
+    return start_or_book(j, now, found, workspace().parts);
+  }
+  // Books the window and starts the job now, or makes it the head.
+  Status start_or_book(std::size_t j, double now, const Found& found,
+                       const std::vector<Part>& parts) {
+    const Status placed = book_window(j, found, parts.data(), parts.size());
+    if (placed != Status::ok) return placed;
     if (found.start <= now)
       start_job(j);
     else
@@ -353,6 +383,7 @@ class Execution {
   const double* const shares_;
   ReleaseWatchlist watchlist_;
   std::vector<JobWindow> windows_;
+  std::vector<double> affordable_;  // EASY: a start to search for behind the head; infinite: none
   std::vector<double> promised_;
   std::vector<PartEnd> part_ends_;   // heap of the parts that run, earliest end on top
   std::vector<Part> vacated_parts_;  // parts of the reservation released last

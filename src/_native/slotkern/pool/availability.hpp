@@ -296,7 +296,14 @@ class AvailabilityTimeline {
       const Span& span = free_[assumed.node][assumed.span];
       observer.set_end(assumed.node, {span.start, assumed.end, span.origin_row}, span.end);
     }
+    assumed_free_.clear();
     observer.apply_pending();
+  }
+  // Calls visit(i, end) for each free span of node k that searches see longer, until `end`.
+  template <class Visit>
+  void for_each_assumed_free(std::size_t k, Visit visit) const {
+    for (const AssumedFree& assumed : assumed_free_)
+      if (assumed.node == k) visit(assumed.span, assumed.end);
   }
 
   // Replaces the free spans first..last - 1 of a node by `fresh`, ascending, for pools whose free

@@ -109,8 +109,7 @@ class SlotPool {
     spans_.book(start, parts, is_final, rows_);
     ++version_;
     changes_since_trim_ += n;
-    if (tariffs_.any())
-      for (std::size_t i = 0; i < n; ++i) tariffs_.mark(spans_.place_of_existing(parts[i].node));
+    mark_tariffs(parts, n);
     if (!timelines_.empty())
       for (const Part* part = parts; part != parts + n; ++part)
         update_timelines(spans_.place_of_existing(part->node), start, start + part->length);
@@ -208,8 +207,13 @@ class SlotPool {
   void assume_free(double start, double latest, const Part* parts, std::size_t n) {
     spans_.assume_free(start, latest, parts, n, rows_);
     if (rows_.was_invalidated()) throw std::bad_alloc{};
+    mark_tariffs(parts, n);
   }
-  void end_assume_free() { spans_.end_assume_free(rows_); }
+  // Call with the parts of assume_free().
+  void end_assume_free(const Part* parts, std::size_t n) {
+    spans_.end_assume_free(rows_);
+    mark_tariffs(parts, n);
+  }
 
   // Moves the clock to `now` and removes the free time before it; an earlier `now` is ignored.
   // Amortized O(1 + spans that end): expired spans and rows are removed together, once they and the
@@ -307,13 +311,18 @@ class SlotPool {
   }
 
   // As find(), for windows that start in [first, latest]; neither uses nor updates cached bounds.
-  // Under tariffs a request is not valid: the index of the free time does not see assume_free().
+  // Under tariffs a request by another criterion than the start is not valid.
   Status find_in_range(double first, double latest, const Query& given, int criterion,
                        ShapeKind shape, Workspace& work, Found& found) {
-    if (tariffs_.any()) return Status::request_not_valid;
     Query from;
     if (const Status status = normalize(given, criterion, from); status != Status::ok)
       return status;
+    if (tariffs_.any()) {
+      if (criterion_name(criterion) != Start::name || from.groups)
+        return Status::request_not_valid;
+      return tariffs_.find_in_range(*prepared_, rows_.prices(), spans_, first, latest, from,
+                                    shape, work.parts, found);
+    }
     from.earliest = std::max(from.earliest, first);
     from.latest = std::min(from.latest, latest);
     return search_validated(*prepared_, from, criterion, shape, work, found);
@@ -345,6 +354,13 @@ class SlotPool {
   const std::vector<std::uint8_t>& removed() const { return spans_.removed(); }
 
  private:
+  // Records a change of the free time of the nodes of these parts.
+  void mark_tariffs(const Part* parts, std::size_t n) noexcept {
+    if (!tariffs_.any()) return;
+    for (const Part* part = parts; part != parts + n; ++part)
+      tariffs_.mark(spans_.place_of_existing(part->node));
+  }
+
   void erase_expired() {
     if (!rows_.can_update_incrementally(spans_.count_expired())) return trim_before_now();
     spans_.erase_expired(rows_);

@@ -1,5 +1,6 @@
 // Searches of a changing pool under tariffs: the index of its free time, brought up to date by each
-// search for the nodes that changed since the last one.
+// search for the nodes that changed since the last one. Booked time that is assumed to be free
+// counts as free.
 //
 // Free time before now() may stay in the lists of the pool; a search starts no earlier than now(),
 // so the index need not know. Not for concurrent use.
@@ -56,22 +57,35 @@ class PoolTariffs {
     if (status == Status::ok) parts = search_->parts();
     return status;
   }
+  // As find() by the start, for windows that start in [first, latest].
+  Status find_in_range(const PreparedSlots& prepared, const std::vector<double>& prices,
+                       const AvailabilityTimeline& spans, double first, double latest,
+                       const Query& query, ShapeKind shape, std::vector<Part>& parts,
+                       Found& found) {
+    if (query.max_price < kInfinity) return Status::request_not_valid;
+    update(prepared, prices, spans);
+    const Status status =
+        search_->find_in_range(prepared, query, first, latest, shape, found, spans.now());
+    if (status == Status::ok) parts = search_->parts();
+    return status;
+  }
 
  private:
   using NodeSlots = std::vector<TariffIndex::NodeSlot>;
 
-  static void read(const std::vector<Span>& spans, const std::vector<double>& prices,
-                   NodeSlots& slots) {
+  static void read(const AvailabilityTimeline& spans, std::size_t place,
+                   const std::vector<double>& prices, NodeSlots& slots) {
     slots.clear();
-    for (const Span& span : spans)
+    for (const Span& span : spans.free()[place])
       slots.push_back({span.start, span.end, prices[span.origin_row], span.origin_row});
+    spans.for_each_assumed_free(place, [&](std::size_t i, double end) { slots[i].end = end; });
   }
 
   void update(const PreparedSlots& prepared, const std::vector<double>& prices,
               const AvailabilityTimeline& spans) {
     if (index_ && index_->has_outgrown_cells()) index_.reset();
     for (; index_ && !marked_.empty(); marked_.pop_back()) {
-      read(spans.free()[marked_.back()], prices, slots_);
+      read(spans, marked_.back(), prices, slots_);
       bool is_current = false;
       try {
         is_current = index_->update_node(marked_.back(), slots_);
@@ -93,7 +107,7 @@ class PoolTariffs {
     search_.reset();
     std::vector<NodeSlots> slots(prepared.nodes.size());
     for (std::size_t place = 0; place < slots.size(); ++place)
-      read(spans.free()[place], prices, slots[place]);
+      read(spans, place, prices, slots[place]);
     auto index = std::make_unique<TariffIndex>();
     index->build(prepared, prices_->tariffs(), std::move(slots));
     search_ = std::make_unique<TariffSearch>(*index);

@@ -41,6 +41,15 @@ class TariffSearch {
               Found& found, double now = -kInfinity) noexcept {
     return guarded([&] { return find_unguarded(prepared, given, criterion, shape, found, now); });
   }
+  // As find() by the start, for windows that start in [first, latest]: neither time is a turn.
+  Status find_in_range(const PreparedSlots& prepared, const Query& given, double first,
+                       double latest, ShapeKind shape, Found& found, double now) noexcept {
+    first_ = first, latest_ = latest;
+    static const int start = criterion_index(Start::name);
+    const Status status = find(prepared, given, start, shape, found, now);
+    first_ = -kInfinity, latest_ = kInfinity;
+    return status;
+  }
 
   const std::vector<Part>& parts() const { return best_.parts; }
 
@@ -108,9 +117,9 @@ class TariffSearch {
     bool rejected = false;
     each_span(shape, [&](double length) {
       open(length, shape);
-      const double upto = best_.found ? best_.start : kInfinity;
+      const double upto = best_.found ? best_.start : latest_;
       trial_.found = false;
-      if (!search_.find_earliest(-kInfinity, upto, trial_, rejected)) return;
+      if (!search_.find_earliest(first_, upto, trial_, rejected)) return;
       if (best_.found && !(trial_.start < best_.start) &&
           (first || !(trial_.total < best_.total ||
                       (trial_.total == best_.total && trial_.has_smaller_nodes(best_)))))
@@ -192,6 +201,7 @@ class TariffSearch {
   const TariffIndex& index_;
   CellSearch search_;
   Query query_;
+  double first_ = -kInfinity, latest_ = kInfinity;  // the starts of find_earliest()
   std::vector<double> lengths_;
   TariffWindow best_, trial_;
 };
