@@ -133,8 +133,8 @@ def forecast(self: SlotPool, request: Request, queue: Any, **options: Any) -> Fo
     queue : table
         The running and waiting jobs before it.
     **options
-        ``policy``, ``history``, ``arrivals``, ``runs``, ``seed`` and ``workers``, as
-        for `slotkern.forecast`.
+        ``policy``, ``history``, ``arrivals``, ``now``, ``runs``, ``seed`` and
+        ``workers``, as for `slotkern.forecast`.
 
     Returns
     -------
