@@ -75,6 +75,31 @@ def test_reserved_time_is_charged_by_tariff():
     assert pool.bookings()["cost"].tolist() == [window.cost]
 
 
+def test_bookings_keep_what_was_charged_under_later_tariffs(tmp_path):
+    path = tmp_path / "pool.npz"
+    pool = sk.SlotPool(free())
+    job = sk.Request(2, 4, earliest=7, where="tariff != ''")
+    window = pool.find(job, "start")
+    charged = window.cost
+    pool.book(window, owner="eva")
+    pool.save(path)
+    with np.load(path) as arrays:
+        kept = dict(arrays)
+    kept["tariff factor"] = 2 * kept["tariff factor"]
+    np.savez(path, **kept)
+    later = sk.SlotPool.load(path)
+    assert later.bookings()["cost"].tolist() == [charged]
+    (owned,) = later.windows("eva")
+    assert owned == window
+    later.release(owned)
+    assert later.find(job, "start").cost == 2 * charged
+    later.book(window, owner="eva")  # a window that was charged by the earlier tariff
+    with later.share(tmp_path / "pool.db") as shared:
+        assert shared.bookings()["cost"].tolist() == [charged]
+    with sk.SlotPool.open(tmp_path / "pool.db") as shared:
+        assert shared.bookings()["cost"].tolist() == [charged]
+
+
 def test_replays_refuse_tariffs():
     jobs = np.full(1, -1, sk.SWF)
     for name, value in (("job", 1), ("submit", 0), ("run_time", 5), ("allocated", 1)):
