@@ -157,6 +157,18 @@ class ShareRows {
           add(lane[d * kLanes], sign * amounts[d], row_of(lane, host, d), tops[d]);
     });
   }
+  // As add() for several hosts of the group of `host`: each(visit) calls visit(host, amounts, sign).
+  template <class Each>
+  void add_each(std::size_t host, double begin, double end, Each each) {
+    HostGroup& group = groups_[host / kLanes];
+    change_rows(group, begin, end, host % kLanes, [&](Amount* row, Amount* tops) {
+      each([&](std::size_t other, const Amount* amounts, Amount sign) {
+        for (std::size_t d = 0; d < resources_; ++d)
+          if (amounts[d] != 0)
+            add(row[d * kLanes + other % kLanes], sign * amounts[d], row + d * kLanes, tops[d]);
+      });
+    });
+  }
   // Adds or removes one reason for which the host is not available in [begin, end).
   void set_available(std::size_t host, double begin, double end, bool available) {
     change(host, begin, end, [&](Amount* lane, Amount* tops) {
@@ -195,15 +207,20 @@ class ShareRows {
   // the rows at both ends can have become equal to their neighbours: within, all differences stay.
   template <class Update>
   void change(std::size_t host, double begin, double end, Update update) {
+    change_rows(groups_[host / kLanes], begin, end, host % kLanes,
+                [&](Amount* row, Amount* tops) { update(row + host % kLanes, tops); });
+  }
+  // Applies `update` to all cells of the rows in [begin, end); `lane` is one that changes.
+  template <class Update>
+  void change_rows(HostGroup& group, double begin, double end, std::size_t lane, Update update) {
     if (!(begin < end)) return;
-    HostGroup& group = groups_[host / kLanes];
     reserve_two(group);
     const std::size_t first = cut(group, begin), last = cut(group, end);
-    Amount* const base = group.cells.data() + host % kLanes;
     for (std::size_t row = first; row < last; ++row)
-      update(base + group.slots[row] * stride(), group.tops.data() + group.slots[row] * resources_);
-    join(group, last, host % kLanes);
-    join(group, first, host % kLanes);
+      update(group.cells.data() + group.slots[row] * stride(),
+             group.tops.data() + group.slots[row] * resources_);
+    join(group, last, lane);
+    join(group, first, lane);
   }
 
   // The amounts of all hosts, from that of one in its lane.

@@ -138,7 +138,7 @@ class SharePool {
   // Returns request_not_valid for invalid demands, and for hosts of unlike performance.
   Status find_tree(const TreeRequest& request, Workspace& work, Found& found) {
     if (!request.query->is_valid() || request.tree >= trees_.size() || request.stack < 1 ||
-        !hosts_.has_one_performance())
+        (request.stack > 1 && request.demand.stride != 0) || !hosts_.has_one_performance())
       return Status::request_not_valid;
     return trees_.find(rows_, hosts_, now_, request, work, found);
   }
@@ -148,18 +148,13 @@ class SharePool {
   Status book(double start, const Part* parts, std::size_t n, PartAmounts demand,
               std::size_t& failed_part) {
     Status status = Status::ok;
-    for (failed_part = 0; failed_part < n;) {
-      std::size_t end = failed_part + 1;  // of the parts on this node
-      while (end < n && parts[end].node == parts[failed_part].node &&
-             parts[end].length == parts[failed_part].length)
-        ++end;
-      const auto times = static_cast<Amount>(end - failed_part);
-      status = guarded([&] { return book(start, parts[failed_part], demand, times); });
-      if (status != Status::ok) break;
-      failed_part = end;
+    std::size_t first = failed_part = 0;  // parts before `first` are booked
+    while (first < n && status == Status::ok) {
+      status = guarded([&] { return book_group(start, parts, n, demand, failed_part); });
+      if (status == Status::ok) first = failed_part;
     }
     if (status == Status::ok) return status;
-    for (std::size_t i = failed_part; i-- > 0;) {
+    for (std::size_t i = first; i-- > 0;) {
       const std::size_t host = host_of(parts[i].node);
       const auto* booked = bookings_.find(host, start, start + parts[i].length,
                                           demands_.find(demand.of(host)), 0);
@@ -363,7 +358,8 @@ class SharePool {
     for (std::size_t i = 0; i < state.booked.size(); ++i) {
       // Not checked: what was booked before more was reserved is not free.
       const HostSpan& span = state.booked[i];
-      take(span.host, span.start, span.end, &state.booked_amounts[i * r]);
+      taken_.assign(1, {span.host, 1});
+      take(span.start, span.end, PartAmounts(&state.booked_amounts[i * r]));
     }
     for (const HostSpan& span : state.closed) disable(span);
     return advance(state.now);
@@ -425,23 +421,52 @@ class SharePool {
     return status;
   }
 
-  // Books `times` equal parts.
-  Status book(double start, const Part& part, PartAmounts demand, Amount times) {
-    const std::size_t host = host_of(part.node);
-    const double finish = start + part.length;
-    if (host == kNone || !(start >= now_) || !(finish > start) ||
-        !rows_.holds(host, start, finish, demand.of(host), times))
-      return Status::not_free;
-    take(host, start, rows_.snapped(host, finish), demand.of(host), times);
+  // Equal parts on one host.
+  struct HostParts {
+    std::size_t host;
+    Amount times;
+    std::uint32_t demand = DemandDictionary::kNone;  // code
+  };
+  // Books the parts from `at` on that are on hosts of one group and have one length. `at` becomes
+  // their end, or else the part that is not free; then none of them is booked.
+  Status book_group(double start, const Part* parts, std::size_t n, PartAmounts demand,
+                    std::size_t& at) {
+    const double length = parts[at].length, finish = start + length;
+    const std::size_t first = host_of(parts[at].node);
+    if (first == kNone || !(start >= now_) || !(finish > start)) return Status::not_free;
+    taken_.clear();
+    std::size_t i = at;
+    while (i < n && parts[i].length == length) {
+      const std::size_t host = host_of(parts[i].node);
+      if (host / ShareRows::kLanes != first / ShareRows::kLanes ||
+          (!taken_.empty() && host <= taken_.back().host))
+        break;
+      Amount times = 0;
+      const std::size_t begin = i;
+      while (i < n && parts[i].node == parts[begin].node && parts[i].length == length) ++i, ++times;
+      if (!rows_.holds(host, start, finish, demand.of(host), times))
+        return at = begin, Status::not_free;
+      taken_.push_back({host, times});
+    }
+    take(start, rows_.snapped(first, finish), demand);
+    at = i;
     return Status::ok;
   }
-  // Subtracts equal bookings from the rows. Strong exception guarantee.
-  void take(std::size_t host, double start, double end, const Amount* demand, Amount times = 1) {
-    bookings_.reserve(host, now_, static_cast<std::size_t>(times));
-    const std::uint32_t code = demands_.find_or_add(demand);
-    rows_.add(host, start, end, demand, -times);
-    for (Amount k = 0; k < times; ++k) bookings_.add(host, {start, end, code});
-    on_less(host, start, end);
+  // Subtracts bookings of `taken_`, which are on one group of hosts, from the rows. Strong exception
+  // guarantee.
+  void take(double start, double end, PartAmounts demand) {
+    for (HostParts& each : taken_) {
+      bookings_.reserve(each.host, now_, static_cast<std::size_t>(each.times));
+      each.demand = demands_.find_or_add(demand.of(each.host));
+    }
+    rows_.add_each(taken_[0].host, start, end, [&](auto visit) {
+      for (const HostParts& each : taken_) visit(each.host, demand.of(each.host), -each.times);
+    });
+    for (const HostParts& each : taken_) {
+      for (Amount k = 0; k < each.times; ++k)
+        bookings_.add(each.host, {start, end, each.demand});
+      on_less(each.host, start, end);
+    }
   }
   // Adds to the rows what a booking or a reservation had taken, from now() on.
   void give_back(std::size_t host, const Reserved& taken) {
@@ -473,6 +498,7 @@ class SharePool {
   double now_ = -kInfinity;
   std::size_t version_ = 0;
   std::size_t changes_ = 0;  // since rows before now() were dropped
+  std::vector<HostParts> taken_;    // scratch
   std::vector<std::uint8_t> mask_;  // scratch: [node of a view]
 };
 

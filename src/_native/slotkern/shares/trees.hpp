@@ -115,7 +115,9 @@ class EarliestTrees {
     std::vector<std::vector<double>> bounds;  // [level][group]: see bound_of_root()
     std::vector<std::vector<double>> costs;   // [level][group]
     std::vector<std::vector<std::uint32_t>> picked;  // [level]: groups taken of one group
-    std::vector<double> values;
+    std::vector<double> values;  // [host] at least
+    std::vector<std::pair<std::size_t, std::size_t>> met;  // [group]: the rows met, first and end
+    std::vector<double> prices;  // of the parts or groups of one group
     std::vector<Amount> key;  // of ShareStartBounds
     std::vector<std::pair<double, std::uint32_t>> order;
   };
@@ -163,20 +165,25 @@ class EarliestTrees {
     void prepare() {
       const std::size_t hosts = rows_.groups().size() * kLanes, r = rows_.resources();
       scratch_.when.resize(hosts), scratch_.parts.resize(hosts);
-      for (auto* lanes : {&scratch_.demand, &scratch_.least, &scratch_.more})
-        lanes->resize(r * kLanes);
+      scratch_.least.resize(r * kLanes), scratch_.more.resize(r * kLanes);
+      scratch_.values.resize(hosts);
+      scratch_.met.assign(rows_.groups().size(), {0, 0});
       scratch_.bounds.resize(std::max(scratch_.bounds.size(), levels()));
       scratch_.costs.resize(std::max(scratch_.costs.size(), levels()));
       scratch_.picked.resize(std::max(scratch_.picked.size(), levels()));
       scratch_.key.assign(r, 0);
       if (request_.demand.stride == 0) std::copy_n(request_.demand.first, r, scratch_.key.data());
       scratch_.key.insert(scratch_.key.end(), request_.counts, request_.counts + levels());
-      is_filtered_ = query_.mask != nullptr;
-      are_prices_equal_ = true;
-      for (std::size_t h = 0; h < hosts_.ids.size(); ++h) {
-        is_filtered_ |= request_.prices[h] > query_.max_price;
-        are_prices_equal_ &= request_.prices[h] == request_.prices[0];
-      }
+      double least = 0, most = 0;
+      detail::find_price_range(request_.prices, hosts_.ids.size(), least, most);
+      are_prices_equal_ = least == most;
+      is_filtered_ = query_.mask || most > query_.max_price;
+      const std::size_t groups = request_.demand.stride == 0 ? 1 : rows_.groups().size();
+      scratch_.demand.resize(groups * r * kLanes);
+      for (std::size_t h = 0; h < groups * kLanes; ++h)
+        for (std::size_t d = 0; d < r; ++d)
+          scratch_.demand[(h / kLanes * r + d) * kLanes + h % kLanes] =
+              request_.demand.of(std::min(h, hosts_.ids.size() - 1))[d];
     }
     std::size_t levels() const { return tree_.first.size(); }
     std::size_t groups_of(std::size_t level) const { return tree_.first[level].size() - 1; }
@@ -186,13 +193,16 @@ class EarliestTrees {
     void evaluate(double t) {
       for (std::size_t g = 0; g < rows_.groups().size(); ++g) {
         const ShareRows::HostGroup& group = rows_.groups()[g];
-        const std::size_t first = group.row_at(t);
-        std::size_t count = 1;
-        while (first + count < group.size() && group.begins[first + count] < t + length_) ++count;
+        auto& [first, end] = scratch_.met[g];  // times only rise
+        if (end == 0) first = group.row_at(t);
+        while (first + 1 < group.size() && group.begins[first + 1] <= t) ++first;
+        end = std::max(end, first + 1);
+        while (end < group.size() && group.begins[end] < t + length_) ++end;
+        const std::size_t count = end - first;
         const std::size_t host = g * kLanes, hosts = std::min(kLanes, hosts_.ids.size() - host);
-        if (g == 0 || request_.demand.stride != 0) read_demand(host, hosts);
         std::int32_t blocked[kLanes];
         const Amount* wanted = scratch_.demand.data();
+        if (request_.demand.stride != 0) wanted += g * rows_.resources() * kLanes;
         if (request_.stack > 1) {
           detail::least_of_lanes(group.cells.data(), group.slots.data() + first, count,
                                  rows_.resources(), scratch_.least.data());
@@ -201,37 +211,34 @@ class EarliestTrees {
         }
         detail::scan_lanes(group.cells.data(), group.slots.data() + first, count,
                            rows_.resources(), wanted, blocked);
+        const double* const ends = group.begins.data() + first;  // of the row before
+        const auto rows = static_cast<std::int32_t>(std::min<std::size_t>(
+            group.size() - first, std::numeric_limits<std::int32_t>::max()));
         for (std::size_t l = 0; l < hosts; ++l) {
-          const bool holds = blocked[l] == 0;
-          if (request_.stack == 1) scratch_.parts[host + l] = holds;
-          scratch_.when[host + l] =
-              holds ? t : group.end_of(first + static_cast<std::size_t>(blocked[l]) - 1);
+          const std::int32_t row = blocked[l];
+          scratch_.when[host + l] = row == 0 ? t : row < rows ? ends[row] : kInfinity;
         }
+        if (request_.stack == 1)
+          for (std::size_t l = 0; l < hosts; ++l) scratch_.parts[host + l] = blocked[l] == 0;
         if (is_filtered_) filter(host, hosts);
       }
     }
-    void read_demand(std::size_t host, std::size_t hosts) {
-      for (std::size_t l = 0; l < kLanes; ++l)
-        for (std::size_t d = 0; d < rows_.resources(); ++d)
-          scratch_.demand[d * kLanes + l] =
-              request_.demand.of(host + std::min(l, hosts - 1))[d];
-    }
     // Reads the parts of the hosts of a group from `least`; `more` becomes the demand of one more.
     void count_stacks(std::size_t host) {
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        Amount parts = request_.stack;
-        for (std::size_t d = 0; d < rows_.resources(); ++d) {
-          const Amount least = scratch_.least[d * kLanes + l], one = scratch_.demand[d * kLanes + l];
-          if (least < one || least < 0)
-            parts = 0;
-          else if (one > 0)
-            parts = std::min(parts, least / one);
+      Amount* const parts = scratch_.parts.data() + host;
+      for (std::size_t l = 0; l < kLanes; ++l) parts[l] = request_.stack;
+      for (std::size_t d = 0; d < rows_.resources(); ++d) {
+        const Amount *const least = &scratch_.least[d * kLanes], one = request_.demand.first[d];
+        for (std::size_t l = 0; l < kLanes; ++l) {
+          const Amount free = std::max(least[l], 0);
+          const Amount most = one == 1 ? free : one > 1 ? free / one : least[l] < 0 ? 0 : parts[l];
+          parts[l] = std::min(parts[l], most);
         }
-        scratch_.parts[host + l] = parts;
-        const Amount next = std::min(parts + 1, request_.stack);  // a full stack has no more
-        for (std::size_t d = 0; d < rows_.resources(); ++d)
-          scratch_.more[d * kLanes + l] = scratch_.demand[d * kLanes + l] * next;
       }
+      for (std::size_t d = 0; d < rows_.resources(); ++d)  // a full stack has no more
+        for (std::size_t l = 0; l < kLanes; ++l)
+          scratch_.more[d * kLanes + l] =
+              request_.demand.first[d] * std::min(parts[l] + 1, request_.stack);
     }
     void filter(std::size_t host, std::size_t hosts) {
       for (std::size_t h = host; h < host + hosts; ++h) {
@@ -257,33 +264,42 @@ class EarliestTrees {
     }
     double bound_of_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
       const double* const bounds = scratch_.bounds[level].data();
-      scratch_.values.assign(bounds + begin, bounds + end);
-      return kth_of_values(static_cast<std::size_t>(request_.counts[level]), t);
+      return kth_of(begin, end, static_cast<std::size_t>(request_.counts[level]), t,
+                    [&](std::uint32_t g) { return bounds[g]; });
     }
     double bound_of_hosts(std::uint32_t begin, std::uint32_t end, double t) {
+      const auto when = [&](std::uint32_t i) { return scratch_.when[tree_.hosts[i]]; };
       if (request_.stack > 1) {
         std::int64_t parts = 0;
         double next = kInfinity;
         for (std::uint32_t i = begin; i < end; ++i) {
-          const std::uint32_t host = tree_.hosts[i];
-          parts += scratch_.parts[host];
-          if (scratch_.when[host] > t) next = std::min(next, scratch_.when[host]);
+          parts += scratch_.parts[tree_.hosts[i]];
+          if (when(i) > t) next = std::min(next, when(i));
         }
         return parts >= request_.parts ? t : next;
       }
-      scratch_.values.clear();
-      for (std::uint32_t i = begin; i < end; ++i)
-        scratch_.values.push_back(scratch_.when[tree_.hosts[i]]);
-      return kth_of_values(takes_all() ? end - begin : static_cast<std::size_t>(request_.parts), t);
+      if (!takes_all())
+        return kth_of(begin, end, static_cast<std::size_t>(request_.parts), t, when);
+      double last = t;
+      for (std::uint32_t i = begin; i < end; ++i) last = std::max(last, when(i));
+      return last;
     }
-    // Returns the k-th least of the values, which are t or later; infinity if there are fewer.
-    double kth_of_values(std::size_t k, double t) {
-      std::vector<double>& values = scratch_.values;
-      if (k > values.size()) return kInfinity;
-      if (static_cast<std::size_t>(std::count(values.begin(), values.end(), t)) >= k) return t;
-      const auto at = values.begin() + static_cast<std::ptrdiff_t>(k - 1);
-      std::nth_element(values.begin(), at, values.end());
-      return *at;
+    // Returns the k-th least of the values of [begin, end), which are t or later; infinity if there
+    // are fewer.
+    template <class Value>
+    double kth_of(std::uint32_t begin, std::uint32_t end, std::size_t k, double t, Value value) {
+      double* const later = scratch_.values.data();
+      std::size_t size = 0;
+      for (std::uint32_t i = begin; i < end; ++i) {
+        const double x = value(i);
+        later[size] = x;
+        size += x > t;
+      }
+      const std::size_t now = end - begin - size;
+      if (now >= k) return t;
+      if (k - now > size) return kInfinity;
+      std::nth_element(later, later + (k - now - 1), later + size);
+      return later[k - now - 1];
     }
     // Returns the first time at which a host may have more parts.
     double next_gain(double t) const {
@@ -308,7 +324,7 @@ class EarliestTrees {
         for (std::uint32_t g = 0; g < groups_of(level); ++g) {
           if (scratch_.bounds[level][g] > t) continue;
           const std::uint32_t begin = tree_.first[level][g], end = tree_.first[level][g + 1];
-          std::vector<double>& values = scratch_.values;
+          std::vector<double>& values = scratch_.prices;
           values.clear();
           if (level + 1 == levels()) {
             each_part(begin, end, [&](std::uint32_t host, Amount count) {
