@@ -200,3 +200,58 @@ def test_tariffs_are_refused():
     pool = sk.SlotPool(slots, tariffs={"spot": sk.Tariff([12], [1, 3])})
     with pytest.raises(ValueError, match="policy Optimal does not support"):
         sk.schedule_batch(pool, [sk.Request(1, 5)], sk.Optimal())
+
+
+def time_indexed(slots, requests, target, shape):
+    """Return the least target over schedules of all jobs, by an integer program."""
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    horizon = int(slots["end"].max())
+    cost, job, covers = [], [], []
+    for i, request in enumerate(requests):
+        for values, parts in windows(slots, request, range(horizon), shape):
+            cost.append(values[target])
+            job.append(i)
+            covers.append(
+                [k * horizon + t for k, a, b in parts for t in range(int(a), int(b))]
+            )
+    size = len(cost)
+    one = np.ones(size)
+    jobs = sparse.csr_array((one, (job, range(size))), shape=(len(requests), size))
+    column = np.repeat(np.arange(size), [len(each) for each in covers])
+    row = np.concatenate(covers)
+    shape_ = (int(row.max()) + 1, size)
+    times = sparse.csr_array((np.ones(len(row)), (row, column)), shape=shape_)
+    answer = milp(
+        cost,
+        constraints=[LinearConstraint(jobs, 1, 1), LinearConstraint(times, -np.inf, 1)],
+        integrality=one,
+        bounds=Bounds(0, 1),
+    )
+    return answer.fun
+
+
+@pytest.mark.parametrize("shape", ["ragged", "square"])
+@pytest.mark.parametrize("target", ["processor_time", "cost", "finish"])
+def test_agrees_with_a_time_indexed_program(target, shape):
+    rng = np.random.default_rng(7)
+    # All lengths are integers, so that starts are.
+    slots = sk.make_slots(
+        node=range(5),
+        start=rng.integers(0, 4, 5),
+        end=rng.integers(14, 20, 5),
+        performance=[1, 1, 2, 2, 1],
+        price=rng.integers(1, 6, 5),
+        gain=0,
+    )
+    sizes = rng.integers(1, 3, 5), 2 * rng.integers(1, 4, 5)
+    jobs = [sk.Request(int(n), int(v)) for n, v in zip(*sizes, strict=True)]
+    least = time_indexed(slots, jobs, target, shape)
+    schedule = sk.schedule_batch(
+        slots, jobs, sk.Optimal(0.02, 2_000), minimize=target, shape=shape
+    )
+    assert schedule.scheduled.all()
+    assert schedule.bound <= least * (1 + 1e-9)
+    assert schedule.value >= least * (1 - 1e-9)
+    assert schedule.value <= 1.03 * least

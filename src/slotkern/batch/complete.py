@@ -7,12 +7,13 @@ different other jobs (`_starts`), up to the rounding of these sums.
 
 Each window of a total below its job's limit at given prices is listed; the limits are
 such that a plan with any other window is no better than the plan known (reduced cost
-fixing). The number of starts grows exponentially with the jobs, so that the list is
-given up when it is longer than allowed.
+fixing). The number of starts grows exponentially with the jobs, so that the search is
+given up when it would examine more sets of slots than allowed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -24,8 +25,8 @@ from slotkern.batch.pricing import PricedWindow, Prices
 
 __all__ = ["all_windows"]
 
-#: The largest number of starts of a job, and of sets of slots at a start.
-_STARTS, _SETS = 4096, 4096
+#: The largest number of starts of a job.
+_STARTS = 4096
 #: Relative rounding error that is granted to a limit or a budget.
 _ROUNDING = 2.0**-40
 
@@ -37,10 +38,12 @@ def all_windows(
     limits: Sequence[float],
     most: int,
 ) -> list[tuple[int, PricedWindow]] | None:
-    """Return job and window of all windows within the limits; None if above `most`.
+    """Return job and window of all windows within the limits; None if not decided.
 
-    `limits`: the largest total of each job at the prices.
+    `limits`: the largest total of each job at the prices. At most `most` sets of slots
+    are examined; each is a unit of the planner's work.
     """
+    last = planner.work + most
     listed: list[tuple[int, PricedWindow]] = []
     for i in range(len(planner.jobs)):
         starts = _starts(planner, i)
@@ -48,12 +51,13 @@ def all_windows(
             return None
         limit = limits[i] + _ROUNDING * abs(limits[i])
         for start in starts.tolist():
-            some = _at(planner, i, start, prices, factor, limit)
-            if some is None:
+            rows = planner.jobs[i].rows_at(planner.free, start)
+            planner.work += math.comb(len(rows), planner.jobs[i].request.nodes)
+            if planner.work > last:
+                planner.work = last
                 return None
+            some = _at(planner, i, start, rows, prices, factor, limit)
             listed += [(i, found) for found in some]
-            if len(listed) > most:
-                return None
     return listed
 
 
@@ -77,15 +81,18 @@ def _starts(planner: Planner, i: int) -> NDArray[np.float64] | None:
 
 
 def _at(
-    planner: Planner, i: int, start: float, prices: Prices, factor: float, limit: float
-) -> list[PricedWindow] | None:
-    """Return the windows of job i from a start within the limit; None if too many."""
+    planner: Planner,
+    i: int,
+    start: float,
+    rows: NDArray[np.int64],
+    prices: Prices,
+    factor: float,
+    limit: float,
+) -> list[PricedWindow]:
+    """Return the windows of job i from a start, on some rows, within the limit."""
     job, free = planner.jobs[i], planner.free
-    rows = job.rows_at(free, start)
     found: list[PricedWindow] = []
-    for count, some in enumerate(combinations(rows.tolist(), job.request.nodes)):
-        if count == _SETS:
-            return None
+    for some in combinations(rows.tolist(), job.request.nodes):
         window = job.window(0.0, start, np.array(some), planner.aim)
         if not job.fits(window):
             continue

@@ -21,7 +21,7 @@ of small reduced cost. For few jobs `slotkern.batch.complete` lists all windows 
 better plan may have; the integer program over them closes the rest of the gap.
 
 Work is counted: one unit is one search for a job's least window, one node of an integer
-program, or one listed window.
+program, or one set of slots examined for the list.
 """
 
 from __future__ import annotations
@@ -334,7 +334,6 @@ class OptimalSearch:
             self._planner, prices, factor, [t + slack for t in self._best_totals], room
         )
         if listed is not None:
-            self._planner.work += len(listed)
             for i, found in listed:
                 self._add(i, found)
         keep = []
