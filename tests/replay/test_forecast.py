@@ -249,9 +249,7 @@ def test_ends_of_running_jobs_are_starts_of_slots_but_for_rounding():
     now = begin + np.timedelta64(60, "m")
     start = [begin + np.timedelta64(rnd.randint(0, 60), "m") for _ in range(29)]
     end = [now + np.timedelta64(rnd.randint(1, 600), "m") for _ in range(29)]
-    busy = {"node": np.arange(29), "start": start, "end": end}
-    # Maintenance follows on the same nodes.
-    busy = {
+    busy = {  # maintenance follows on the nodes of each job
         "node": [f"n{k:02}" for k in (*range(29), *range(29))],
         "start": [*start, *end],
         "end": [*end, *(each + np.timedelta64(60, "m") for each in end)],
