@@ -184,6 +184,7 @@ _ADAPTERS = {
     "load_pool": "slotkern.pool.file:load_pool",
     "moment_of": "slotkern.machine.calendar:moment_of",
     "jobs_of_rows": "slotkern.compound.tables:jobs_of_rows",
+    "plan_of_outline": "slotkern.compound.plan:plan_of_outline",
     "open_ledger": "slotkern.ledger.opening:open_ledger",
     "save_host_pool": "slotkern.pool.share_files:save_host_pool",
     "save_pool": "slotkern.pool.file:save_pool",

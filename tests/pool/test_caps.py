@@ -263,7 +263,6 @@ def test_hours_of_the_week_go_on_in_slots_that_are_added() -> None:
             "method 'lite' does not keep",
         ),
         (lambda p: p.handle(), "compiled code does not keep"),
-        (lambda p: p.share("/dev/null/x.db"), "a ledger does not store"),
     ],
 )
 def test_errors_name_what_is_wrong(call: Any, message: str) -> None:

@@ -195,14 +195,9 @@ def test_commands_plan_tables_and_list_starts(tmp_path, pool):
     assert "No window fits" in shown.stdout
 
 
-def test_batches_and_ledgers_refuse_jobs_of_several_parts(tmp_path, pool):
+def test_batches_refuse_jobs_of_several_parts(pool):
     with pytest.raises(TypeError, match="must be a Request, got Chain"):
         sk.schedule_batch(pool, [JOBS[1]])
-    with pool.share(tmp_path / "site.db") as shared:
-        with pytest.raises(ValueError, match="a ledger schedules single requests"):
-            shared.schedule(JOBS)
-        shared.book(shared.find(JOBS[1]), "alice")
-        assert len(shared.bookings()) == 2
 
 
 def test_a_booking_between_search_and_booking_is_searched_again(monkeypatch) -> None:

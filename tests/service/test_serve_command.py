@@ -5,51 +5,24 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from command_line import run
-from service import JOB, make_ledger, make_users
+from service import JOB, Serving, make_ledger, make_users, started
 
 import slotkern as sk
 from slotkern.service.users import digest_of, read_users
 
 
-class Serving(NamedTuple):
-    """The address of a service, and the tokens of its users."""
-
-    address: tuple[str, int]
-    tokens: dict[str, str]
-
-
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Serving]:
     """Run ``slotkern serve`` on a free port of the loopback address."""
-    make_ledger(tmp_path).close()
-    users, tokens = make_users(tmp_path)
-    command = ["serve", str(tmp_path / "site.db"), "--tokens", str(users)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "slotkern", *command, "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        line = process.stdout.readline()
-        found = re.search(r"http://(127\.0\.0\.1):(\d+), 4 users", line)
-        assert found, line + process.stderr.read()
-        yield Serving((found[1], int(found[2])), tokens)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
-    assert "Traceback" not in errors, errors
+    with started(tmp_path) as found:
+        yield found
 
 
 def test_a_service_answers_over_a_socket(serving: Serving, tmp_path: Path) -> None:

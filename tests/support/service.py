@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,3 +125,35 @@ async def running(
             states.put_nowait({"type": "lifespan.shutdown"})
             await done.wait()
             await task
+
+
+class Serving(NamedTuple):
+    """The address of a service, and the tokens of its users."""
+
+    address: tuple[str, int]
+    tokens: dict[str, str]
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Serving]:
+    """Run ``slotkern serve`` of `make_ledger` on a free port of this host."""
+    make_ledger(folder).close()
+    users, tokens = make_users(folder)
+    command = ["serve", str(folder / "site.db"), "--tokens", str(users)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slotkern", *command, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://(127\.0\.0\.1):(\d+), 4 users", line)
+        assert found, line + process.stderr.read()
+        yield Serving((found[1], int(found[2])), tokens)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors, errors

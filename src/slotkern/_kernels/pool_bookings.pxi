@@ -287,7 +287,7 @@ cdef Window find_and_book(SlotPool pool, Request request, Bookings out, owner):
         if window is None:
             return None
         try:
-            pool.book(window, owner)
+            book_windows(pool, window, owner)  # not the method of a subclass
             return window
         except ValueError:
             if window == refused:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from slotkern.display.table import Table
 
-__all__ = ["Plan", "named", "replaced"]
+__all__ = ["Plan", "named", "plan_of_outline", "replaced"]
 
 
 class Plan(HasPlot, Sequence[Window]):
@@ -251,6 +251,10 @@ class Plan(HasPlot, Sequence[Window]):
             facts=facts,
         )
 
+    def outline(self) -> dict[str, Any]:
+        """Return all but the windows, for JSON; see `plan_of_outline`."""
+        return {name: getattr(self, name) for name in self.__slots__[1:]}
+
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as Python numbers and text, ready for JSON.
 
@@ -329,6 +333,15 @@ def named(plan: Plan | None, name: str | None) -> Plan | None:
         window.name = name
     plan.name = name
     return plan
+
+
+def plan_of_outline(windows: tuple[Window, ...], outline: Mapping[str, Any]) -> Plan:
+    """Return the plan of windows and the result of `Plan.outline`, also from JSON."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in outline.items()
+    }
+    return Plan(windows, **fields)
 
 
 def replaced(plan: Plan, **changes: Any) -> Plan:

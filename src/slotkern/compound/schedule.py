@@ -103,6 +103,8 @@ def _criterion_for(job: Job, criterion: str) -> str:
 
 
 def _run(done: _Done, jobs: list[Job], owner: str | None) -> None:
+    from slotkern._kernels.pool import SlotPool
+
     pool, shape = done.pool, done.shape
     waiting: list[Request] = []
 
@@ -111,7 +113,10 @@ def _run(done: _Done, jobs: list[Job], owner: str | None) -> None:
         if some:
             criterion: Any = done.criterion
             options: Any = {"shape": shape}
-            done.extend(pool.schedule(some, criterion, owner=owner, **options))
+            # That of the base class: a shared pool stores one call for all jobs.
+            done.extend(
+                SlotPool.schedule(pool, some, criterion, owner=owner, **options)
+            )
 
     for job in jobs:
         if isinstance(job, Request):
@@ -132,13 +137,15 @@ def _find_and_book(
     pool: SlotPool, job: Job, criterion: str, shape: str, owner: str | None
 ) -> Plan | None:
     """Book the best plan; search again if another thread has booked a part of it."""
+    from slotkern._kernels.pool import SlotPool
+
     refused = None
     while True:
         plan = find_best(CompoundSearch(pool, job, shape), job, criterion)
         if plan is None:
             return None
         try:
-            pool.book(plan, owner)
+            SlotPool.book(pool, plan, owner)
         except ValueError:
             if plan == refused:
                 raise

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slotkern.ledger.check_caps import Charge, CountedRules
+
 __all__ = ["Report", "check_ledger"]
 
 #: The number of violations after which the check stops.
@@ -77,6 +79,7 @@ class _Booked(NamedTuple):
     body: bytes
     finish: float
     parts: list[tuple[int, float, float]]  # node, start, end
+    charge: Charge | None  # of capacities; None for a reservation
 
 
 def check_ledger(where: Path | str) -> Report:
@@ -148,6 +151,7 @@ class _Judge:
         self.spans: dict[int, list[tuple[float, float, int]]] = {}  # of each node
         # Closed time of each node: start, end, owner, and True if disabled.
         self.closed: dict[int, list[tuple[float, float, str, bool]]] = {}
+        self.caps = CountedRules()
 
     def fault(self, text: str) -> None:
         self.report.violations.append(text)
@@ -239,6 +243,7 @@ class _Judge:
         for node, start, end, owner, disabled in arrays.get("closed", np.empty(0)):
             row = (float(start), float(end), str(owner), bool(disabled))
             self.closed.setdefault(int(node), []).append(row)
+        self.caps.set_rules(_rules(arrays))
         for number, booked in _open_bookings(arrays).items():
             self._occupy(number, booked)
 
@@ -249,7 +254,7 @@ class _Judge:
             arrays = self._snapshot(version)
             theirs = _open_bookings(arrays)
             now, gone = float(arrays["now"]), set(arrays["gone"].tolist())
-            rows = len(arrays["origin"])
+            rows, rules = len(arrays["origin"]), _rules(arrays)
         except _BROKEN as error:
             self.fault(f"the snapshot {version} cannot be read: {error!r}")
             return
@@ -263,6 +268,8 @@ class _Judge:
             self.fault(f"the snapshot {version} has other bookings than the log")
         if rows != len(self.slots) or gone != self.gone:
             self.fault(f"the snapshot {version} has other slots than the log")
+        if rules != self.caps.rules:
+            self.fault(f"the snapshot {version} has other capacities than the log")
 
     # --- entries
 
@@ -280,6 +287,8 @@ class _Judge:
             elif kind == "add":
                 with np.load(io.BytesIO(entry[10]), allow_pickle=False) as archive:
                     self._add(archive["slots"])
+            elif kind == "caps":
+                self.caps.set_rules(json.loads(entry[10])["rules"])
             elif kind == "uncover":
                 self._open_nodes(list(self.closed), owner)
             elif kind in ("remove", "disable", "enable", "cover"):
@@ -292,7 +301,7 @@ class _Judge:
     def _book(self, entry: Any, at: int) -> None:
         version, kind, _, owner, name, *columns, expires, body = entry
         self.report.bookings += 1
-        totals, parts = _window(body)
+        totals, parts, charge = _window(body)
         if columns != [totals[0], totals[1], len(parts), totals[3]]:
             self.fault(f"version {version}: the columns differ from the body")
         if (kind == "hold") != (expires is not None) or (expires or at) < at:
@@ -313,10 +322,13 @@ class _Judge:
             for start, end, _, _ in self.closed.get(node, []):
                 if start < span[2] and span[1] < end and end > self.now:
                     self.fault(f"version {version}: node {node} is closed")
-        booked = _Booked(owner, name or "", expires, body, totals[1], spans)
-        self._occupy(version, booked)
+        booked = _Booked(owner, name or "", expires, body, totals[1], spans, charge)
+        exceeded = self._occupy(version, booked)
+        if exceeded:
+            self.fault(f"version {version}: more than a capacity has: {exceeded}")
 
-    def _occupy(self, number: int, booked: _Booked) -> None:
+    def _occupy(self, number: int, booked: _Booked) -> str:
+        """Book the parts; return the capacity that is exceeded, "" for none."""
         self.open[number] = booked
         for node, start, end in booked.parts:
             spans = self.spans.setdefault(node, [])
@@ -328,6 +340,7 @@ class _Judge:
                         f"{max(start, other[0])}, first by {other[2]}"
                     )
             spans.insert(i, (start, end, number))
+        return "" if booked.charge is None else self.caps.take(number, booked.charge)
 
     def _change(self, version: int, kind: str, of: int, at: int) -> None:
         booked = self.open.get(of)
@@ -343,6 +356,8 @@ class _Judge:
         if kind == "expire" and (expires is None or expires > at):
             self.fault(f"version {version}: {of} ends before its time")
         del self.open[of]
+        if booked.charge is not None:
+            self.caps.give_back(of)
         for node, start, end in booked.parts:
             self.spans[node].remove((start, end, of))
 
@@ -376,19 +391,37 @@ class _Judge:
             ]
 
 
-def _window(body: bytes) -> tuple[tuple[float, ...], list[tuple[int, int, float]]]:
-    """Return the seven totals of a body, and row, node and length of its parts."""
+def _rules(arrays: dict[str, Any]) -> list[Any]:
+    """Return the capacities and quotas of a snapshot."""
+    if "capacities" not in arrays:
+        return []
+    rules: list[Any] = json.loads(str(arrays["capacities"].tolist()))["rules"]
+    return rules
+
+
+_Window = tuple[tuple[float, ...], list[tuple[int, int, float]], Charge | None]
+
+
+def _window(body: bytes) -> _Window:
+    """Return seven totals of a body; row, node and length of its parts; its charge."""
     number, _, length, n = struct.unpack_from("<BBHI", body)
     totals = struct.unpack_from("<7d", body, 8 + length)
     at = 64 + length
-    if number != 1 or len(body) != at + 28 * n or n < 1:
+    end = at + 28 * n
+    is_long = len(body) > end
+    if number not in (1, 2) or n < 1 or len(body) < end or is_long != (number == 2):
         raise ValueError("not a body of a window")
     rows = struct.unpack_from(f"<{n}q", body, at)
     nodes = struct.unpack_from(f"<{n}i", body, at + 8 * n)
     lengths = struct.unpack_from(f"<{n}d", body, at + 12 * n)
     if len(set(nodes)) < n:
         raise ValueError("a node occurs twice")
-    return totals, [*zip(rows, nodes, lengths, strict=True)]
+    special = json.loads(body[end:]) if number == 2 else {}
+    charge = None
+    if body[8 : 8 + length] != b"reserved":
+        used = special.get("uses") or {}
+        charge = Charge(totals[0], totals[1], n, used, special.get("account"))
+    return totals, [*zip(rows, nodes, lengths, strict=True)], charge
 
 
 def _open_bookings(arrays: dict[str, Any]) -> dict[int, _Booked]:
@@ -399,9 +432,10 @@ def _open_bookings(arrays: dict[str, Any]) -> dict[int, _Booked]:
     for number, owner, name, expires, size in zip(*columns, strict=True):
         body = data[first : first + size]
         first += size
-        totals, parts = _window(body)
+        totals, parts, charge = _window(body)
         spans = [(node, totals[0], totals[0] + length) for _, node, length in parts]
-        found[number] = _Booked(owner, name, expires or None, body, totals[1], spans)
+        row = (owner, name, expires or None, body, totals[1], spans, charge)
+        found[number] = _Booked(*row)
     return found
 
 

@@ -6,8 +6,10 @@ The body of a window is complete and little-endian:
     u8 format | u8 flags | u16 length of criterion | u32 n | criterion
     f64 start, finish, runtime, cost, processor_time, value, bound
     n i64 rows | n i32 nodes | n f64 lengths | n f64 costs
+    JSON of the special fields, such as uses and account, in format 2
 
-Flags: 1 proven, 2 ragged, 4 proven over the starts of slots only.
+Flags: 1 proven, 2 ragged, 4 proven over the starts of slots only. A window without
+special fields has format 1.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from slotkern._kernels.windows import (
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
+from slotkern.foundation.special_fields import special_values
+from slotkern.machine.jobs import Compound
 
 __all__ = [
     "BOOKING_KINDS",
@@ -47,6 +51,7 @@ __all__ = [
     "chain",
     "entry_record",
     "expiring_row",
+    "job_text",
     "nodes_row",
     "pack_arrays",
     "pack_window",
@@ -164,7 +169,7 @@ def nodes_row(
 
 # --- windows
 
-_FORMAT = 1
+_FORMAT, _SPECIAL_FORMAT = 1, 2
 _HEADER = struct.Struct("<BBHI")
 _TOTALS = struct.Struct("<7d")
 
@@ -181,9 +186,12 @@ def pack_window(window: Window) -> bytes:
     word = criterion.encode()
     flags = proven | (shape == "ragged") << 1 | (window.proven_over != ALL_STARTS) << 2
     columns = [value for column in zip(*parts, strict=True) for value in column]
-    header = _HEADER.pack(_FORMAT, flags, len(word), len(parts)) + word
+    form, special = _FORMAT, b""
+    if window.special:
+        form, special = _SPECIAL_FORMAT, to_json(window.special).encode()
+    header = _HEADER.pack(form, flags, len(word), len(parts)) + word
     body: bytes = header + _TOTALS.pack(*state[:7])
-    return body + _columns(len(parts)).pack(*columns)
+    return body + _columns(len(parts)).pack(*columns) + special
 
 
 def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> Window:
@@ -196,12 +204,15 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
     """
     try:
         number, flags, length, n = _HEADER.unpack_from(body)
-        if number != _FORMAT:
+        if number not in (_FORMAT, _SPECIAL_FORMAT):
             raise ValueError(f"a window of format {number}")
         at = _HEADER.size + length
         totals = _TOTALS.unpack_from(body, at)
-        values = _columns(n).unpack(body[at + _TOTALS.size :])
+        first = at + _TOTALS.size
+        last = first + _columns(n).size if number == _SPECIAL_FORMAT else None
+        values = _columns(n).unpack(body[first:last])
         criterion = body[_HEADER.size : at].decode()
+        special = None if last is None else special_values(json.loads(body[last:]))
     except struct.error as error:
         raise ValueError(f"a window of another length: {error}") from None
     parts = tuple(
@@ -210,7 +221,7 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
     shape = "ragged" if flags & 2 else "square"
     over = SLOT_STARTS if flags & 4 else ALL_STARTS
     return _restore_window(
-        *totals, bool(flags & 1), criterion, shape, parts, name, context, over
+        *totals, bool(flags & 1), criterion, shape, parts, name, context, over, special
     )
 
 
@@ -224,7 +235,10 @@ def unpack_windows(
     if len(bodies) != len(names):
         raise ValueError(f"{len(bodies)} windows with {len(names)} names")
     if sys.byteorder == "little":
-        return windows_from_bodies(bodies, names, context)
+        try:
+            return windows_from_bodies(bodies, names, context)
+        except ValueError:
+            pass  # some have special fields, or are invalid: each is read by itself
     pairs = zip(bodies, names, strict=True)
     return [unpack_window(body, name, context) for body, name in pairs]
 
@@ -296,6 +310,15 @@ def request_text(request: Request) -> str:
         return _cached_text(request, request.name)
     except TypeError:  # a field that is not hashable
         return to_json(request_fields(request))
+
+
+def job_text(job: Request | Compound) -> str:
+    """Return a request, or a job of several parts, as JSON."""
+    if not isinstance(job, Compound):
+        return request_text(job)
+    more = [getattr(job, field, None) for field in ("budget", "gaps")]
+    how = to_json([type(job).__name__, job.name, *more, [*job.labels]])
+    return f'{{"job":{how},"parts":[{",".join(map(job_text, job.parts))}]}}'
 
 
 def token_digest(what: str, *more: bytes) -> bytes:

@@ -32,7 +32,9 @@ from slotkern.ledger.codec import (
 from slotkern.ledger.errors import Corrupt, OtherFormat
 from slotkern.ledger.log import Store
 from slotkern.ledger.snapshots import Open, unpack_pool
+from slotkern.pool.caps import replace_rules
 from slotkern.pool.closures import close_gaps, disable, enable, reopen_gaps
+from slotkern.pool.saved import rules_from_lists
 
 __all__ = ["FollowedPool"]
 
@@ -60,14 +62,6 @@ class FollowedPool(SlotPool):
         # True while memory may differ from the log: then the pool must be loaded again.
         self._stale = True
         self.replayed = self._load()
-
-    def set_cap(self, *_arguments: Any, **_options: Any) -> None:
-        """Raise TypeError: a ledger does not store capacities."""
-        raise TypeError("a shared pool has no capacities; use copy()")
-
-    def quota(self, *_arguments: Any, **_options: Any) -> None:
-        """Raise TypeError: a ledger does not store quotas."""
-        raise TypeError("a shared pool has no quotas; use copy()")
 
     def _load(self) -> int:
         """Load the newest valid snapshot and replay the entries after it."""
@@ -197,6 +191,9 @@ class FollowedPool(SlotPool):
             self._drop_past()
         elif kind == "add":
             SlotPool.add_slots(self, unpack_arrays(_given(entry.body))["slots"])
+        elif kind == "caps":
+            given = json.loads(_given(entry.body))["rules"]
+            replace_rules(self, rules_from_lists(given))
         elif kind == "uncover":
             reopen_gaps(self, _given(entry.owner))
         elif kind in ("remove", "disable", "enable", "cover"):

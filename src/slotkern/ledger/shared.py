@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import quote
 from slotkern.ledger.calls import Change, Done, LoggedPool, microseconds
 from slotkern.ledger.codec import (
@@ -18,18 +21,21 @@ from slotkern.ledger.codec import (
     body_row,
     booking_row,
     expiring_row,
+    job_text,
     nodes_row,
     pack_arrays,
     pack_window,
     plain,
-    request_text,
     to_json,
     unpack_window,
 )
 from slotkern.ledger.errors import Expired, NotYours, Taken
+from slotkern.machine.clock import is_number
 from slotkern.machine.jobs import Compound, requests_of
+from slotkern.pool.caps import has_weeks
 from slotkern.pool.closures import close_gaps, disable, enable
 from slotkern.pool.ledger import check_owner, ids_of, reservation, time_of
+from slotkern.pool.saved import rules_to_lists
 
 if TYPE_CHECKING:
     from slotkern.typing import BuiltIn, Criterion, Shape, Slots, Time
@@ -120,6 +126,7 @@ class SharedPool(LoggedPool):
 
     # --- bookings
 
+    @overload
     def place(
         self,
         request: Request,
@@ -129,7 +136,28 @@ class SharedPool(LoggedPool):
         owner: str | None = None,
         token: str | None = None,
         hold: float | str | None = None,
-    ) -> Booking | None:
+    ) -> Booking | None: ...
+    @overload
+    def place(
+        self,
+        request: Compound,
+        criterion: Criterion = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> list[Booking] | None: ...
+    def place(
+        self,
+        request: Request | Compound,
+        criterion: Criterion = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+        token: str | None = None,
+        hold: float | str | None = None,
+    ) -> Booking | list[Booking] | None:
         """Find and book the best window; nobody comes between search and booking.
 
         Parameters
@@ -146,8 +174,10 @@ class SharedPool(LoggedPool):
 
         Returns
         -------
-        Booking or None
-            None if no window exists; then nothing is stored, also not the token.
+        Booking, list of Booking, or None
+            For a job of several parts a booking for each window of its plan, which is
+            booked whole. None if no window exists; then nothing is stored, also not the
+            token.
 
         Raises
         ------
@@ -160,21 +190,27 @@ class SharedPool(LoggedPool):
         slotkern.ledger.LedgerError
             If the call could not be stored, as on a full disk.
         """
-        if not isinstance(request, Request):
+        single = isinstance(request, Request)
+        if not single and not isinstance(request, Compound):
             raise TypeError(f"request must be a Request, got {quote(request)}")
         owner, delay = self._owner(owner), _delay(hold)
         how = to_json([owner, plain(criterion), shape, delay])
-        what = f'{{"do":"place","how":{how},"request":{request_text(request)}}}'
+        what = f'{{"do":"place","how":{how},"request":{job_text(request)}}}'
 
         def change(now: int) -> Change:
-            window = self.find(request, criterion, shape=shape)
-            if window is None:
+            job: Any = request
+            found: Any = self.find(job, criterion, shape=shape)
+            if found is None:
                 return [], [], None
-            SlotPool.book(self, window, owner)
-            return [booking_row(window, owner, _end(now, delay))], [window], None
+            windows = [found] if isinstance(found, Window) else [*found.windows]
+            SlotPool.book(self, windows, owner)
+            end = _end(now, delay)
+            return [booking_row(each, owner, end) for each in windows], windows, None
 
         found = self._answer(self._call(what, change, token), token)
-        return found[0] if found else None
+        if not found:
+            return None
+        return found[0] if single else found
 
     @overload  # type: ignore[override]  # the base returns None
     def book(
@@ -245,45 +281,45 @@ class SharedPool(LoggedPool):
         """Find and book a window for each request, in order, as one call.
 
         As `SlotPool.schedule`; the owner is by default `user`, all bookings are stored
-        together, and the token is that of the whole list.
+        together, and the token is that of the whole list. The plan of a job of several
+        parts is booked whole.
         """
         owner = self._owner(owner)
         jobs = requests if isinstance(requests, list | tuple) else requests_of(requests)
         jobs = list(jobs)
-        for i, job in enumerate(jobs):
-            if isinstance(job, Compound):
-                raise ValueError(
-                    f"requests[{i}] is a {type(job).__name__}; a ledger schedules "
-                    "single requests: find the plan and book it in one turn()"
-                )
         how = [owner, criterion, shape]
         what = to_json({"do": "schedule", "how": how, "jobs": len(jobs)})
         content = b""
         if token is not None:
-            texts = [request_text(j) if isinstance(j, Request) else "" for j in jobs]
+            known = (Request, Compound)
+            texts = [job_text(job) if isinstance(job, known) else "" for job in jobs]
             content = to_json(texts).encode()
         result: list[Bookings] = []
 
         def change(_now: int) -> Change:
             done = SlotPool.schedule(self, jobs, criterion, shape=shape, owner=owner)
             result.append(done)
-            windows = [window for window in done if window is not None]
-            reasons = "".join(map(str, done.reason.tolist()))
-            return [booking_row(window, owner) for window in windows], windows, reasons
+            windows = _windows_of(done)
+            rows = [booking_row(window, owner) for window in windows]
+            return rows, windows, _answer_of(done)
 
         done = self._call(what, change, token, content)
         if not done.repeated:
             return result[0]
         assert done.call is not None
-        reason = np.array([*map(int, done.call.answer or "")], np.uint8)
-        windows = iter(self._answer(done, token))
+        answer = json.loads(done.call.answer or "")
+        windows = iter([each.window for each in self._answer(done, token)])
+        reason = np.array(answer["reason"], np.uint8)
+        items: list[Any] = []
+        for i, code in enumerate(answer["reason"]):
+            plan = answer["plans"].get(str(i))
+            if plan is not None:
+                parts = tuple(islice(windows, len(plan["roles"])))
+                items.append(adapter("plan_of_outline")(parts, plan))
+            else:
+                items.append(next(windows) if code == 0 else None)
         return bookings_from_windows(
-            [next(windows).window if code == 0 else None for code in reason],
-            reason,
-            criterion,
-            shape,
-            [job.name for job in jobs],
-            self.context,
+            items, reason, criterion, shape, answer["names"], self.context
         )
 
     def reserve(
@@ -466,6 +502,50 @@ class SharedPool(LoggedPool):
             if self._is_open(i) and owner in (None, each.owner)
         ]
 
+    # --- capacities
+
+    def set_cap(
+        self,
+        name: str,
+        amount: Any,
+        start: Time | None = None,
+        end: Time | None = None,
+    ) -> None:
+        """Set a capacity, such as a number of licences; see `SlotPool.set_cap`."""
+        what = {"do": "set_cap", "name": name, "start": start, "end": end}
+        what["amount"] = amount if is_number(amount) else "a table"
+
+        def change(_now: int) -> Change:
+            SlotPool.set_cap(self, name, amount, start, end)
+            return [self._rules_row()], [], None
+
+        self._call(to_json(what), change)
+
+    def quota(
+        self,
+        what: str,
+        amount: int | None,
+        *,
+        account: str = "*",
+        each: bool = False,
+        when: str | None = None,
+    ) -> None:
+        """Limit what an account uses at the same time; see `SlotPool.quota`."""
+        how = {"account": account, "each": each, "when": when}
+
+        def change(_now: int) -> Change:
+            SlotPool.quota(self, what, amount, account=account, each=each, when=when)
+            return [self._rules_row()], [], None
+
+        text = to_json({"do": "quota", "what": what, "amount": amount} | how)
+        self._call(text, change)
+
+    def _rules_row(self) -> tuple[Any, ...]:
+        """Return the entry that replaces all capacities and quotas."""
+        assert self._capacities is not None
+        rules = rules_to_lists(self._capacities.rules)
+        return body_row("caps", to_json({"rules": rules}).encode())
+
     # --- time and nodes
 
     def advance(self, now: Time) -> None:
@@ -540,7 +620,10 @@ class SharedPool(LoggedPool):
             rows = len(self.origin)
             SlotPool.add_slots(self, slots)
             body = pack_arrays({"slots": self.origin[rows:]})
-            return [body_row("add", body)], [], None
+            added = [body_row("add", body)]
+            if has_weeks(self):  # their hours extend over the new slots
+                added.append(self._rules_row())
+            return added, [], None
 
         self._call('{"do":"add"}', change)
 
@@ -582,6 +665,23 @@ class SharedPool(LoggedPool):
                 Booking(entry.version, window, owner, token, date, done.repeated)
             )
         return found
+
+
+def _windows_of(done: Bookings) -> list[Window]:
+    """Return the booked windows, those of a plan in the order of its parts."""
+    windows: list[Window] = []
+    plans = done.plans or {}
+    for i, window in enumerate(done):
+        if window is not None:
+            windows += plans[i].windows if i in plans else [window]
+    return windows
+
+
+def _answer_of(done: Bookings) -> str:
+    """Return the part of the result of `schedule` that entries do not contain."""
+    plans = {i: plan.outline() for i, plan in (done.plans or {}).items()}
+    answer = {"reason": done.reason.tolist(), "names": done.names, "plans": plans}
+    return to_json(answer)
 
 
 def _delay(hold: float | str | None) -> int | None:

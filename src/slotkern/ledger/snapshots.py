@@ -19,13 +19,21 @@ from slotkern.ledger.codec import (
 )
 from slotkern.pool.closures import validate_closures
 from slotkern.pool.file import check_state
-from slotkern.pool.saved import from_arrays, has_tariffs, to_arrays
+from slotkern.pool.saved import (
+    capacities_of,
+    from_arrays,
+    has_capacities,
+    has_tariffs,
+    to_arrays,
+)
 
 __all__ = ["Open", "first_snapshot", "pack_pool", "unpack_pool"]
 
 _FORMAT = "slotkern ledger snapshot 1"
 #: The format of pools with tariffs; see `slotkern.pool.file.TARIFF_FORMAT`.
 _TARIFF_FORMAT = "slotkern ledger snapshot 2"
+#: The format of pools with capacities or quotas.
+_CAPACITY_FORMAT = "slotkern ledger snapshot 3"
 
 
 class Open(NamedTuple):
@@ -44,13 +52,8 @@ def first_snapshot(pool: SlotPool) -> bytes:
     Raises
     ------
     ValueError
-        If parts are booked without an owner, and for a pool with capacities or quotas.
+        If parts are booked without an owner.
     """
-    if pool._capacities is not None:
-        raise ValueError(
-            "a ledger does not store the capacities and quotas of a pool: share a pool "
-            "without them"
-        )
     if len(pool.booked) and (pool.booked["owner"] == "").any():
         raise ValueError(
             "parts are booked without an owner, so that nobody could release them: "
@@ -65,8 +68,11 @@ def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
     origin, state, now, closures = pool._full_state_and_closures()
     none = {name: rows[:0] for name, rows in state.items()}
     bare = restore_pool(origin[:0], none, -np.inf, pool.context)
+    if pool._capacities is not None:
+        bare._capacities = pool._capacities.copy()
     more = to_arrays(bare)
     form = _TARIFF_FORMAT if has_tariffs(more) else _FORMAT
+    form = _CAPACITY_FORMAT if has_capacities(more) else form
     arrays: dict[str, Any] = {"format": np.array(form), "origin": origin}
     arrays |= {"now": np.array(now)} | state | more
     closed = closures[closures["end"] > now]
@@ -92,11 +98,13 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
         If the bytes are not a snapshot of this format, or contradict themselves.
     """
     arrays = unpack_arrays(body)
-    if arrays["format"].tolist() not in (_FORMAT, _TARIFF_FORMAT):
+    formats = _FORMAT, _TARIFF_FORMAT, _CAPACITY_FORMAT
+    if arrays["format"].tolist() not in formats:
         raise ValueError("a snapshot of another format")
     try:
         origin, state, now = check_state(arrays)
         context, _ = from_arrays(arrays)
+        capacities = capacities_of(arrays)
     except InputError as fault:
         raise ValueError(fault.reason) from None
     closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
@@ -111,5 +119,9 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
         for window, number, owner, expires in zip(windows, *columns, strict=True)
     }
     owned = [(each.window, each.owner) for each in bookings.values()]
-    pool = restore_pool(origin, state, now, context, owned, closures=closures)
+    pool = restore_pool(
+        *(origin, state, now, context, owned),
+        closures=closures,
+        capacities=capacities,
+    )
     return pool, bookings

@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
     from slotkern.typing import Time
 
-__all__ = ["check_weeks", "define", "extend_weeks", "quota", "set_cap", "table"]
+__all__ = [
+    "check_weeks",
+    "define",
+    "extend_weeks",
+    "has_weeks",
+    "quota",
+    "replace_rules",
+    "set_cap",
+    "table",
+]
 
 _Steps = Sequence[tuple[float, int | None]]
 
@@ -244,6 +253,19 @@ def extend_weeks(pool: SlotPool) -> None:
     """Compute the hours of all quotas again after slots were added."""
     caps = _of_pool(pool)
     caps.set_rules([_extended(pool, rule) for rule in caps.rules])
+
+
+def has_weeks(pool: SlotPool) -> bool:
+    """Return whether quotas hold at hours of the week, which new slots extend."""
+    return any(rule.when is not None for rule in _rules(pool))
+
+
+def replace_rules(pool: SlotPool, rules: Sequence[CapacityRule]) -> None:
+    """Replace all capacities and quotas of a pool."""
+    caps = _of_pool(pool)
+    caps.set_rules(rules)
+    if pool._capacities is None:
+        pool._capacities = caps
 
 
 def _extended(pool: SlotPool, rule: CapacityRule) -> CapacityRule:

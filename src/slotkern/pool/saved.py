@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,15 @@ from slotkern.tariffs.mapping import Tariffs
 if TYPE_CHECKING:
     from slotkern._kernels.pool import SlotPool
 
-__all__ = ["capacities_of", "from_arrays", "has_capacities", "has_tariffs", "to_arrays"]
+__all__ = [
+    "capacities_of",
+    "from_arrays",
+    "has_capacities",
+    "has_tariffs",
+    "rules_from_lists",
+    "rules_to_lists",
+    "to_arrays",
+]
 
 _COLUMN, _LEVELS = "machine ", "levels of machine"
 #: The array of the capacities and quotas of a pool, as JSON.
@@ -89,10 +97,7 @@ def to_arrays(pool: SlotPool) -> dict[str, NDArray[Any]]:
         found[_CAPACITIES] = np.array(
             json.dumps(
                 {
-                    "rules": [
-                        [*rule.key, rule.steps, rule.weekly]
-                        for rule in capacities.rules
-                    ],
+                    "rules": rules_to_lists(capacities.rules),
                     "windows": [
                         [window.to_dict(), *charge]
                         for window, charge in capacities.charged()
@@ -115,14 +120,7 @@ def capacities_of(arrays: Mapping[str, NDArray[Any]]) -> Caps | None:
         return None
     try:
         given = json.loads(str(arrays[_CAPACITIES].tolist()))
-        rules = [
-            CapacityRule(
-                *(what, account, each, when),
-                [(float(time), amount) for time, amount in steps],
-                weekly,
-            )
-            for what, account, each, when, steps, weekly in given["rules"]
-        ]
+        rules = rules_from_lists(given["rules"])
         charges = [
             (Window.from_dict(window), (nodes, uses, account))
             for window, nodes, uses, account in given["windows"]
@@ -130,6 +128,23 @@ def capacities_of(arrays: Mapping[str, NDArray[Any]]) -> Caps | None:
         return Caps(rules, charges, float(given["now"]))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"its capacities are not complete: {error}") from None
+
+
+def rules_to_lists(rules: Iterable[CapacityRule]) -> list[list[Any]]:
+    """Return capacities and quotas as lists for JSON."""
+    return [[*rule.key, rule.steps, rule.weekly] for rule in rules]
+
+
+def rules_from_lists(given: Iterable[Sequence[Any]]) -> list[CapacityRule]:
+    """Return the rules of `rules_to_lists`."""
+    return [
+        CapacityRule(
+            *(what, account, each, when),
+            [(float(time), amount) for time, amount in steps],
+            weekly,
+        )
+        for what, account, each, when, steps, weekly in given
+    ]
 
 
 def has_tariffs(arrays: Mapping[str, NDArray[Any]]) -> bool:

@@ -11,7 +11,8 @@ from slotkern.service.users import User, digest_of
 
 __all__ = ["Access"]
 
-_CHALLENGE = {"www-authenticate": 'Bearer, Basic realm="slotkern", charset="UTF-8"'}
+#: Browsers ask for a name and a token only if Basic is the one scheme of the header.
+_CHALLENGE = {"www-authenticate": 'Basic realm="slotkern", charset="UTF-8"'}
 
 
 class Access:

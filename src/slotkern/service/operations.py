@@ -246,6 +246,8 @@ async def _book(call: Exchange) -> dict[str, Any]:
         raise Problem(403, f"{user.name} may not book for {owner}")
     if request.account not in (None, owner) and not user.has_role("administer"):
         raise Problem(403, f"{user.name} may not book on the account {request.account}")
+    if request.account is None and call.app.pool._capacities is not None:
+        request = request.replace(account=owner)  # else it would evade quotas
     criterion = body.get("criterion", "start")
     shape: Any = body.get("shape", "square")
     how = {"shape": shape, "owner": owner, "hold": body.get("hold")}
