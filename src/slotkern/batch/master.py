@@ -34,6 +34,8 @@ Ints = NDArray[np.int64]
 
 #: A node's time counts as overloaded above 1 by this share.
 _OVERLOAD = 1e-6
+#: Simplex pivots per unit of work: they take about as long as one search for a window.
+_PIVOTS = 20
 #: Values of a solution below this are zero.
 _ZERO = 1e-9
 #: The number of solutions after which a row of price zero is dropped.
@@ -114,6 +116,8 @@ class MasterProblem:
             import highspy
         self._highspy = highspy
         self._jobs, self._limit, self._penalty = jobs, limit, penalty
+        #: The units of work spent; see `_PIVOTS`.
+        self.work = 0.0
         self._lp = self._new_problem()
         one, none = np.ones(jobs), np.zeros(0)
         empty = np.zeros(0, np.int32)
@@ -187,6 +191,7 @@ class MasterProblem:
     def solve(self) -> tuple[Floats, Duals]:
         """Return each window's share and the duals of the linear program."""
         self._lp.run()
+        self._count(self._lp)
         solution = self._lp.getSolution()
         share = np.array(solution.col_value)[self._jobs :]
         dual = np.maximum(-np.array(solution.row_dual), 0.0)
@@ -195,6 +200,10 @@ class MasterProblem:
         self._age = np.where(amount > _ZERO, 0, self._age + 1)
         duals = Duals(self._row_node, self._row_start, self._row_end, amount, expense)
         return share, duals
+
+    def _count(self, problem: Any) -> None:
+        pivots = max(0, int(problem.getInfo().simplex_iteration_count))
+        self.work += pivots / _PIVOTS
 
     def separate(self, share: Floats) -> int:
         """Add rows for the spans that a solution overloads; return their number."""
@@ -296,6 +305,7 @@ class MasterProblem:
         known[place[list(start)]] = 1.0
         problem.setSolution(size, np.arange(size, dtype=np.int32), known)
         problem.run()
+        self._count(problem)
         value = np.array(problem.getSolution().col_value)
         info = problem.getInfo()
         bound = float(info.mip_dual_bound) + self._penalty * self._jobs

@@ -20,8 +20,8 @@ improved by moves (`slotkern.batch.plans`), and from an integer program over the
 of small reduced cost. For few jobs `slotkern.batch.complete` lists all windows that a
 better plan may have; the integer program over them closes the rest of the gap.
 
-Work is counted: one unit is one search for a job's least window, one node of an integer
-program, or one set of slots examined for the list.
+Work is counted: one unit is one search for a job's least window, 20 simplex pivots, one
+node of an integer program, or one set of slots examined for the list.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class OptimalSearch:
     @property
     def work(self) -> int:
         """The units of work spent."""
-        return self._planner.work
+        return self._planner.work + int(self._master.work)
 
     @property
     def failures(self) -> float:
