@@ -142,6 +142,17 @@ def test_other_searches_refuse_shares() -> None:
             search()
 
 
+def test_errors_of_queues_name_the_job_once() -> None:
+    slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)
+    job = sk.Request(1, 1, share={"cores": 1}, name="j00")
+    for schedule in (
+        lambda: sk.SlotPool(slots).schedule([job]),
+        lambda: sk.schedule_batch(slots, [job]),
+    ):
+        with pytest.raises(ValueError, match=r"^j00: a search of slots does not"):
+            schedule()
+
+
 # --- tables of jobs
 
 

@@ -22,7 +22,7 @@ from slotkern._kernels.headers cimport (
 from slotkern._kernels.request cimport Request, copy_request, convert_times, search_error
 
 from slotkern.foundation.adapters import adapter
-from slotkern.foundation.checks import meant, visible
+from slotkern.foundation.checks import meant, named, visible
 from slotkern.foundation.context import context_of as context_of_object
 from slotkern.foundation.errors import SlotError, slot_error
 from slotkern.foundation.special_fields import refuse_special
@@ -306,7 +306,7 @@ cdef class PreparedSlots:
             return self.compile_request(request)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{request.name or f'requests[{i}]'}: {error}") from None
+            raise kind(named(request.name or f"requests[{i}]", error)) from None
 
     cdef object limit_weights(self, object limit, object table):
         """Return (weights, by_length, unit) of a limit on columns or on an array."""

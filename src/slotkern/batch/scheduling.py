@@ -27,7 +27,14 @@ from slotkern.batch.policies import (
     ranked,
 )
 from slotkern.batch.schedule import Schedule
-from slotkern.foundation.checks import hint_keywords, integer, number, one_of, quote
+from slotkern.foundation.checks import (
+    hint_keywords,
+    integer,
+    named,
+    number,
+    one_of,
+    quote,
+)
 from slotkern.foundation.logger import log
 from slotkern.foundation.special_fields import refuse_special
 
@@ -219,7 +226,7 @@ def _kernel_jobs(
             try:
                 _batch.CompiledJobs(pool, (request,), None)
             except (ValueError, TypeError):
-                raise type(error)(f"{request.name}: {error}") from None
+                raise type(error)(named(str(request.name), error)) from None
         raise
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "hint_keywords",
     "integer",
     "meant",
+    "named",
     "number",
     "one_of",
     "quote",
@@ -250,6 +251,18 @@ def quote(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def named(who: str, error: Exception) -> str:
+    """Return the message of an error about a job, which may name it already.
+
+    Examples
+    --------
+    >>> named("a", ValueError("no node")), named("a", ValueError("a: no node"))
+    ('a: no node', 'a: no node')
+    """
+    text = str(error)
+    return text if text.startswith(f"{who}: ") else f"{who}: {text}"
 
 
 def visible(text: Any) -> str:
