@@ -148,7 +148,7 @@ class RecurrenceRule:
             from dateutil.rrule import rrulestr
 
         if limit is None and self.until is None and self.count is None:
-            raise ValueError(f"{self.text} has no end: add COUNT or UNTIL")
+            raise ValueError(f"{self.text:.80} has no end: add COUNT or UNTIL")
         last = self.until
         if last is not None and last.tzinfo is None:
             last = utc_of(last, zone)
@@ -165,8 +165,8 @@ class RecurrenceRule:
                 break
             if len(found) > _MOST:
                 raise ValueError(
-                    f"{self.text} has more than {_MOST:,} dates since {start}; let it "
-                    "begin later, or add COUNT or UNTIL"
+                    f"{self.text:.80} has more than {_MOST:,} dates since {start}; let "
+                    "it begin later, or add COUNT or UNTIL"
                 )
         return found
 
@@ -262,7 +262,9 @@ def repeated_spans(
     dates = rule.dates(local, start.tzinfo, None)
     if not dates or dates[0] != local:
         first_date = f"; its first date is {dates[0]}" if dates else ""
-        raise ValueError(f"rule: the start {start} does not follow {text}{first_date}")
+        raise ValueError(
+            f"rule: the start {start} does not follow {text:.80}{first_date}"
+        )
     starts = sorted({utc_of(date, start.tzinfo) for date in dates[1:]})
     length = end.astimezone(dt.UTC) - start.astimezone(dt.UTC)
     spans = [(first, last)]
@@ -270,7 +272,7 @@ def repeated_spans(
         spans.append((clock.time(date), clock.time(date + length)))
         if spans[-1][0] < spans[-2][1]:
             raise ValueError(
-                f"rule: {text} repeats before a span of {length} ends, at "
+                f"rule: {text:.80} repeats before a span of {length} ends, at "
                 f"{date.astimezone(start.tzinfo)}"
             )
     return spans

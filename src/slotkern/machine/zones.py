@@ -58,8 +58,8 @@ def zone_of(zone: Any) -> dt.tzinfo:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(
-            f"zone {zone!r} is not known; names are as in 'Europe/Berlin' or '+02:00' "
-            "(if the system has no list of zones, pip install tzdata)"
+            f"zone {quote(zone)} is not known; names are as in 'Europe/Berlin' or "
+            "'+02:00' (if the system has no list of zones, pip install tzdata)"
         ) from None
 
 
