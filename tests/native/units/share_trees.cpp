@@ -8,7 +8,7 @@
 #include "../check.hpp"
 #include "../random_draws.hpp"
 #include "../share_oracle.hpp"
-#include "slotkern/shares/share_pool.hpp"
+#include "slotkern/shares/schedule.hpp"
 
 namespace {
 
