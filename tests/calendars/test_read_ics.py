@@ -153,6 +153,7 @@ def test_an_unknown_node_names_its_event(tmp_path: Path) -> None:
         ((TUESDAY, "DTEND;VALUE=DATE:20261021"), "must both be days, or both times"),
         ((TUESDAY, "DTEND:20261021T080000Z", "DURATION:PT1H"), "with DURATION"),
         ((TUESDAY, "RRULE:FREQ=HOURLY"), "none of DAILY, WEEKLY"),
+        ((TUESDAY, "RRULE:FREQ=DAILY;UNTIL=200609"), "RRULE: is invalid"),
         ((TUESDAY, "RRULE:FREQ=DAILY", "RRULE:FREQ=DAILY"), "only one RRULE"),
         ((TUESDAY, "EXRULE:FREQ=DAILY"), "no EXRULE"),
         ((TUESDAY, "EXDATE;VALUE=DATE:20261027"), "is a day, but DTSTART is a time"),

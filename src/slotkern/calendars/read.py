@@ -292,7 +292,10 @@ class _Event:
         if "RRULE" not in self._component:
             return
         local, zone, is_day = self._start
-        text = self._component["RRULE"].to_ical().decode()
+        try:
+            text = self._component["RRULE"].to_ical().decode()
+        except (TypeError, ValueError) as error:  # UNTIL=200609, a time
+            raise self._error("RRULE", f"is invalid: {_one_line(error)}") from None
         rule = RecurrenceRule.parse(text, f"{self._label}: RRULE")
         try:
             dates = rule.dates(local, zone, until)
