@@ -26,14 +26,6 @@ from slotkern._kernels.windows import ALL_STARTS
 from slotkern.foundation.checks import integer, one_of
 from slotkern.foundation.special_fields import refuse_special
 
-cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
-    void wait_briefly(shared_mutex&)
-    cdef cppclass MutexRegistry:
-        @staticmethod
-        MutexRegistry& all()
-        void add(shared_mutex&) except +
-        void remove(shared_mutex&)
-
 cnp.import_array()
 
 #: The jobs that are scheduled before other threads may change the hosts.
@@ -598,15 +590,6 @@ cdef class ShareCore(SharedHosts):
 
     def __reduce__(self):
         return ShareCore.restore, (self.hosts, self.capacity, self.state())
-
-
-def empty_bookings(str criterion not None, str shape not None, context=None):
-    """Return the empty result of `ShareCore.schedule`; errors are those of `find`."""
-    cdef Bookings out = Bookings.__new__(Bookings)
-    one_of("criterion", criterion, INDEX)
-    parse_shape(shape)
-    out.criterion, out.shape, out.context = criterion, shape, context
-    return out
 
 
 include "shares_trees.pxi"

@@ -1,5 +1,14 @@
 # The hosts of a ShareCore, its lock, and checks of the spans and amounts of its arguments.
 
+cdef extern from "slotkern/pool/mutexes.hpp" namespace "slotkern" nogil:
+    void wait_briefly(shared_mutex&)
+    cdef cppclass MutexRegistry:
+        @staticmethod
+        MutexRegistry& all()
+        void add(shared_mutex&) except +
+        void remove(shared_mutex&)
+
+
 @cython.auto_pickle(False)
 cdef class SharedHosts:
     """The hosts, their pool and its lock."""
@@ -162,3 +171,12 @@ cdef int check_status(Status status) except -1:
     if status != Status.ok:
         raise status_error(status, "change shared hosts", {"part": "a host"})
     return 0
+
+
+def empty_bookings(str criterion not None, str shape not None, context=None):
+    """Return the empty result of `ShareCore.schedule`; errors are those of `find`."""
+    cdef Bookings out = Bookings.__new__(Bookings)
+    one_of("criterion", criterion, INDEX)
+    parse_shape(shape)
+    out.criterion, out.shape, out.context = criterion, shape, context
+    return out
