@@ -191,7 +191,7 @@ _ADAPTERS = {
     "schedule_compounds": "slotkern.compound.schedule:schedule_compounds",
     "share_pool": "slotkern.ledger.opening:share_pool",
     "share_window": "slotkern.pool.share_windows:share_window",
-    "starts": "slotkern.compound.starts:starts",
+    "starts": "slotkern.compound.start_intervals:starts",
     "values_of_windows": "slotkern.search.criteria:values_of_windows",
 }
 register(_ADAPTERS)

@@ -23,7 +23,7 @@ LATE_IMPORTS = (
     "slotkern.compound.find",
     "slotkern.compound.jobs",
     "slotkern.compound.schedule",
-    "slotkern.compound.starts",
+    "slotkern.compound.start_intervals",
     "slotkern.compound.tables",
     "slotkern.display.table",
     "slotkern.expressions.filters",

@@ -2,6 +2,6 @@
 
 from slotkern.compound.jobs import AnyOf, Chain, Together
 from slotkern.compound.plan import Plan
-from slotkern.compound.starts import starts
+from slotkern.compound.start_intervals import starts
 
 __all__ = ["AnyOf", "Chain", "Plan", "Together", "starts"]

@@ -20,7 +20,7 @@ from slotkern.compound.jobs import AnyOf, Chain, Together
 from slotkern.compound.options import as_option, find_part
 from slotkern.compound.plan import Plan, named, replaced
 from slotkern.compound.search import NO_LIMITS, CompoundSearch, Limits
-from slotkern.compound.starts import (
+from slotkern.compound.start_intervals import (
     StartsOfLength,
     joined,
     spans_by_length,

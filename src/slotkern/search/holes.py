@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots, prepare_snapshot
-from slotkern.compound.starts import last_starts
+from slotkern.compound.start_intervals import last_starts
 from slotkern.compound.together import admitted
 from slotkern.display import HasPlot
 from slotkern.display.table import Table

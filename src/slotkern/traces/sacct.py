@@ -118,6 +118,7 @@ def _line_error(error: ValueError, source: str) -> LineError:
 def _check_headings(rows: list[Row]) -> None:
     if not rows:
         raise LineError("there is no job")
+    heading = int(rows[0].line) - 1  # a text has numbers of lines
     for names in (
         ("Submit",),
         ("Start",),
@@ -127,7 +128,7 @@ def _check_headings(rows: list[Row]) -> None:
     ):
         if rows[0].heading(*names) is None:
             raise LineError(
-                f"line {rows[0].line - 1}: there is no {' or '.join(names)}; print it "
+                f"line {heading}: there is no {' or '.join(names)}; print it "
                 "with sacct -P -o "
                 "JobID,Submit,Start,End,State,AllocCPUS,ReqCPUS,Timelimit,User,Partition"
             )
