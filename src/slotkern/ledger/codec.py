@@ -37,7 +37,7 @@ from slotkern._kernels.windows import (
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
-from slotkern.foundation.special_fields import special_values
+from slotkern.foundation.special_fields import SPECIAL_FIELDS, special_values
 from slotkern.machine.jobs import Compound
 
 __all__ = [
@@ -194,6 +194,17 @@ def pack_window(window: Window) -> bytes:
     return body + _columns(len(parts)).pack(*columns) + special
 
 
+def _special_of(data: bytes) -> dict[str, Any] | None:
+    """Return the special fields at the end of a body."""
+    try:
+        given = json.loads(data)
+        if isinstance(given, dict) and given.keys() <= SPECIAL_FIELDS.keys():
+            return special_values(given)
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise ValueError("a window of unknown special fields")
+
+
 def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> Window:
     """Return the window of a body.
 
@@ -212,7 +223,7 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
         last = first + _columns(n).size if number == _SPECIAL_FORMAT else None
         values = _columns(n).unpack(body[first:last])
         criterion = body[_HEADER.size : at].decode()
-        special = None if last is None else special_values(json.loads(body[last:]))
+        special = None if last is None else _special_of(body[last:])
     except struct.error as error:
         raise ValueError(f"a window of another length: {error}") from None
     parts = tuple(
