@@ -85,11 +85,11 @@ def test_holes_begin_now_by_default():
 
 def test_time_without_end_has_the_length_infinity():
     slots = sk.make_slots(
-        node=[0, 1], start=0, end=[math.inf, 8], performance=1, price=1
+        node=[0, 1, 2], start=0, end=[math.inf, 8, math.inf], performance=1, price=1
     )
     found = sk.holes(slots, 3)
-    assert found.frontier.tolist() == [(1, INF, INF), (2, 5, 8)]
-    assert found.most_nodes(1e300) == 1
+    assert found.frontier.tolist() == [(2, INF, INF), (3, 5, 8)]
+    assert found.most_nodes(1e300) == 2
 
 
 def test_lengths_added_to_the_start_are_not_after_the_end():

@@ -215,7 +215,7 @@ def _frontier(
         np.maximum.at(best, rank, ends[order])
     # Lengths that do not exceed the end when they are added to the start.
     length = last_starts(best, np.full(len(best), start))
-    last = np.flatnonzero(np.diff(length, append=-math.inf))
+    last = np.flatnonzero(length != np.append(length[1:], -math.inf))
     found = np.empty(len(last), HOLE)
     found["nodes"], found["length"], found["end"] = last + 1, length[last], best[last]
     return found
