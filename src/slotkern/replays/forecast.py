@@ -444,13 +444,19 @@ class History(NamedTuple):
 
         Raises
         ------
-        ValueError
-            For a share outside of 0 to 1, and for a history without shares.
+        ValueError, TypeError
+            For a value that is not an array of numbers, a share outside of 0 to 1,
+            and a history without shares.
         """
         if isinstance(given, Trace):
             run, asked = given.jobs["run_time"], given.jobs["requested_time"]
             return cls.of_jobs(run / seconds, asked / seconds)
-        shares = np.asarray(given, np.float64).ravel()
+        try:
+            shares = np.asarray(given, np.float64).ravel()
+        except (ValueError, TypeError) as error:
+            raise type(error)(
+                f"history must be a Trace or an array of shares: {error}"
+            ) from None
         wrong = ~((shares >= 0) & (shares <= 1))
         if wrong.any():
             row = int(wrong.argmax())

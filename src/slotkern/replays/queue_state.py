@@ -129,12 +129,17 @@ def state_of_pool(
     order = np.argsort(started, kind="stable")  # NaN, for waiting jobs, is last
     width, length, started = width[order], length[order], started[order]
     until = _snapped((started + length)[:running], table["start"]) - now
+    remaining = np.concatenate([until, length[running:], request.length(speeds)])
+    with np.errstate(over="ignore"):
+        total = remaining.sum()
+    if not total <= 2.0**53:  # as for the jobs of a replay
+        raise ValueError("queue: the requested lengths add up to more than 2**53")
     state = QueueState(
         nodes,
         _blocked_spans(table, now, nodes, until, width[:running]),
         np.append(width, request.nodes).astype(np.int32),
         np.append(np.nan_to_num(now - started), 0.0),
-        np.concatenate([until, length[running:], request.length(speeds)]),
+        remaining,
         np.append(user[order], len(user)),
         running,
     )
@@ -173,7 +178,11 @@ def _read_queue(
         given = row.pop("start", None)
         if "user" in row:
             user[i] = users.setdefault(row.pop("user"), i)
-        request = resolve_times(pool, request_of_row(row, i, name), i)
+        request = request_of_row(row, i, name)
+        try:
+            request = resolve_times(pool, request)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{at}: {error}") from None
         width[i], length[i] = request.nodes, request.length(speeds)[0]
         if request.nodes > nodes:
             raise ValueError(
