@@ -145,6 +145,36 @@ def test_jobs_that_exceed_the_limit_fail_with_its_reason():
     assert schedule.bound == pytest.approx(8)
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e16])
+def test_limits_hold_in_any_unit_of_money(unit):
+    slots = sk.make_slots(node=[0, 1], start=0, end=40, performance=1, price=unit)
+    jobs = [sk.Request(1, volume) for volume in (13, 4, 6, 20, 15)]
+    limit = 20.5 * unit
+    schedule = sk.schedule_batch(
+        slots, jobs, sk.Optimal(), minimize="cost", under="cost", limit=limit
+    )
+    assert np.flatnonzero(schedule.scheduled).tolist() == [1, 2]
+    assert schedule.value == pytest.approx(10 * unit)
+    assert schedule.slices["proven"][0]
+
+
+def test_amounts_that_the_linear_program_does_not_accept_are_named():
+    slots = sk.make_slots(node=[0, 1], start=0, end=40, performance=1, price=1e16)
+    jobs = [sk.Request(1, 13), sk.Request(1, 20)]
+    with pytest.raises(ValueError, match=r"the expense 1.3e\+17, which HiGHS does not"):
+        sk.schedule_batch(slots, jobs, sk.Optimal(), under="cost", limit=0)
+
+
+@pytest.mark.parametrize("more", [[], [sk.Request(5, 1)]])
+def test_a_proven_bound_is_near_the_target_although_penalties_are_large(more):
+    slots = sk.make_slots(node=[0, 1], start=0, end=1e9, performance=1, price=1)
+    jobs = [*more, *(sk.Request(1, volume) for volume in (13, 4, 6, 20, 15))]
+    schedule = sk.schedule_batch(slots, jobs, sk.Optimal(0), minimize="finish")
+    assert schedule.value == 85
+    assert schedule.slices["proven"][0]
+    assert schedule.bound == pytest.approx(85, rel=1e-4)
+
+
 def test_maximizes_sums_over_parts():
     slots = sk.make_slots(node=[0, 1], start=0, end=[8, 6], performance=1, price=[1, 3])
     jobs = [sk.Request(1, 4), sk.Request(1, 4)]

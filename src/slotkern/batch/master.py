@@ -9,6 +9,8 @@ row, divided by the length of the span, is a price rate of the node's time.
 The integer program over the same columns (`solve_integer`) has a clique of windows for
 each moment at which parts overlap, so its solutions are schedules.
 
+HiGHS grants absolute tolerances to rows, so expenses are shares of the limit here.
+
 Cost: a linear program with a warm start for each call of `solve`; O(parts) memory.
 """
 
@@ -116,6 +118,8 @@ class MasterProblem:
             import highspy
         self._highspy = highspy
         self._jobs, self._limit, self._penalty = jobs, limit, penalty
+        #: The unit of the expenses in the programs.
+        self._unit = limit or 1.0
         #: The units of work spent; see `_PIVOTS`.
         self.work = 0.0
         self._lp = self._new_problem()
@@ -125,7 +129,8 @@ class MasterProblem:
             self._lp.addRow(1.0, 1.0, 0, empty, none)
         self._fixed = jobs + (limit is not None)
         if limit is not None:
-            self._lp.addRow(-highspy.kHighsInf, limit, 0, empty, none)
+            most = limit / self._unit
+            self._lp.addRow(-highspy.kHighsInf, most, 0, empty, none)
         self._lp.addCols(
             jobs,
             penalty * one,
@@ -168,10 +173,10 @@ class MasterProblem:
         index, value = [job], [1.0]
         if self._limit is not None:
             index.append(self._jobs)
-            value.append(found.expense)
+            value.append(found.expense / self._unit)
         index += (rows + self._fixed).tolist()
         value += amount[rows].tolist()
-        self._lp.addCol(
+        status = self._lp.addCol(
             found.cost,
             0.0,
             self._highspy.kHighsInf,
@@ -179,6 +184,12 @@ class MasterProblem:
             np.array(index, np.int32),
             np.array(value),
         )
+        if status == self._highspy.HighsStatus.kError:
+            raise ValueError(
+                f"policy Optimal: a window has the target {found.cost:g} and the "
+                f"expense {found.expense:g}, which HiGHS does not accept under the "
+                f"limit {self._limit}"
+            )
         return column
 
     @property
@@ -195,7 +206,9 @@ class MasterProblem:
         solution = self._lp.getSolution()
         share = np.array(solution.col_value)[self._jobs :]
         dual = np.maximum(-np.array(solution.row_dual), 0.0)
-        expense = float(dual[self._jobs]) if self._limit is not None else 0.0
+        expense = 0.0
+        if self._limit is not None:
+            expense = float(dual[self._jobs]) / self._unit
         amount = dual[self._fixed :]
         self._age = np.where(amount > _ZERO, 0, self._age + 1)
         duals = Duals(self._row_node, self._row_start, self._row_end, amount, expense)
@@ -298,9 +311,9 @@ class MasterProblem:
                 -inf, 1.0, len(each), each.astype(np.int32), np.ones(len(each))
             )
         if self._limit is not None:
-            expense = np.array(self.expense)[columns]
+            expense = np.array(self.expense)[columns] / self._unit
             every = np.arange(size, dtype=np.int32)
-            problem.addRow(-inf, self._limit, size, every, expense)
+            problem.addRow(-inf, self._limit / self._unit, size, every, expense)
         known = np.zeros(size)
         known[place[list(start)]] = 1.0
         problem.setSolution(size, np.arange(size, dtype=np.int32), known)

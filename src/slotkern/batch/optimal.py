@@ -58,14 +58,12 @@ _SPANS = 4
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
 _NO_PRICE = 1e-12
-#: Plans whose totals differ by this share count as equal.
-_EXACT = 1e-9
 #: Relative tolerance of the bounds of HiGHS on integer programs, and the least gap.
 _TOLERANCE, _LEAST_GAP = 1e-6, 2e-6
 
 
-#: Indices of `_batch.REASONS`: no time besides the other jobs, or no expense left.
-_NO_TIME, _NO_EXPENSE = 3, 5
+#: Indices of reasons: no time besides the other jobs, or no expense left.
+_NO_TIME, _NO_EXPENSE = map(_batch.REASONS.index, ("time", "limit"))
 
 
 def find_optimum(
@@ -158,6 +156,8 @@ class OptimalSearch:
         )
         jobs = [PricedJob(slots, prepared, each, options.shape) for each in requests]
         limit, work = options.limit, options.max_work
+        if limit == math.inf:
+            limit = None
         self._planner = Planner(jobs, self._free, aim, limit, work)
         self._penalty = self._planner.penalty
         self._master = MasterProblem(len(jobs), self._penalty, limit)
@@ -166,7 +166,8 @@ class OptimalSearch:
         self._latest = float(np.abs([slots["start"], slots["end"]]).max(initial=0.0))
         self.plan: Plan = {}
         self._total = self._penalty * len(jobs)
-        self.bound = -math.inf
+        #: The bound, and the rounding errors that are subtracted from it.
+        self.bound, self._error = -math.inf, 0.0
         self._best = Duals.none()
         self._no_prices = self._prices(self._best)
 
@@ -187,9 +188,12 @@ class OptimalSearch:
 
     @property
     def is_proven(self) -> bool:
-        """True if no plan is better by more than the gap of this plan's target."""
+        """True if no plan is better by more than the gap of this plan's target.
+
+        Plans whose totals differ by no more than rounding errors count as equal.
+        """
         value = abs(self._total - self.failures)
-        missed = max(0.0, self._total - self.bound - _EXACT * abs(self._total))
+        missed = max(0.0, self._total - self.bound - self._error)
         return missed <= max(self._gap, _LEAST_GAP) * value
 
     @property
@@ -266,11 +270,13 @@ class OptimalSearch:
             for each in found:
                 added += each.total < self._penalty and self._add(i, each)
         terms += totals
-        bound = math.fsum(terms) - self._rounding(terms, prices)
+        error = self._rounding(terms, prices)
+        bound = math.fsum(terms) - error
         if self.bound == -math.inf:
             self._planner.least = totals
         if bound > self.bound:
-            self.bound, self._best, self._best_totals = bound, duals, totals
+            self.bound, self._error = bound, error
+            self._best, self._best_totals = duals, totals
         return added
 
     def _rounding(self, terms: list[float], prices: Prices) -> float:

@@ -302,7 +302,7 @@ def _check_optimal(
                 f"policy Optimal does not take {name} of schedule_batch; it has "
                 "options of its own: Optimal(gap=, max_work=)"
             )
-    if limit is not None and limit < 0:
+    if limit is not None and number("limit", limit, finite=False) < 0:
         raise ValueError(f"policy Optimal needs a limit of at least 0, got {limit:g}")
     if maximize in ("start", "finish", "runtime"):
         raise ValueError(f"policy Optimal does not maximize {maximize!r}")
