@@ -65,7 +65,7 @@ def test_a_token_is_printed_once_and_stored_as_a_digest(tmp_path: Path) -> None:
     again = run("ledger", "token", users, "ann", "--role", "read")
     assert again.exit_code == 2
     assert "there is a user ann" in again.stderr
-    odd = run("ledger", "token", users, "a b", "--role", "boook")
+    odd = run("ledger", "token", users, "a b", "--role", "bookq")
     assert odd.exit_code == 2
 
 
@@ -81,7 +81,7 @@ GOOD = f'[ann]\nrole = "book"\nsha256 = "{"0" * 64}"\n'
         ('["a b"]', "letters, digits"),
         (GOOD + "x = 1", "unknown key 'x'"),
         (GOOD.replace("role", "rol"), "did you mean 'role'"),
-        (GOOD.replace("book", "boook"), "did you mean 'book'"),
+        (GOOD.replace("book", "bookq"), "did you mean 'book'"),
         (GOOD.replace("0" * 64, "0"), "64 hexadecimal digits"),
         ('[ann]\nrole = "book"\n', "sha256 is missing"),
         (GOOD + GOOD.replace("ann", "bea"), "bea and ann have one token"),
