@@ -1,4 +1,4 @@
-"""Compare searches under rules with plain definitions, for as many cases as asked.
+"""Compare searches and schedules with plain definitions, for as many cases as asked.
 
     python fuzz/searches.py [TARGET ...] [--cases N] [--first K] [--seed S]
 
@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS / name) for name in ("support", "window", "pool")]
+sys.path[:0] = [str(TESTS / name) for name in ("support", "window", "pool", "batch")]
 # The tests below are imported with these settings.
 settings.register_profile(
     "long", deadline=None, database=None, suppress_health_check=[*HealthCheck]
@@ -74,6 +74,18 @@ def sequences_of_capacities(folder: Path) -> Test:
     return run
 
 
+def batches() -> Test:
+    """Return the test of the best schedule."""
+
+    @given(st.integers(0, 2**64))
+    def run(seed: int) -> None:
+        import test_optimal  # needs HiGHS
+
+        test_optimal.check(seed)
+
+    return run
+
+
 def targets(folder: Path) -> dict[str, Target]:
     """Return all targets by name; their files are written to the folder."""
     ruled, compound = test_ruled_searches, test_compound
@@ -113,6 +125,7 @@ def targets(folder: Path) -> dict[str, Target]:
             ],
             "a sequence of 3 to 10 searches and changes",
         ),
+        "batches": Target([batches()], "the best schedule of 1 to 3 jobs"),
     }
 
 
