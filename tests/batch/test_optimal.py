@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import slotkern as sk
+from slotkern._kernels.slots import prepare_snapshot
+from slotkern.batch.plans import Planner
+from slotkern.batch.pricing import Aim, PricedJob, Prices, whole_time
 
 pytest.importorskip("highspy")
 
@@ -181,6 +184,21 @@ def test_maximizes_sums_over_parts():
     schedule = sk.schedule_batch(slots, jobs, sk.Optimal(), maximize="cost")
     assert schedule.value == 16
     assert schedule.bound == pytest.approx(16)
+
+
+def test_the_work_of_improving_a_plan_is_limited():
+    slots = sk.make_slots(node=range(4), start=0, end=99, performance=1, price=1)
+    requests = [sk.Request(1, volume) for volume in (30, 20, 10) * 6]
+    jobs = [
+        PricedJob(slots, prepare_snapshot(slots), each, "ragged") for each in requests
+    ]
+    aim = Aim("finish", "cost", 1.0, 0.0)
+    free, _ = whole_time(slots)
+    planner = Planner(jobs, free, aim, None, len(jobs) + 1)
+    none = Prices(4, np.zeros(0, np.int64), *np.zeros((3, 0)))
+    plan = planner.fill({}, range(len(jobs)), none)
+    planner.improve(plan, none, {})
+    assert len(jobs) < planner.work < 2 * len(jobs)
 
 
 def test_bounds_of_larger_batches_hold_and_answers_repeat():

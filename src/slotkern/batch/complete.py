@@ -27,7 +27,7 @@ __all__ = ["all_windows"]
 
 #: The largest number of starts of a job.
 _STARTS = 4096
-#: Relative rounding error that is granted to a limit or a budget.
+#: Relative rounding error that is granted to a limit of a total.
 _ROUNDING = 2.0**-40
 
 

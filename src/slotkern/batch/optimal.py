@@ -40,7 +40,7 @@ from slotkern._kernels.windows import Window, WindowTable, window_from_rows
 from slotkern.batch.complete import all_windows
 from slotkern.batch.master import Duals, MasterProblem
 from slotkern.batch.options import BatchOptions
-from slotkern.batch.plans import Plan, Planner
+from slotkern.batch.plans import BatchPlan, Planner
 from slotkern.batch.pricing import Aim, PricedJob, PricedWindow, Prices, whole_time
 from slotkern.search.delegated import restate_window
 
@@ -164,7 +164,7 @@ class OptimalSearch:
         self._columns: dict[tuple[int, tuple[float, bytes]], int] = {}
         self._found: list[PricedWindow] = []
         self._latest = float(np.abs([slots["start"], slots["end"]]).max(initial=0.0))
-        self.plan: Plan = {}
+        self.plan: BatchPlan = {}
         self._total = self._penalty * len(jobs)
         #: The bound, and the rounding errors that are subtracted from it.
         self.bound, self._error = -math.inf, 0.0
@@ -300,7 +300,7 @@ class OptimalSearch:
         self._found.append(found)
         return True
 
-    def _offer(self, plan: Plan, wanted: dict[int, list[PricedWindow]]) -> None:
+    def _offer(self, plan: BatchPlan, wanted: dict[int, list[PricedWindow]]) -> None:
         """Improve a plan, and keep it if it is the best one."""
         if not self._planner.is_within_limit(plan):
             return
@@ -318,7 +318,7 @@ class OptimalSearch:
             if share[column] > 0:
                 job = self._master.job[column]
                 wanted.setdefault(job, []).append(self._found[column])
-        plan: Plan = {}
+        plan: BatchPlan = {}
         for column in self._master.dive(share).tolist():
             i, found = self._master.job[column], self._found[column]
             if i not in plan and not self._planner.conflicts(plan, found):

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from slotkern.batch.pricing import Aim, Free, PricedJob, PricedWindow, Prices
 
-__all__ = ["Plan", "Planner"]
+__all__ = ["BatchPlan", "Planner"]
 
-Plan = dict[int, PricedWindow]
+#: The windows of the jobs that have one, by job.
+BatchPlan = dict[int, PricedWindow]
 Floats = NDArray[np.float64]
 
 #: Passes over all jobs that move one at a time.
@@ -63,7 +64,7 @@ class Planner:
         self.work += 1
         return self.jobs[i].least(free, prices, self.aim, factor, spans)
 
-    def total(self, plan: Plan, others: Sequence[float] | None = None) -> float:
+    def total(self, plan: BatchPlan, others: Sequence[float] | None = None) -> float:
         """Return the total of a plan; other jobs fail, or count with these totals."""
         return math.fsum(
             plan[i].cost
@@ -72,17 +73,17 @@ class Planner:
             for i in range(len(self.jobs))
         )
 
-    def is_within_limit(self, plan: Plan) -> bool:
+    def is_within_limit(self, plan: BatchPlan) -> bool:
         """True if the plan's expense is within the limit."""
         if self.limit is None:
             return True
         return math.fsum(found.expense for found in plan.values()) <= self.limit
 
-    def free_beside(self, plan: Plan) -> Free:
+    def free_beside(self, plan: BatchPlan) -> Free:
         """Return the time that a plan leaves free."""
         return self.free.without(*_parts(plan)[1:]) if plan else self.free
 
-    def conflicts(self, plan: Plan, found: PricedWindow) -> set[int]:
+    def conflicts(self, plan: BatchPlan, found: PricedWindow) -> set[int]:
         """Return the jobs of a plan whose parts overlap a window."""
         if not plan:
             return set()
@@ -92,8 +93,8 @@ class Planner:
         return set(job[over.any(1)].tolist())
 
     def fill(
-        self, plan: Plan, order: Iterable[int], prices: Prices, factor: float = 0.0
-    ) -> Plan:
+        self, plan: BatchPlan, order: Iterable[int], prices: Prices, factor: float = 0.0
+    ) -> BatchPlan:
         """Return the plan with least windows at prices for further jobs, in order."""
         plan = dict(plan)
         for i in order:
@@ -103,8 +104,11 @@ class Planner:
         return plan
 
     def improve(
-        self, plan: Plan, prices: Prices, wanted: Mapping[int, Sequence[PricedWindow]]
-    ) -> Plan:
+        self,
+        plan: BatchPlan,
+        prices: Prices,
+        wanted: Mapping[int, Sequence[PricedWindow]],
+    ) -> BatchPlan:
         """Return the plan after all moves that lower its total.
 
         A job moves to its least window besides the others, or to one of `wanted`.
@@ -112,15 +116,19 @@ class Planner:
         for _ in range(_PASSES):
             before = self.total(plan)
             for i in range(len(self.jobs)):
+                if self.work >= self.max_work:
+                    return plan
                 rest = {job: found for job, found in plan.items() if job != i}
                 _, own = self.search(i, self.free_beside(rest), prices)
                 for found in [*own, *wanted.get(i, ())]:
                     plan = self._moved(plan, i, found, prices)
-            if self.total(plan) == before or self.work >= self.max_work:
+            if self.total(plan) == before:
                 break
         return plan
 
-    def _moved(self, plan: Plan, i: int, found: PricedWindow, prices: Prices) -> Plan:
+    def _moved(
+        self, plan: BatchPlan, i: int, found: PricedWindow, prices: Prices
+    ) -> BatchPlan:
         """Return the plan with this window of job i if its total is lower then."""
         rest = {job: each for job, each in plan.items() if job != i}
         out = self.conflicts(rest, found)
@@ -135,7 +143,7 @@ class Planner:
 
 
 def _parts(
-    plan: Plan,
+    plan: BatchPlan,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
     """Return job, row, start and end of all parts of a plan."""
     some = [

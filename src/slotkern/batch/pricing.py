@@ -47,6 +47,7 @@ _BLOCK = 1 << 20
 _MULTIPLIERS = 10
 #: Relative rounding error that is granted to a budget.
 _ROUNDING = 2.0**-50
+#: The largest size of the tables of a knapsack, in bytes.
 _MEMORY = float(1 << 28)
 
 
@@ -274,12 +275,9 @@ class PricedJob:
             return 0.0, 0.0
         row, n = free.row[some], self.request.nodes
         longest = float(self.own[row].max())
-        least, most = (
-            self._measure(aim.target, self._lengths(each)) for each in (0.0, longest)
-        )
+        least = self._measure(aim.target, self.own)
+        most = self._measure(aim.target, self._lengths(longest))
         start = float((free.end[some] - self.own[row]).max()) - aim.origin
-        if self.shape == "square":
-            least = self._measure(aim.target, self.own)
         low = n * min(0.0, float(least.part[row].min()))
         high = most.total(max(start, 0.0), longest, row[:0])
         high += n * max(0.0, float(most.part[row].max()))
