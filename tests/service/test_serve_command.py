@@ -15,7 +15,7 @@ from command_line import run
 from service import JOB, Serving, make_ledger, make_users, started
 
 import slotkern as sk
-from slotkern.service.users import digest_of, read_users
+from slotkern.service.users import add_user, digest_of, read_users
 
 
 @pytest.fixture
@@ -70,6 +70,22 @@ def test_a_token_is_printed_once_and_stored_as_a_digest(tmp_path: Path) -> None:
 
 
 GOOD = f'[ann]\nrole = "book"\nsha256 = "{"0" * 64}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("", ["bea"]), ("# no users", ["bea"]), (GOOD.rstrip(), ["ann", "bea"])],
+)
+def test_a_user_is_added_after_any_last_line(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    path = tmp_path / "users.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    token = add_user(path, "bea", "read")
+    users = read_users(path)
+    assert [user.name for user in users.values()] == names
+    assert users[digest_of(token)] == ("bea", "read")
 
 
 @pytest.mark.parametrize(

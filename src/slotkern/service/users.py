@@ -60,6 +60,14 @@ def read_users(path: Path) -> dict[str, User]:
         For an invalid name, role or digest, for unknown or missing keys, for two users
         with the same token, and for a file without users.
     """
+    users = _read(path)
+    if not users:
+        raise ValueError(f"{path}: no users; `slotkern ledger token` adds one")
+    return users
+
+
+def _read(path: Path) -> dict[str, User]:
+    """Return the users of a file, which may have none; see `read_users`."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())  # of the open file: its name may change
         if not stat.S_ISREG(status.st_mode):
@@ -83,8 +91,6 @@ def read_users(path: Path) -> dict[str, User]:
         if digest in users:
             raise ValueError(f"{path}: {name} and {users[digest].name} have one token")
         users[digest] = user
-    if not users:
-        raise ValueError(f"{path}: no users; `slotkern ledger token` adds one")
     return users
 
 
@@ -120,12 +126,13 @@ def add_user(path: Path, name: str, role: str) -> str:
     digest = digest_of(token)
     _user(f"{path}: [{name}]", name, {"role": role, "sha256": digest})
     try:
-        names = {user.name for user in read_users(path).values()}
+        names = {user.name for user in _read(path).values()}
     except FileNotFoundError:
         names = set()
     if name in names:
         raise ValueError(f"{path}: there is a user {name}; remove the table first")
-    text = f'["{name}"]\nrole = "{role}"\nsha256 = "{digest}"\n\n'
+    # An editor may have left the last line without its end.
+    text = f'\n["{name}"]\nrole = "{role}"\nsha256 = "{digest}"\n'
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     file = os.open(path, flags, 0o600)
     try:
