@@ -84,8 +84,9 @@ def serve(
         )
         socket = config.bind_socket()
         socket.listen()  # a client may connect as soon as it reads the address
-        address = ":".join(map(str, socket.getsockname()[:2]))
-        show(f"{ledger}: http://{address}, {len(users):,} users")
+        address, bound = socket.getsockname()[:2]
+        address = f"[{address}]" if ":" in address else address  # IPv6
+        show(f"{ledger}: http://{address}:{bound}, {len(users):,} users")
         uvicorn.Server(config).run(sockets=[socket])
 
 
