@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from service import JOB, ROLES, Client, running
+from service import JOB, ROLES, SLOTS, Client, running
 
 import slotkern as sk
 from fuzz import fuzz
@@ -23,7 +23,7 @@ from slotkern.service.users import ROLES as ORDER
 def run(
     folder: Path,
     test: Callable[[Client], Awaitable[Any]],
-    slots: Any = None,
+    slots: Any = SLOTS,
     **limits: Any,
 ) -> Any:
     """Run a test with the client of a new service."""
@@ -159,6 +159,56 @@ def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:
         assert found["window"] is None
         assert "8 nodes" in found["explanation"]["text"]
         assert (await client("POST", "/v1/bookings", none, "ann")).status == 409
+
+    run(tmp_path, test)
+
+
+def test_bookings_from_before_the_ledger_have_negative_ids(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        (listed,) = (await client("GET", "/v1/bookings", None, "rob")).json["bookings"]
+        assert (listed["id"], listed["owner"]) == (-1, "ann")
+        assert (await client("DELETE", "/v1/bookings/-1", None, "bea")).status == 403
+        answer = await client("DELETE", "/v1/bookings/-1", None, "ann")
+        assert answer.json == {"released": -1}
+        for odd in ("-1", "x", "1.0", "9" * 30):
+            answer = await client("DELETE", f"/v1/bookings/{odd}", None, "ann")
+            assert answer.status == 404, odd
+
+    pool = sk.SlotPool(SLOTS)
+    pool.book(sk.find_window(pool, sk.Request(2, 4)), "ann")
+    run(tmp_path, test, pool)
+
+
+def test_the_version_of_a_list_is_not_newer_than_the_list(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        search = client.app.search
+
+        async def overtaken(function: Callable[[], Any]) -> Any:
+            found = await search(function)
+            await client("POST", "/v1/bookings", {"request": JOB}, "ann")
+            return found
+
+        client.app.search = overtaken  # type: ignore[method-assign]
+        listed = (await client("GET", "/v1/bookings", None, "rob")).json
+        assert listed == {"version": 0, "bookings": []}
+        assert client.app.pool.version == 1
+
+    run(tmp_path, test)
+
+
+def test_unknown_fields_of_queries_are_refused(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        answer = await client("GET", "/v1/bookings?ownr=ann", None, "rob")
+        assert answer.status == 400
+        assert "did you mean 'owner'" in answer.json["detail"]
+        assert (await client("GET", "/v1?owner=ann", None, "rob")).status == 400
+        for since in ("", "-1", "x", "\u0663", "9" * 30):
+            answer = await client("GET", f"/v1/calls?since={since}", None, "root")
+            assert answer.status == 400, since
+            assert "since must be a version" in answer.json["detail"]
+        answer = await client("GET", "/v1/openapi.json", None, "rob")
+        (described,) = answer.json["paths"]["/v1/bookings"]["get"]["parameters"]
+        assert (described["name"], described["in"]) == ("owner", "query")
 
     run(tmp_path, test)
 

@@ -20,6 +20,7 @@ from slotkern.service.users import add_user, read_users
 
 ROLES = {"rob": "read", "ann": "book", "bea": "book", "root": "administer"}
 JOB = {"nodes": 2, "volume": 4}
+SLOTS = sk.make_slots(node=range(8), start=0, end=24, performance=1, price=1)
 
 
 class Answer(NamedTuple):
@@ -86,11 +87,10 @@ class Client:
         return Answer(sent[0]["status"], raw, body)
 
 
-def make_ledger(folder: Path, slots: Any = None) -> sk.SharedPool:
-    """Create a ledger; by default of 8 equal nodes that are free for 24 hours."""
-    if slots is None:
-        slots = sk.make_slots(node=range(8), start=0, end=24, performance=1, price=1)
-    return sk.SlotPool(slots).share(folder / "site.db")
+def make_ledger(folder: Path, slots: Any = SLOTS) -> sk.SharedPool:
+    """Share slots or a pool; by default 8 equal nodes that are free for 24 hours."""
+    pool = slots if isinstance(slots, sk.SlotPool) else sk.SlotPool(slots)
+    return pool.share(folder / "site.db")
 
 
 def make_users(folder: Path) -> tuple[Path, dict[str, str]]:
@@ -101,7 +101,7 @@ def make_users(folder: Path) -> tuple[Path, dict[str, str]]:
 
 @asynccontextmanager
 async def running(
-    folder: Path, slots: Any = None, **limits: Any
+    folder: Path, slots: Any = SLOTS, **limits: Any
 ) -> AsyncIterator[Client]:
     """Run a service of `make_ledger` in the loop of the test."""
     path, tokens = make_users(folder)

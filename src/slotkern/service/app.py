@@ -14,7 +14,14 @@ from slotkern.foundation.logger import log
 from slotkern.ledger.codec import entry_record
 from slotkern.search.records import strict_json
 from slotkern.service.access import Access
-from slotkern.service.inputs import check, object_schema, parse
+from slotkern.service.inputs import (
+    check,
+    integer_of,
+    object_schema,
+    parse,
+    refuse_unknown,
+    version_of,
+)
 from slotkern.service.openapi import document
 from slotkern.service.operations import OPERATIONS, Exchange, Operation, ServiceLimits
 from slotkern.service.problems import Problem, problem_of, respond_problem
@@ -25,7 +32,7 @@ with extra():
     import anyio.to_thread
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
     from starlette.types import Receive, Scope, Send
@@ -143,8 +150,11 @@ class Service:
             if operation.fields:
                 body = await self._body(request)
                 check("body", body, schema)
-            number = request.path_params.get("id", 0)
+            number = integer_of(request.path_params.get("id", "0"))
+            if number is None:
+                raise Problem(404, f"no such booking: {request.path_params['id']}")
             query = dict(request.query_params)
+            refuse_unknown("the query", query, operation.query)
             call = Exchange(self, request.user, body, number, query)
             found = await operation.run(call)
             return JSONResponse(strict_json(found), call.status)
@@ -156,10 +166,13 @@ class Service:
         if kind.lower() != "application/json":
             raise Problem(415, f"the body must be application/json, got {kind!r}")
         most, data = self.limits.body, bytearray()
-        async for piece in request.stream():
-            data += piece
-            if len(data) > most:
-                raise Problem(413, f"the body has more than {most} bytes")
+        try:
+            async for piece in request.stream():
+                data += piece
+                if len(data) > most:
+                    raise Problem(413, f"the body has more than {most} bytes")
+        except ClientDisconnect:
+            raise Problem(400, "the client has gone before its body ended") from None
         return parse(bytes(data))
 
     async def _health(self, _request: Request) -> Response:
@@ -173,15 +186,13 @@ class Service:
     async def _events(self, request: Request) -> Response:
         """Stream the entries after Last-Event-ID, or ?since=, or as they come."""
         given = request.headers.get("last-event-id", request.query_params.get("since"))
-        if given is not None and not (given.isdecimal() and len(given) < 19):
-            raise Problem(400, f"since must be a version, got {given!r}")
-        last = self.pool.version if given is None else int(given)
-        if self._streams >= self.limits.streams:
-            raise Overloaded("too many streams of events are open")
+        last = self.pool.version if given is None else version_of(given)
         try:
             first = await asyncio.to_thread(self.pool.entries_after, last)
         except LookupError as error:
             raise Problem(410, str(error)) from None
+        if self._streams >= self.limits.streams:
+            raise Overloaded("too many streams of events are open")
         return StreamingResponse(
             self._stream(last, first), media_type="text/event-stream"
         )
@@ -219,8 +230,7 @@ class Service:
 
 
 def _route(operation: Operation, endpoint: Endpoint) -> Route:
-    path = operation.path.replace("{id}", "{id:int}")
-    return Route(path, endpoint, methods=[operation.method])
+    return Route(operation.path, endpoint, methods=[operation.method])
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:

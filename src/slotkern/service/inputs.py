@@ -8,7 +8,8 @@ further, and convert dates and durations.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slotkern._kernels.request import FIELDS, MAX_LIMITS, Request
@@ -26,8 +27,11 @@ __all__ = [
     "Schema",
     "build_request",
     "check",
+    "integer_of",
     "object_schema",
     "parse",
+    "refuse_unknown",
+    "version_of",
 ]
 
 Schema = Mapping[str, Any]
@@ -43,6 +47,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 #: Characters of a text, such as a filter; longer ones are mistakes.
 _MOST_TEXT = 4096
+#: Every version is a number of 64 bits.
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def _schema(*types: str, **more: Any) -> dict[str, Any]:
@@ -120,10 +126,6 @@ def check(where: str, value: Any, schema: Schema) -> None:
         raise ValueError(
             f"{where} must be at least {schema['minimum']}, got {quote(value)}"
         )
-    if isinstance(value, int | float) and value > schema.get("maximum", value):
-        raise ValueError(
-            f"{where} must be at most {schema['maximum']}, got {quote(value)}"
-        )
     if isinstance(value, str):
         least, most = schema.get("minLength", 0), schema.get("maxLength", _MOST_TEXT)
         if not least <= len(value) <= most:
@@ -139,16 +141,35 @@ def check(where: str, value: Any, schema: Schema) -> None:
 
 def _check_object(where: str, value: dict[str, Any], schema: Schema) -> None:
     fields = schema["properties"]
+    refuse_unknown(where, value, fields)
     for name, inner in value.items():
-        if name not in fields:
-            raise ValueError(
-                f"{where} has no field {quote(name)}; allowed are {', '.join(fields)}"
-                f"{meant(name, fields)}"
-            )
         check(f"{where}.{name}", inner, fields[name])
     for name in schema["required"]:
         if name not in value:
             raise ValueError(f"{where} needs the field {name}")
+
+
+def refuse_unknown(where: str, value: Iterable[str], fields: Mapping[str, Any]) -> None:
+    """Raise ValueError for a name that is not among those of the fields."""
+    for name in value:
+        if name not in fields:
+            allowed = f"allowed are {', '.join(fields)}" if fields else "it has none"
+            raise ValueError(
+                f"{where} has no field {quote(name)}; {allowed}{meant(name, fields)}"
+            )
+
+
+def integer_of(text: str) -> int | None:
+    """Return the integer of a text in a path or a query; None for other texts."""
+    return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def version_of(text: str) -> int:
+    """Return the version of a text; ValueError for other texts."""
+    number = integer_of(text)
+    if number is None or number < 0:
+        raise ValueError(f"since must be a version, got {quote(text)}")
+    return number
 
 
 def build_request(fields: Mapping[str, Any], name: str | None = None) -> Request:

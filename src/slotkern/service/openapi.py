@@ -43,9 +43,15 @@ def _describe(operation: Operation) -> dict[str, Any]:
     success = {"description": operation.summary, "content": {"application/json": {}}}
     problem = {"description": "The reason, as application/problem+json."}
     found["responses"] = {"200": success, "default": problem}
+    parameters: list[dict[str, Any]] = []
     if "{id}" in operation.path:
         number = {"name": "id", "in": "path", "required": True}
-        found["parameters"] = [number | {"schema": {"type": "integer"}}]
+        parameters.append(number | {"schema": {"type": "integer"}})
+    for name, text in operation.query.items():
+        parameters.append({"name": name, "in": "query", "description": text})
+        parameters[-1]["schema"] = {"type": "string"}
+    if parameters:
+        found["parameters"] = parameters
     if operation.fields:
         schema = object_schema(operation.fields, operation.required)
         content = {"application/json": {"schema": schema}}

@@ -28,6 +28,7 @@ from slotkern.service.inputs import (
     TIME,
     Fields,
     build_request,
+    version_of,
 )
 from slotkern.service.problems import Problem
 from slotkern.service.users import User
@@ -92,6 +93,9 @@ class Exchange:
     booking : int
         The id in the path.
     query : mapping of str to str
+    version : int
+        That of the pool when the request came: the answer has all entries up to it, so
+        that a client can read the events after it without a gap.
     status : int
         The status of the response.
     """
@@ -101,7 +105,11 @@ class Exchange:
     body: dict[str, Any]
     booking: int = 0
     query: Mapping[str, str] = field(default_factory=dict)
+    version: int = field(init=False)
     status: int = 200
+
+    def __post_init__(self) -> None:
+        self.version = self.app.pool.version
 
     @property
     def request(self) -> Request:
@@ -118,12 +126,11 @@ class Exchange:
         limit = self.app.limits.windows
         return min(int(self.body.get("most", limit)), limit)
 
-    def heading(self, criterion: str, request: Request | None = None) -> dict[str, Any]:
+    def heading(self, criterion: str, request: Request) -> dict[str, Any]:
         """Return the first members of an answer, as the command line prints them."""
         shape = self.body.get("shape", "square")
         heading: dict[str, Any] = {"slotkern": sk.__version__}
-        heading |= {"version": self.app.pool.version, "criterion": criterion}
-        request = self.request if request is None else request
+        heading |= {"version": self.version, "criterion": criterion}
         return heading | {"shape": shape, "request": request_record(request)}
 
     async def explanation(self, request: Request) -> dict[str, Any]:
@@ -138,7 +145,7 @@ class Exchange:
 
 
 class Operation(NamedTuple):
-    """An operation: its method, path, role, function and body."""
+    """An operation: its method, path, role, function, body and query."""
 
     method: str
     path: str
@@ -147,6 +154,7 @@ class Operation(NamedTuple):
     run: Callable[[Exchange], Awaitable[dict[str, Any]]]
     fields: Fields = MappingProxyType({})
     required: tuple[str, ...] = ()
+    query: Mapping[str, str] = MappingProxyType({})  # the meaning of each name
 
 
 # --- reading
@@ -217,10 +225,11 @@ async def _explain(call: Exchange) -> dict[str, Any]:
 
 
 async def _bookings(call: Exchange) -> dict[str, Any]:
-    pool = call.app.pool
-    found = await call.app.search(lambda: pool.open_bookings(call.query.get("owner")))
-    records = [_record(call, booking) for booking in found]
-    return {"version": pool.version, "bookings": records}
+    pool, owner = call.app.pool, call.query.get("owner")
+    records = await call.app.search(
+        lambda: [_record(call, booking) for booking in pool.open_bookings(owner)]
+    )
+    return {"version": call.version, "bookings": records}
 
 
 def _record(call: Exchange, booking: sk.Booking) -> dict[str, Any]:
@@ -291,10 +300,8 @@ async def _release(call: Exchange) -> dict[str, Any]:
 
 
 async def _calls(call: Exchange) -> dict[str, Any]:
-    pool, since = call.app.pool, call.query.get("since", "0")
-    if not since.isdecimal():
-        raise Problem(400, f"since must be a version, got {since!r}")
-    table = await call.app.search(lambda: pool.calls(since=int(since)))
+    pool, since = call.app.pool, version_of(call.query.get("since", "0"))
+    table = await call.app.search(lambda: pool.calls(since=since))
     columns = listing_columns(table, None)
     columns["time"] = [f"{time}Z" for time in table["time"].astype(str)]
     rows = zip(*map(cells, columns.values()), strict=True)
@@ -356,8 +363,8 @@ OPERATIONS = (
         ("request",),
     ),
     Operation(
-        *("GET", "/v1/bookings", "read", "The bookings; ?owner= selects some."),
-        _bookings,
+        *("GET", "/v1/bookings", "read", "The bookings.", _bookings),
+        query={"owner": "Only the bookings of this owner."},
     ),
     Operation(
         *("POST", "/v1/bookings", "book", "Find and book a window, or hold it.", _book),
@@ -371,6 +378,7 @@ OPERATIONS = (
     Operation(
         *("GET", "/v1/calls", "administer", "The calls that changed the ledger."),
         _calls,
+        query={"since": "Only the calls after this version."},
     ),
     Operation(
         *("POST", "/v1/advance", "administer", "Advance the time of the pool."),
