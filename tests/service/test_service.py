@@ -175,7 +175,7 @@ def test_bookings_from_before_the_ledger_have_negative_ids(tmp_path: Path) -> No
             assert answer.status == 404, odd
 
     pool = sk.SlotPool(SLOTS)
-    pool.book(sk.find_window(pool, sk.Request(2, 4)), "ann")
+    pool.schedule([sk.Request(2, 4)], owner="ann")
     run(tmp_path, test, pool)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -197,7 +197,7 @@ class Service:
             self._stream(last, first), media_type="text/event-stream"
         )
 
-    async def _stream(self, last: int, entries: list[Any]) -> AsyncIterator[str]:
+    async def _stream(self, last: int, entries: list[Any]) -> AsyncGenerator[str, None]:
         self._streams += 1
         try:
             while True:
