@@ -143,6 +143,8 @@ def test_a_skipped_time_keeps_the_offset_before_the_change() -> None:
         ("FREQ=DAILY;UNTIL=20261324", "UNTIL=20261324 is no date"),
         ("FREQ=WEEKLY;BYDAY=XX", "BYDAY=XX is not MO"),
         ("FREQ=WEEKLY;BYDAY=2MO", "needs FREQ=MONTHLY or YEARLY"),
+        ("FREQ=MONTHLY;BYDAY=53MO;COUNT=2", "BYDAY=53MO: a month has at most 5"),
+        ("FREQ=YEARLY;BYDAY=-6MO;BYMONTH=12", "BYDAY=-6MO: a month has at most 5"),
         ("FREQ=YEARLY;BYMONTH=13", "BYMONTH=13 is not 1 to 12"),
         ("FREQ=MONTHLY;BYMONTHDAY=0", "BYMONTHDAY=0 is not 1 to 31"),
         ("FREQ=DAILY;BYHOUR=-1", "BYHOUR='-1' is not allowed"),

@@ -25,6 +25,8 @@ __all__ = ["RecurrenceRule", "repeated_spans", "utc_of"]
 
 #: The most dates of a rule, counted from its first.
 _MOST = 100_000
+#: How often a weekday may occur in a month; dateutil has no days for greater numbers.
+_MOST_IN_MONTH = 5
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 #: The least and the greatest number of each list; True: also counted from the end.
 _LISTS = {
@@ -111,7 +113,7 @@ class RecurrenceRule:
                 raise ValueError(f"{name}: {key} occurs twice")
             parts[key] = value
         for key, value in parts.items():
-            _check(name, key, value, parts.get("FREQ", ""))
+            _check(name, key, value, parts)
         if "FREQ" not in parts:
             raise ValueError(f"{name}: {quote(text)} has no FREQ")
         if "COUNT" in parts and "UNTIL" in parts:
@@ -179,8 +181,8 @@ def _local(instant: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
         return dt.datetime.max
 
 
-def _check(name: str, key: str, value: str, frequency: str) -> None:
-    """Check the value of one part of a rule."""
+def _check(name: str, key: str, value: str, parts: dict[str, str]) -> None:
+    """Check the value of one of the parts of a rule."""
     wrong = f"{name}: {key}={quote(value)} is not allowed"
     if key == "FREQ" and value not in _FREQUENCIES:
         raise ValueError(
@@ -200,12 +202,19 @@ def _check(name: str, key: str, value: str, frequency: str) -> None:
             if match[1] and not signed:
                 raise ValueError(wrong)
     if key == "BYDAY":
+        frequency = parts.get("FREQ")
+        in_month = frequency == "MONTHLY" or "BYMONTH" in parts
         for word in value.split(","):
             match = _WEEKDAY.fullmatch(word)
             if match is None or (match[1] and frequency not in ("MONTHLY", "YEARLY")):
                 raise ValueError(
                     f"{name}: BYDAY={word:.40} is not MO, TU, WE, TH, FR, SA or SU; a "
                     "number before it needs FREQ=MONTHLY or YEARLY"
+                )
+            if match[1] and in_month and abs(int(match[1])) > _MOST_IN_MONTH:
+                raise ValueError(
+                    f"{name}: BYDAY={word:.40}: a month has at most {_MOST_IN_MONTH} "
+                    "of each weekday"
                 )
 
 
