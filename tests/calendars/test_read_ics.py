@@ -149,6 +149,18 @@ def test_an_unknown_node_names_its_event(tmp_path: Path) -> None:
         (("DTSTART;TZID=Europe/Berln:20261020T080000",), "zone 'Europe/Berln'"),
         ((f"DTSTART;TZID={'x' * 200}:20261020T080000",), r"zone 'x+\.\.\. is not"),
         ((TUESDAY, TUESDAY), "DTSTART: occurs twice"),
+        ((TUESDAY, "DURATION:PT1H", "DURATION:PT2H"), "DURATION: occurs twice"),
+        ((TUESDAY, "LOCATION:n1", "LOCATION:n2"), "LOCATION: occurs twice"),
+        (("DTSTART:00010101T000000",), "DTSTART: 0001-01-01 .* is out of range"),
+        (
+            ("DTSTART;TZID=America/New_York:99991230T230000", "DURATION:P1D"),
+            "DTSTART: 9999-12-31 .* is out of range",
+        ),
+        (
+            (TUESDAY, "RDATE;VALUE=PERIOD:20261022T080000Z/20261021T080000Z"),
+            r"RDATE: a period ends at 2026-10-21 08:00:00\+00:00, before its start",
+        ),
+        ((TUESDAY, "RDATE;VALUE=PERIOD:20261022T080000Z/-PT1H"), "before its start"),
         ((TUESDAY, "DTEND:20261019T080000Z"), "DTEND: is before DTSTART"),
         ((TUESDAY, "DTEND;VALUE=DATE:20261021"), "must both be days, or both times"),
         ((TUESDAY, "DTEND:20261021T080000Z", "DURATION:PT1H"), "with DURATION"),
@@ -173,6 +185,15 @@ def test_a_wrong_event_is_refused_by_its_property(
     assert "calendar.ics, event " in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1500
+
+
+def test_nodes_are_one_hostlist(tmp_path: Path) -> None:
+    event = (TUESDAY, "DURATION:PT1H", "LOCATION:n7")
+    with pytest.raises(ValueError, match="nodes is empty"):
+        read(tmp_path, event, nodes="")
+    names: Any = ["n1"]
+    with pytest.raises(TypeError, match=r"nodes must be a hostlist as text, got \['n1"):
+        read(tmp_path, event, nodes=names)
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ __all__ = ["read_busy", "read_ics"]
 _MOST_REASON = 200
 _DAY = dt.timedelta(days=1)
 _ZERO = dt.timedelta(0)
-#: The properties that are read. An invalid one is an error; other ones do not matter.
-_READ = frozenset(
-    (
-        *("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE", "UID"),
-        *("RECURRENCE-ID", "SUMMARY", "LOCATION", "STATUS", "TRANSP"),
-    )
+#: The properties that are read: those that occur at most once, and the other ones. An
+#: invalid one is an error; properties that are not read do not matter.
+_SINGLE = (
+    *("DTSTART", "DTEND", "DURATION", "UID", "RECURRENCE-ID", "SUMMARY", "LOCATION"),
+    *("STATUS", "TRANSP"),
 )
+_READ = frozenset((*_SINGLE, "RRULE", "RDATE", "EXDATE", "EXRULE"))
 
 
 class _Time(NamedTuple):
@@ -88,7 +88,7 @@ def read_ics(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For an invalid file, an unknown zone, a rule that is not supported, an event
         without a start, or without LOCATION and `nodes`; the message contains the file,
         the event, the property and the value.
@@ -118,6 +118,11 @@ def read_ics(
     >>> busy["start"].values.tolist()[1]  # UTC; an hour later after the change
     datetime.datetime(2026, 10, 27, 7, 0)
     """
+    if nodes is not None:
+        if not isinstance(nodes, str):
+            raise TypeError(f"nodes must be a hostlist as text, got {quote(nodes)}")
+        if not nodes.strip():
+            raise ValueError("nodes is empty; without nodes, LOCATION names them")
     clock = Clock._from(start, "start", "s", zone)
     last = clock.time(end, "end")
     if not last > 0:
@@ -235,6 +240,9 @@ class _Event:
         for name, message in component.errors:
             if name is None or name in _READ:
                 raise self._error(name or "a line", _one_line(ValueError(message)))
+        for name in _SINGLE:
+            if isinstance(component.get(name), list):
+                raise self._error(name, "occurs twice")
         start = self._time("DTSTART")
         if start is None:
             raise self._error("DTSTART", "is missing")
@@ -313,9 +321,12 @@ class _Event:
                 yield start, None
                 continue
             if isinstance(period, dt.timedelta):
-                yield start, start.utc + period
+                end = start.utc + period
             else:
-                yield start, self._zoned(period, start.zone).utc
+                end = self._zoned("RDATE", period, start.zone).utc
+            if end < start.utc:
+                raise self._error("RDATE", f"a period ends at {end}, before its start")
+            yield start, end
 
     def _listed(self, name: str) -> Iterator[tuple[_Time, Any]]:
         """Yield the times of RDATE or EXDATE, and the ends of periods."""
@@ -336,8 +347,8 @@ class _Event:
                 yield time, end
 
     def _end(self, start: _Time) -> dt.datetime:
-        later = utc_of(start.local + self._days * _DAY, start.zone)
-        return later + self._length
+        local = start.local + self._days * _DAY
+        return self._zoned("DTSTART", local, start.zone).utc + self._length
 
     def _duration(self) -> tuple[int, dt.timedelta]:
         """Return the length of the event: local days, and a further time."""
@@ -368,8 +379,6 @@ class _Event:
         given = self._component.get(name)
         if given is None:
             return None
-        if isinstance(given, list):
-            raise self._error(name, "occurs twice")
         return self._of(name, given.dt, given.params.get("TZID"))
 
     def _of(self, name: str, value: Any, named: str | None) -> _Time:
@@ -385,14 +394,24 @@ class _Event:
             raise self._error(
                 name, f"{value} has no time zone; set one (zone: Europe/Berlin)"
             )
-        return self._zoned(value, zone)
+        return self._zoned(name, value, zone)
 
-    def _zoned(self, value: dt.date, zone: dt.tzinfo) -> _Time:
-        if not isinstance(value, dt.datetime):
-            return _Time(dt.datetime.combine(value, dt.time()), zone, True)
-        if value.tzinfo is not None and value.tzname() == "UTC":
+    def _zoned(self, name: str, value: dt.date, zone: dt.tzinfo) -> _Time:
+        """Return a time in a zone; raise ValueError if its instant does not exist."""
+        is_day = not isinstance(value, dt.datetime)
+        local = (
+            value
+            if isinstance(value, dt.datetime)
+            else dt.datetime.combine(value, dt.time())
+        )
+        if local.tzinfo is not None and local.tzname() == "UTC":
             zone = dt.UTC  # written with Z, which is not the zone of a TZID
-        return _Time(value.replace(tzinfo=None), zone, False)
+        local = local.replace(tzinfo=None)
+        try:
+            utc_of(local, zone)
+        except ValueError as error:
+            raise self._error(name, str(error)) from None
+        return _Time(local, zone, is_day)
 
     def _zone(self, name: str, named: str) -> dt.tzinfo:
         """Return a zone by its name in the list of the IANA or of Windows."""
