@@ -87,7 +87,7 @@ def test_an_unlimited_or_unknown_end_is_busy_for_ever() -> None:
         ("{", "sinfo.json: no valid JSON: "),
         ("{}", "sinfo.json: there is no list 'nodes', but []"),
         ('{"sinfo": []}', "print it by sinfo --json of Slurm 22.05, else scontrol"),
-        ('{"nodes": []}', "there is no node"),
+        ('{"nodes": []}', "sinfo.json: there is no node"),
         ('{"nodes": [7]}', "sinfo.json, nodes[0]: 7 is no object"),
         ('{"nodes": [{"name": "a"}]}', "sinfo.json, nodes[0]: there is no state"),
         ('{"nodes": [{"state": "idle"}]}', "sinfo.json, nodes[0]: there is no name"),

@@ -143,7 +143,7 @@ def read_slurm(
     sources = sources or Sources()
     clock = epoch_clock(zone)
     rows, printed = _node_rows(nodes, sources.nodes, clock)
-    found, members = _nodes(rows)
+    found, members = _nodes(rows, sources.nodes)
     rows_of_jobs, printed_jobs = _job_rows(jobs, sources.jobs, clock)
     if now is None:
         known = [t for t in (printed_jobs, printed) if not math.isnan(t)]
@@ -214,7 +214,9 @@ def _node_records(text: str, source: str) -> list[Row]:
 # --- nodes
 
 
-def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
+def _nodes(
+    rows: list[Row], source: str
+) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
     """Return the nodes by name, and partitions: first row, nodes, is default."""
     found: dict[str, _Node] = {}
     members: dict[str, list[Any]] = {}
@@ -249,7 +251,6 @@ def _nodes(rows: list[Row]) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
                 member[1].update(dict.fromkeys(names))
                 member[2] |= group.endswith("*")
     if not found:
-        source = rows[0].source if rows else "nodes"
         raise ValueError(f"{source}: there is no node; paste the output of `sinfo`")
     # The default partition, marked by a star, comes first.
     return found, dict(sorted(members.items(), key=lambda item: not item[1][2]))
