@@ -55,6 +55,15 @@ def test_the_page_reports_a_cluster_that_cannot_be_read(
     assert "its state at 2027-01-15 09:00:00+01:00" in done.stdout
 
 
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_number_of_pages_that_never_ends_is_refused(
+    there: RecordedCluster, tmp_path: Path, count: int
+) -> None:
+    done = run("watch", tmp_path / "page.html", "--count", count)
+    refused(done, f"--count must be at least 1, got {count}")
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_the_page_remains_after_an_interrupt(
     there: RecordedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

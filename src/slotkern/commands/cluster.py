@@ -33,7 +33,7 @@ from slotkern.clusters import (
     read_site,
 )
 from slotkern.clusters import book as book_one
-from slotkern.foundation.checks import number, one_of
+from slotkern.foundation.checks import integer, number, one_of
 from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge, fold
 from slotkern.machine import Clock
@@ -386,6 +386,8 @@ def watch(
     """
     check_page(page, "PAGE")
     number("--every", every, least=1)
+    if count is not None:
+        integer("--count", count, least=1)
     access = _access(site)
     free, date = None, None
     for k in numbers(1):
