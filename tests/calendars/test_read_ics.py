@@ -252,6 +252,23 @@ def test_bookings_without_dates_have_no_calendar() -> None:
         sk.to_ics({"nodes": ["n0"]}, clock=clock)
 
 
+@pytest.mark.parametrize(
+    ("start", "finish", "message"),
+    [
+        (0, np.inf, "bookings: finish, row 0 must be finite, got inf"),
+        (np.nan, 1, "bookings: start, row 0 must not be NaN"),
+        (5, 1, "bookings: finish, row 0: .* is before"),
+    ],
+)
+def test_a_booking_without_a_span_is_refused(
+    start: float, finish: float, message: str
+) -> None:
+    clock = sk.Clock("2026-10-01", zone="UTC")
+    table = {"nodes": ["n0"], "start": [start], "finish": [finish]}
+    with pytest.raises(ValueError, match=message):
+        sk.to_ics(table, clock=clock)
+
+
 def test_an_event_covers_the_fractions_of_its_booking() -> None:
     clock = sk.Clock("2026-10-01", zone="UTC")
     table = {"nodes": ["n1,n2", ""], "start": [0.5, 0], "finish": [1.5, 1]}

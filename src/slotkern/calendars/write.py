@@ -13,7 +13,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
-from slotkern.foundation.checks import quote, visible
+from slotkern.foundation.checks import number, quote, visible
 from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import expand, fold
 from slotkern.machine.clock import Clock
@@ -49,7 +49,8 @@ def to_ics(bookings: Any, *, clock: Clock | None = None) -> str:
     Raises
     ------
     ValueError, TypeError
-        Without a clock, and for a table without one of these columns.
+        Without a clock, for a table without one of these columns, and for times that
+        are not finite numbers or end before they start.
     ModuleNotFoundError
         Without the extra ``slotkern[calendars]``.
 
@@ -90,9 +91,9 @@ def _text(columns: dict[str, Any], clock: Clock) -> str:
         cells = {name: column[row] for name, column in columns.items()}
         if not str(cells["nodes"]):
             continue
-        start, end = (clock.datetime(float(cells[name])) for name in _TIMES)
-        assert start is not None
-        assert end is not None
+        start, end = (_date(clock, name, row, cells[name]) for name in _TIMES)
+        if end < start:
+            raise ValueError(f"bookings: finish, row {row}: {end} is before {start}")
         key = "\0".join(str(cells.get(name, "")) for name in _KEY) + start.isoformat()
         repeated[key] += 1  # parts of shared nodes may be equal
         digest = sha256(f"{key}\0{repeated[key]}".encode()).hexdigest()
@@ -100,6 +101,13 @@ def _text(columns: dict[str, Any], clock: Clock) -> str:
         event.add("UID", f"{digest[:32]}@slotkern")
         calendar.add_component(event)
     return str(calendar.to_ical().decode())
+
+
+def _date(clock: Clock, name: str, row: int, cell: Any) -> dt.datetime:
+    """Return the date of a finite number in a row of bookings."""
+    found = clock.datetime(number(f"bookings: {name}, row {row}", cell))
+    assert found is not None
+    return found
 
 
 def _event(cells: dict[str, Any], start: dt.datetime, end: dt.datetime) -> Any:
