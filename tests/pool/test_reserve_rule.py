@@ -54,6 +54,14 @@ def test_the_dates_that_do_not_fit_are_named_and_nothing_is_reserved(pool: Any) 
     assert np.array_equal(pool.slots, before)
 
 
+def test_an_error_lists_the_first_dates_of_many(pool: Any) -> None:
+    with pytest.raises(ValueError, match="158 of 200 dates") as error:
+        pool.reserve("n0", *SPAN, owner="course", rule="FREQ=DAILY;COUNT=200")
+    text = str(error.value)
+    assert text.count("08:00:00+01:00, ") == 10
+    assert "2026-12-10 08:00:00+01:00, and 148 more; at the first of them, " in text
+
+
 def test_partly_takes_what_is_free_and_the_rest_later(pool: Any) -> None:
     pool.reserve("n1", "2026-10-27 09:00", "2026-10-27 09:30", owner="a")
     pool.reserve("n[0-1]", *SPAN, owner="course", rule=WEEKS, partly=True)

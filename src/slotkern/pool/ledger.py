@@ -34,6 +34,9 @@ __all__ = [
     "window_rows",
 ]
 
+#: The most dates of a rule that an error lists.
+_MOST_DATES = 10
+
 
 def check_owner(owner: Any) -> None:
     """Raise TypeError for a value that cannot own a booking or a closure."""
@@ -111,12 +114,15 @@ def raise_unfit(
     count: int,
     rule: str | None,
 ) -> None:
-    """Raise ValueError for spans that do not fit: their starts, and the reasons."""
+    """Raise ValueError for spans that do not fit: their first starts, and a reason."""
     if not wrong:
         return
     if rule is None:
         raise ValueError(wrong[0][1])
-    dates = [str(t if clock is None else clock.datetime(t)) for t, _ in wrong]
+    shown = wrong[:_MOST_DATES]
+    dates = [str(t if clock is None else clock.datetime(t)) for t, _ in shown]
+    if len(wrong) > len(shown):
+        dates.append(f"and {len(wrong) - len(shown)} more")
     raise ValueError(
         f"{len(wrong)} of {count} dates of the rule do not fit, and nothing is "
         f"reserved: {', '.join(dates)}; at the first of them, {wrong[0][1]}"

@@ -218,8 +218,9 @@ def reserve(
     ValueError, TypeError
         For time that is not free (unless `partly`; the message contains node and time),
         an unknown node, or a span that ends before it starts. The pool is then
-        unchanged. With a rule, the message contains the dates that do not fit; also for
-        an invalid rule, one without an end, and one that the span does not follow.
+        unchanged. With a rule, the message contains the first dates that do not fit;
+        also for an invalid rule, one without an end, and one that the span does not
+        follow.
 
     Notes
     -----
