@@ -137,6 +137,18 @@ def test_bad_arguments_are_named(options, message):
         sk.holes(slots, **options)
 
 
+def test_pools_with_quotas_of_all_windows_are_refused():
+    pool = sk.SlotPool(
+        sk.make_slots(node=[0, 1, 2], start=0, end=9, performance=1, price=1)
+    )
+    pool.quota("nodes", 1, account="ann")  # counts no window without an account
+    assert pool.holes().best_length(3) == 9
+    pool.quota("nodes", 2)
+    assert pool.find(sk.Request(3, 9)) is None
+    with pytest.raises(ValueError, match="does not keep the capacities and quotas"):
+        pool.holes()
+
+
 @pytest.mark.parametrize(("nodes", "kind"), [(0, ValueError), (1.5, TypeError)])
 def test_numbers_of_nodes_and_lengths_are_checked(nodes, kind):
     found = sk.holes(sk.make_slots(node=0, start=0, end=9, performance=1, price=1))

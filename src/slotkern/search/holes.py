@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import Request
-from slotkern._kernels.slots import PreparedSlots, prepare_snapshot
+from slotkern._kernels.slots import PreparedSlots, prepare_snapshot, resolve_times
 from slotkern.compound.start_intervals import last_starts
 from slotkern.compound.together import admitted
 from slotkern.display import HasPlot
@@ -161,7 +161,8 @@ def holes(
     Raises
     ------
     ValueError, TypeError
-        As `find_window` for slots, filters and levels.
+        As `find_window` for slots, filters and levels, and for a pool with quotas that
+        count every window.
 
     Notes
     -----
@@ -184,6 +185,7 @@ def holes(
     """
     options: Any = {"where": where, "within": within}
     request = Request(1, 1, min_performance=min_performance, **options)
+    request = resolve_times(slots, request)  # refuses quotas
     pool = slots if isinstance(slots, PreparedSlots) else prepare_snapshot(slots)
     start = current_time(pool) if at is None else time_of(pool.clock, at, "at")
     table = pool.slots
