@@ -58,8 +58,9 @@ def main() -> None:
             if all(each.scheduled.all() for each in (optimum, *others)):
                 rows.append([each.value / optimum.bound - 1 for each in others])
         print(f"load up to {load:g}: {len(rows)} of {options.cycles} cycles")
-        for name, share in zip(POLICIES, np.median(rows, axis=0), strict=True):
-            print(f"  {name:22}{share:7.1%}")
+        if rows:
+            for name, share in zip(POLICIES, np.median(rows, axis=0), strict=True):
+                print(f"  {name:22}{share:7.1%}")
         gap, seconds = np.median(np.array(gaps)[:, :2], axis=0)
         share = np.mean([proven for *_, proven in gaps])
         print(f"  Optimal: gap {gap:.2%}, {seconds:.1f} s, proven in {share:.0%}")
