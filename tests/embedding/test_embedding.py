@@ -176,6 +176,32 @@ def test_numba_equals_python(slots):
     assert sn.find(handle, sn.request(3, 8.0), window, sn.START, sn.SQUARE) == -1
 
 
+@pytest.mark.parametrize(("number", "criterion"), [*enumerate(sk.CRITERIA)])
+def test_numba_searches_under_tariffs(number, criterion):
+    pytest.importorskip("numba")
+    import slotkern.numba as sn
+
+    slots = sk.make_slots(
+        node=[0, 1, 2], start=0, end=40, performance=1, price=[1, 2, 1], tariff="day"
+    )
+    slots["tariff"][2] = ""
+    tariffs = {"day": sk.Tariff([6, 22], [1, 3, 1])}
+    pool, twin = (sk.SlotPool(slots, tariffs=tariffs) for _ in range(2))
+    handle, window = pool.handle(), sn.window(2)
+    asked = sn.request(2, 8.0, 35.0)
+    booked = 0
+    while sn.find(handle, asked, window, number, sn.RAGGED) == 0:
+        expected = twin.find(sk.Request(2, 8, budget=35), criterion, shape="ragged")
+        assert window.totals[0] == expected.start
+        assert window.costs.tolist() == expected.slots["cost"].tolist()
+        assert window.rows.tolist() == expected.slots["row"].tolist()
+        assert sn.book(handle, window) == 0
+        twin.book(expected)
+        booked += 1
+    assert booked
+    assert twin.find(sk.Request(2, 8, budget=35), criterion, shape="ragged") is None
+
+
 def test_numba_requests_have_every_field(slots):
     pytest.importorskip("numba")
     import slotkern.numba as sn
