@@ -161,12 +161,12 @@ def test_a_backfilled_job_starts_when_it_becomes_affordable():
 
 
 @pytest.mark.parametrize("kind", ["easy", "conservative"])
-def test_jobs_that_run_keep_ticks_and_promises(kind):
+def test_jobs_that_run_keep_budgets_and_promises(kind):
     clock = sk.Clock("2026-01-01T00:00:00+00:00", tick="s")
-    rng = np.random.default_rng(0)
+    rng, checked = np.random.default_rng(0), 0
     for _ in range(40):
         slots = night_slots(4, 60)
-        slots["performance"] = np.repeat(rng.uniform(0.7, 3, 4), 1)
+        slots["performance"] = rng.uniform(0.7, 3, 4)
         times = np.sort(rng.uniform(0, 40, 5))
         spot = sk.Tariff(times, rng.uniform(0.5, 2, 6))
         pool = sk.SlotPool(slots, tariffs={"night": spot}, clock=clock)
@@ -180,6 +180,8 @@ def test_jobs_that_run_keep_ticks_and_promises(kind):
         assert (run.start[placed] <= run.promised[placed]).all()
         for window, job in zip(run.windows, jobs, strict=True):
             assert window is None or window.cost <= job.budget * (1 + 1e-9)
+        checked += int(placed.sum())
+    assert checked > 40
 
 
 @given(

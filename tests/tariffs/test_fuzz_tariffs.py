@@ -16,8 +16,10 @@ SPEC.loader.exec_module(fuzzer)
 
 
 def test_searches_are_those_of_the_definition() -> None:
+    rounds = fuzzer.CHANGES + 1
+    searches = rounds * len(fuzzer.SHAPES) * len(fuzzer.CRITERIA)
     for number in range(60):
-        assert fuzzer.compare(number, seed=1) == (50, "")
+        assert fuzzer.compare(number, seed=1) == (searches, "")
 
 
 def test_another_definition_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
