@@ -118,6 +118,11 @@ def test_errors_of_a_queue_name_the_request_before_anything_is_booked() -> None:
         (good.replace(share={"gpu": 1}), "gpus"),
         (good.replace(earliest="2026-10-25"), "clock"),
         (good.replace(account="x"), "account"),
+        # Searches of views are checked before the first booking, too.
+        (good.replace(within="core"), "core"),
+        (good.replace(where="coers >= 2", within="cores"), "coers"),
+        (good.replace(limits="sum(coers * length) <= 4"), "coers"),
+        (good.replace(limits="sum(cores) <= 4", within="cores"), "together"),
     ):
         with pytest.raises(ValueError, match=rf"requests\[1\]: .*{message}") as found:
             pool.schedule([good, bad])

@@ -315,6 +315,7 @@ def test_times_of_closed_nodes_are_not_taken() -> None:
         ({"tree": {"rack": 1}, "limits": "most(rack) <= 2"}, "do not support limits"),
         ({"tree": {"rack": 1}, "limits": "sum(cores) <= 9"}, "do not support limits"),
         ({"tree": {"rack": 1}, "where": "start > 2"}, "cannot read start or end"),
+        ({"tree": {"rack": 1}, "where": "rak > 2"}, "no column 'rak'"),
     ],
 )
 def test_errors_name_the_field(fields: dict[str, Any], message: str) -> None:
@@ -324,8 +325,8 @@ def test_errors_name_the_field(fields: dict[str, Any], message: str) -> None:
     job = sk.Request(4, 1, **fields)
     with pytest.raises(ValueError, match=message):
         pool.find(job)
-    with pytest.raises(ValueError, match=rf"requests\[0\]: .*({message})"):
-        pool.schedule([job])
+    with pytest.raises(ValueError, match=rf"requests\[1\]: .*({message})"):
+        pool.schedule([sk.Request(1, 1), job])
     assert not len(pool.booked)
 
 

@@ -199,10 +199,11 @@ def _checked_jobs(
                 part = None
                 search = tree_search(rows, request, criterion, shape, {})
                 search.check(request)
-            elif part is not None and can_search(part, resolved):
-                rows.core.check(resolved)
-            else:
+            elif part is not None and not can_search(part, resolved):
                 part = None
+            # An array of a limit has one number for each slot of a view.
+            if all(not isinstance(limit.of, np.ndarray) for limit in resolved.limits):
+                rows.core.check(resolved)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None
