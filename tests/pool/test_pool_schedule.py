@@ -106,6 +106,8 @@ def test_error_while_requests_are_read_lists_no_bookings(error, owner):
         ),
         (([], "fast"), "^criterion must be one of"),
         (([], 3), "^criterion must be one of"),
+        ((7,), "^requests must be a table, or a sequence of Request, got int$"),
+        ((None,), "^requests must be a table, .* got NoneType$"),
     ],
 )
 def test_refused_arguments_list_no_bookings(arguments, message):

@@ -218,7 +218,13 @@ def request_of_row(row: Row, number: int, name: str) -> Request:
 
 
 def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
-    """Convert a mapping of requests by name, a table, or an iterable to requests."""
+    """Convert a mapping of requests by name, a table, or an iterable to requests.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other values, and for an invalid row of a table.
+    """
     if isinstance(jobs, Mapping) and all(
         isinstance(v, Request | Compound) for v in jobs.values()
     ):
@@ -227,7 +233,14 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
             for name, request in jobs.items()
         ]
     if not is_table(jobs):
-        return list(jobs)
+        try:
+            requests = iter(jobs)
+        except TypeError:
+            raise TypeError(
+                "requests must be a table, or a sequence of Request, got "
+                f"{type(jobs).__name__}"
+            ) from None
+        return list(requests)
     name = source_name(jobs, name)
     rows = rows_of(jobs, COMPOUND_COLUMNS, name)
     if any(row.keys() & set(COMPOUND_COLUMNS) for row in rows):

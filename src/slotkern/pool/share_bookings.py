@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
@@ -18,7 +18,7 @@ from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
 from slotkern.display.table import Table
 from slotkern.foundation.checks import one_of
-from slotkern.machine.jobs import is_table, requests_of
+from slotkern.machine.jobs import requests_of
 from slotkern.pool.ledger import check_owner, window_rows
 from slotkern.pool.share_rows import SharePart, can_search
 from slotkern.pool.share_trees import asks_for_tree, tree_search
@@ -172,11 +172,6 @@ def _checked_jobs(
     pool: HostPool, requests: Any, criterion: str, shape: Any
 ) -> list[_ShareJob]:
     """Check all requests, before the first is booked."""
-    if not isinstance(requests, Iterable) and not is_table(requests):
-        raise TypeError(
-            "requests must be a table, or a sequence of Request, got "
-            f"{type(requests).__name__}"
-        )
     rows, jobs = pool._rows, []
     known: dict[Any, tuple[Any, Any, SharePart | None]] = {}
     for i, request in enumerate(requests_of(requests)):
