@@ -7,8 +7,9 @@ first of two equal local times counts (RFC 5545, section 3.3.5). dateutil expand
 rule without a zone; only the comparison with UNTIL and with the limit is made in UTC.
 
 Cost: one step of dateutil for each day, week, month or year from the first date to the
-last. Rules of hours and shorter, which a change of the clocks would distort, are
-refused.
+first one after the end or the limit; if there is none, as on 30 February, to the year
+9999 (5 s for a rule of days). Rules of hours and shorter, which a change of the clocks
+would distort, are refused.
 """
 
 from __future__ import annotations
