@@ -113,7 +113,7 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
     return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
 
 
-_PROOF = ("value", "proven", "bound")
+_PROOF = ("value", "proven", "proven_over", "bound")
 _FIRST = (
     *("row", "node", "name", "start", "end", "start_time", "end_time"),
     *("length", "cost"),
