@@ -127,6 +127,23 @@ def test_equals_the_best_of_all_schedules(seed):
     check(seed)
 
 
+def test_a_better_schedule_than_the_known_one_is_returned():
+    slots = sk.make_slots(
+        node=[0, 1, 2, 1, 2],
+        start=[0, 2, 3, 10, 10],
+        end=[5, 7, 9, 17, 17],
+        performance=1,
+        price=[3, 4, 2, 4, 2],
+        gain=[3, 3, 1, 4, 0],
+    )
+    jobs = [sk.Request(1, 2, budget=22), sk.Request(2, 2)]
+    schedule = sk.schedule_batch(
+        slots, jobs, sk.Optimal(0), maximize="gain", under="gain", limit=5
+    )
+    assert schedule.value == 5
+    assert schedule.slices["proven"][0]
+
+
 def test_a_plan_needs_no_time_that_the_slots_lack_and_keeps_the_rows_of_a_pool():
     pool = sk.SlotPool(
         sk.make_slots(node=[0, 1, 2], start=0, end=40, performance=[1, 2, 2], price=1)

@@ -319,8 +319,14 @@ class MasterProblem:
         problem.setSolution(size, np.arange(size, dtype=np.int32), known)
         problem.run()
         self._count(problem)
-        value = np.array(problem.getSolution().col_value)
-        info = problem.getInfo()
+        value, info = np.array(problem.getSolution().col_value), problem.getInfo()
+        cost = np.array(self.cost)[columns] - self._penalty
+        if not np.isclose(cost @ value, info.objective_function_value, rtol=_ZERO):
+            # HiGHS found a better schedule but returned the known one: start without.
+            problem.clearSolver()
+            problem.run()
+            self._count(problem)
+            value, info = np.array(problem.getSolution().col_value), problem.getInfo()
         bound = float(info.mip_dual_bound) + self._penalty * self._jobs
         searched = max(1, int(info.mip_node_count))
         return columns[value > 0.5], bound, searched
