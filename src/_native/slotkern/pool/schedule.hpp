@@ -25,8 +25,9 @@ inline bool found_nothing(Status status) {
          status == Status::volume_too_small;
 }
 
-// Returns the reason for a search that returned `status` instead of a window. `nodes`: of those that
-// are fast enough, as far as n. find(query) returns the status of the search that is cheapest.
+// Returns the reason for a search that returned `status` instead of a window. `nodes`: number of
+// nodes that are fast enough, counted up to n. find(query) returns the status of a search by the
+// criterion that is cheapest to search.
 template <class Find>
 Reason rejection_reason(Status status, std::int64_t nodes, const Query& query, Find find) {
   if (status == Status::volume_too_small) return Reason::volume;

@@ -157,7 +157,8 @@ class ShareRows {
           add(lane[d * kLanes], sign * amounts[d], row_of(lane, host, d), tops[d]);
     });
   }
-  // As add() for several hosts of the group of `host`: each(visit) calls visit(host, amounts, sign).
+  // As add() for several hosts of the group of `host`: each(visit) calls visit(host, amounts,
+  // sign).
   template <class Each>
   void add_each(std::size_t host, double begin, double end, Each each) {
     HostGroup& group = groups_[host / kLanes];

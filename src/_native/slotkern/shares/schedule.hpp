@@ -1,9 +1,9 @@
-// The scheduling loop on shared hosts: finds and books a window for each job of a queue, in order. And
-// the functions of a SharePool that return a Status and never throw, for bindings.
+// The scheduling loop on shared hosts: finds and books a window for each job of a queue, in order.
+// And the functions of a SharePool that return a Status and never throw, for bindings.
 //
-// Input: jobs with their demand, stack, prices and shape, and a criterion. Output: for each job a row
-// of a window table, whose parts are on hosts, and a Reason. Equal to find() and book() of the pool
-// for one job after the other.
+// Input: jobs with their demand, stack, prices and shape, and a criterion. Output: for each job a
+// row of a window table, whose parts are on hosts, and a Reason. Equal to find() and book() of the
+// pool for one job after the other.
 //
 // Cost of a job: one search (shares/share_pool.hpp) and one change of rows for each part. A job
 // without a window costs up to two more searches and, if only few hosts hold its parts, O(rows).
@@ -125,8 +125,8 @@ inline Status spans_of_demand(const SharePool& pool, const Amount* demand,
     return Status::ok;
   });
 }
-// Appends the rows of a host from now() on: times, amounts without what marks it as unavailable, and
-// whether it is available.
+// Appends the rows of a host from now() on: times, amounts without what marks it as unavailable,
+// and whether it is available.
 inline Status rows_of_host(const SharePool& pool, std::size_t host, std::vector<HostSpan>& spans,
                            std::vector<Amount>& amounts,
                            std::vector<std::uint8_t>& available) noexcept {

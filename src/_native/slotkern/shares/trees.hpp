@@ -10,8 +10,8 @@
 // the last row that prevents one more: before that time it takes no more. So the k-th least of
 // these times in a group is a lower bound on the time at which k of its hosts serve, the k-th least
 // of the bounds of groups one on the time of the level above, and the bound of the root one on the
-// start. The search goes from bound to bound until the bound is t itself. Exact because the parts of
-// a host only fall between these times, and because choices in disjoint groups are independent:
+// start. The search goes from bound to bound until the bound is t itself. Exact because the parts
+// of a host only fall between these times, and because choices in disjoint groups are independent:
 // the least cost of a group is the sum of the least costs of its cheapest groups.
 //
 // Cost: for each time visited O(rows met * resources) of each kLanes hosts, and O(hosts). Earlier
@@ -26,48 +26,10 @@
 #include <vector>
 
 #include "slotkern/shares/earliest.hpp"
+#include "slotkern/shares/lanes.hpp"
 #include "slotkern/shares/tree_request.hpp"
 
 namespace slotkern {
-
-namespace detail {
-
-// Sets blocked[l] to the number, from 1, of the last row in which lane l lacks its demand, or 0.
-// demand[d * kLanes + l]; row i has its cells at `cells + slots[i] * resources * kLanes`. A leaf
-// function, for the clones.
-SLOTKERN_NARROW_CLONES static inline void scan_lanes(const Amount* cells,
-                                                     const std::uint32_t* slots, std::size_t rows,
-                                                     std::size_t resources, const Amount* demand,
-                                                     std::int32_t* __restrict blocked) {
-  for (std::size_t l = 0; l < kLanes; ++l) blocked[l] = 0;
-  for (std::size_t row = rows; row-- > 0;) {
-    const Amount* const a = cells + slots[row] * resources * kLanes;
-    const auto number = static_cast<std::int32_t>(row + 1);
-    for (std::size_t d = 0; d < resources; ++d)
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const std::int32_t hit = a[d * kLanes + l] < demand[d * kLanes + l] ? number : 0;
-        blocked[l] = blocked[l] > hit ? blocked[l] : hit;
-      }
-    std::int32_t least = number;
-    for (std::size_t l = 0; l < kLanes; ++l) least = least < blocked[l] ? least : blocked[l];
-    if (least > 0) break;  // all are blocked: earlier rows change nothing
-  }
-}
-
-// Sets least[d * kLanes + l] to the least amount of the rows. A leaf function, for the clones.
-SLOTKERN_NARROW_CLONES static inline void least_of_lanes(const Amount* cells,
-                                                         const std::uint32_t* slots,
-                                                         std::size_t rows, std::size_t resources,
-                                                         Amount* __restrict least) {
-  for (std::size_t i = 0; i < resources * kLanes; ++i)
-    least[i] = cells[slots[0] * resources * kLanes + i];
-  for (std::size_t row = 1; row < rows; ++row) {
-    const Amount* const a = cells + slots[row] * resources * kLanes;
-    for (std::size_t i = 0; i < resources * kLanes; ++i) least[i] = least[i] < a[i] ? least[i] : a[i];
-  }
-}
-
-}  // namespace detail
 
 class EarliestTrees {
  public:
@@ -106,7 +68,7 @@ class EarliestTrees {
     HostTree tree;
     ShareStartBounds bounds[3];  // of parts of one demand, of whole hosts, and of whole groups
   };
-  // TreeScratch memory, which only grows.
+  // Memory of the searches, which only grows.
   struct TreeScratch {
     std::vector<double> when;   // [host]: no more parts before
     std::vector<Amount> parts;  // [host]: that start at the time
@@ -125,7 +87,7 @@ class EarliestTrees {
   class TreeSweep {
    public:
     TreeSweep(EarliestTrees& owner, const ShareRows& rows, const ShareHosts& hosts,
-           const TreeRequest& request)
+              const TreeRequest& request)
         : known_(owner.trees_[request.tree]), tree_(known_.tree), scratch_(owner.scratch_),
           rows_(rows), hosts_(hosts), request_(request), query_(*request.query) {}
 
