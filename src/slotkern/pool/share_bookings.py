@@ -271,7 +271,7 @@ class _Run:
         window: ShareWindow | None
         if job.search is not None:
             window = job.search.schedule(
-                job.given, criterion, shape, pool._booked, self.owner
+                job.resolved, criterion, shape, pool._booked, self.owner
             )
         else:
             window = _find_and_book(pool, job.given, criterion, shape, self.owner)
