@@ -119,8 +119,12 @@ def test_a_window_keeps_its_uses_and_account_in_the_log(tmp_path: Path) -> None:
         *unpack_windows([body, plain, body], [None] * 3)[::2],
     ):
         assert (found, found.special) == (window, window.special)
-    with pytest.raises(ValueError, match=r"another length|Expecting"):
+    with pytest.raises(ValueError, match="invalid special fields: Expecting"):
         unpack_window(body[:-20])
+    head = body[: body.index(b"{")]
+    for odd, words in ((b'{"x":1}', "unknown fields"), (b'{"uses":3}', "uses must be")):
+        with pytest.raises(ValueError, match=f"invalid special fields: {words}"):
+            unpack_window(head + odd)
     with pytest.raises(ValueError, match="format 3"):
         unpack_windows([b"\x03" + body[1:]], [None])
 

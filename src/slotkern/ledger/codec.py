@@ -37,6 +37,7 @@ from slotkern._kernels.windows import (
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
+from slotkern.foundation.checks import quote
 from slotkern.foundation.special_fields import SPECIAL_FIELDS, special_values
 from slotkern.machine.jobs import Compound
 
@@ -198,11 +199,11 @@ def _special_of(data: bytes) -> dict[str, Any] | None:
     """Return the special fields at the end of a body."""
     try:
         given = json.loads(data)
-        if isinstance(given, dict) and given.keys() <= SPECIAL_FIELDS.keys():
-            return special_values(given)
-    except (ValueError, TypeError, RecursionError):
-        pass
-    raise ValueError("a window of unknown special fields")
+        if not isinstance(given, dict) or not given.keys() <= SPECIAL_FIELDS.keys():
+            raise ValueError(f"unknown fields {quote(given)}")
+        return special_values(given)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"a window of invalid special fields: {error}") from None
 
 
 def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> Window:
