@@ -412,3 +412,14 @@ def test_explain_names_the_counts_and_limits_to_blame() -> None:
     dear = sk.explain(pool, job.replace(latest=np.inf, budget=10))
     assert (dear.cheapest, dear.changes()["budget"]) == (16, 16)
     assert sk.explain(pool, job.replace(latest=np.inf)).fits
+
+
+@pytest.mark.parametrize(
+    ("busy", "message"),
+    [(["n0"], "3 whole groups of rack"), (["n0", "n2", "n4"], "1 whole group of rack")],
+)
+def test_explain_counts_whole_groups(busy: list[str], message: str) -> None:
+    pool = pool_of(PLAIN)
+    pool.reserve(busy, 0, HORIZON)
+    why = sk.explain(pool, sk.Request(4, 2, whole="rack"))
+    assert f"it fits with {message} instead" in str(why)

@@ -66,8 +66,14 @@ class TreeExplanation(Explanation):
         return super()._format_given(asked, name)
 
     def _remedies(self) -> dict[str, str]:
-        groups = {f"tree.{level}": f"{{}} of {level}" for level in self.levels}
-        return super()._remedies() | groups
+        remedies = super()._remedies()
+        remedies |= {f"tree.{level}": f"{{}} of {level}" for level in self.levels}
+        if (whole := self.request.whole) is not None:
+            one = self.nearest_nodes == 1
+            remedies["nodes"] = (
+                f"{{}} whole group{'' if one else 's'} of {whole} instead"
+            )
+        return remedies
 
 
 def _places(counts: Any) -> str:
