@@ -200,6 +200,17 @@ def slots_with_tariffs(draw):
     return Given(made, sk.Tariffs({name: draw(tariffs()) for name in names[1:]}), None)
 
 
+def assert_same_places(found, expected):
+    """Compare places; the start at which a budget is met is a root, rounded by each."""
+    for one, other in zip(found, expected, strict=True):
+        if one is None or other is None:
+            assert one is other
+            continue
+        assert [node for node, _ in one[1]] == [node for node, _ in other[1]]
+        times, wanted = ([p[0], *(length for _, length in p[1])] for p in (one, other))
+        assert times == pytest.approx(wanted, rel=1e-12)
+
+
 @given(slots_with_tariffs(), batches, shapes, st.booleans(), st.data())
 def test_runs_under_tariffs_are_those_of_the_definition(
     slots, requests, shape, is_easy, data
@@ -212,16 +223,17 @@ def test_runs_under_tariffs_are_those_of_the_definition(
     if is_easy:
         ones = [1.0] * len(requests)
         planned, _ = easy(slots, requests, shape, ones, {}, movable)
-        assert [places(schedule).get(j) for j in range(len(requests))] == planned
+        made = [places(schedule).get(j) for j in range(len(requests))]
+        assert_same_places(made, planned)
         expected, heads = easy(slots, requests, shape, shares, {}, movable)
         for j, promised in heads.items():
-            assert run.promised[j] == promised
-            assert run.start[j] <= promised
+            assert run.promised[j] == pytest.approx(promised, rel=1e-12)
+            assert run.start[j] <= run.promised[j]
     else:
         plan = places(schedule)
         expected = conservative(slots, requests, shape, shares, plan, movable)
         assert not (run.start > schedule.windows.start).any()
-    assert ran(run) == expected
+    assert_same_places(ran(run), expected)
     for request, window in zip(requests, run.windows, strict=True):
         assert window is None or met(window.cost, request.budget)
         for part in window.slots if window is not None else ():
