@@ -64,7 +64,7 @@ def test_a_request_without_a_window_is_explained(pool: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tree", "swich=1"], ["no column 'swich'", "'switch'"]),
+        (["--tree", "switc=1"], ["no column 'switc'", "'switch'"]),
         (["--tree", "switch"], ["switch=1,rack=3", "'switch'"]),
         (["--tree", "switch=0"], ["tree takes nothing"]),
         (["--tree", "switch=x"], ["'switch=x'"]),
@@ -119,7 +119,7 @@ def test_tables_of_jobs_with_trees_are_scheduled(pool: Path, tmp_path: Path) -> 
         ("two,4,4,1,2", "two,4,4,1,3", ["requests[0]", "nodes=4", "3 groups"]),
         (",,rack", ",,rak", ["requests[1]", "no column 'rak'", "'rack'"]),
         ("tree.rack", "tree.rak", ["requests[0]", "no column 'rak'", "'rack'"]),
-        ("tree.rack", "tre.rack", ["jobs.csv", "unknown column 'tre.rack'"]),
+        ("tree.rack", "trii.rack", ["jobs.csv", "unknown column 'trii.rack'"]),
         ("tree.rack", "tree.", ["jobs.csv", "unknown column 'tree.'"]),
     ],
 )
