@@ -169,8 +169,6 @@ def test_prices_over_time_charge_each_run(tmp_path: Path) -> None:
     assert sk.replay(jobs, 20, "easy", prices=path).jobs["cost"].tolist() == amounts
     with pytest.raises(ValueError, match="prices: there is no price from 300 to"):
         sk.replay(jobs, 20, prices={"start": [0], "end": [300], "price": [1]})
-    with pytest.raises(ValueError, match="'window-cost' does not support prices="):
-        sk.replay(jobs, 20, "window-cost", prices=night)
 
 
 @pytest.mark.parametrize("backfill", BACKFILLING)

@@ -397,3 +397,67 @@ def test_windows_maximize_a_column() -> None:
     ]
     with pytest.raises(ValueError, match="rack"):  # differs on a site
         sk.replay(jobs, machine, sk.WindowPolicy("rack"))
+
+
+@given(
+    jobs=st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 9)), min_size=1, max_size=8
+    ),
+    factors=st.lists(st.integers(0, 6), min_size=4, max_size=4),
+    price=st.sampled_from([0.0, 1.0, 3.0]),
+)
+def test_each_job_takes_its_cheapest_hours(
+    jobs: list[tuple[int, int]], factors: list[int], price: float
+) -> None:
+    width, jobs = 3, sorted(jobs, key=lambda job: job[0])
+    flow = np.full(len(jobs), -1, sk.SWF)
+    flow["allocated"] = width
+    flow["submit"], flow["run_time"] = np.array(jobs).T
+    changes = [10, 20, 30]
+    tariff = sk.Tariff(changes, factors)
+    cluster = {"processors": [width], "price": [price]}
+    done = sk.replay(flow, cluster, "window-cost", prices=tariff).jobs
+    busy: list[tuple[float, float]] = []
+    for (submit, run), placed in zip(jobs, done, strict=True):
+        ends = [submit, *changes, *(end for _, end in busy)]
+        starts = [x - run for x in (*changes, *(start for start, _ in busy))]
+        costs = {
+            start: width * (price or 1) * tariff.integral(start, run)
+            for start in sorted({*ends, *starts})
+            if start >= submit and all(start + run <= a or b <= start for a, b in busy)
+        }
+        best = min(costs, key=costs.__getitem__)
+        assert (placed["start"], placed["cost"]) == (best, costs[best])
+        busy.append((best, best + run))
+
+
+def test_cycles_schedule_batches_under_prices():
+    jobs, night = random_flow(60), sk.Tariff([300, 900, 1500], [0.5, 2, 0.25, 1])
+    policies = (
+        sk.CyclePolicy(100),
+        sk.CyclePolicy(100, sk.Backfilling("conservative")),
+        sk.CyclePolicy(100, sk.BSF(5)),
+    )
+    for policy in policies:
+        done = sk.replay(jobs, 8, policy, prices=night).jobs
+        cost = done["processors"] * night.integral(done["start"], done["run"])
+        assert done["cost"].tolist() == cost.tolist()
+    slicer = sk.CyclePolicy(100, options={"minimize": "cost"})
+    dear = sk.replay(jobs, {"processors": [8], "price": [1.0]}, slicer).jobs
+    cheap = sk.replay(jobs, 8, slicer, prices=night).jobs
+    paid = dear["processors"] * night.integral(dear["start"], dear["run"])
+    assert cheap["cost"].sum() < paid.sum()
+
+
+def test_prices_must_reach_the_end_of_the_last_window():
+    jobs = random_flow(10)
+    known = {"start": [0], "end": [300], "price": [1]}
+    with pytest.raises(ValueError, match="prices: there is no price from 300 to"):
+        sk.replay(jobs, 8, "window-cost", prices=known)
+    with pytest.raises(ValueError, match="'lite'"):
+        sk.replay(
+            jobs,
+            8,
+            sk.WindowPolicy("cost", method="lite"),
+            prices=sk.Tariff([1], [1, 2]),
+        )

@@ -166,7 +166,7 @@ class ReplayOptions:
         typer.Option(
             help="File of the prices of a processor second over time: .csv or .parquet "
             "with columns start, price and, optionally, end, in seconds or dates. Adds "
-            "the cost of each policy; its starts do not change."
+            "the cost of each policy; window policies search under the prices."
         ),
     ] = None
 

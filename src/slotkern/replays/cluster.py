@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -101,6 +101,12 @@ class Cluster:
             self.blocked,
             self.columns,
         )
+
+    def with_prices(self) -> Cluster:
+        """Return this cluster, with price 1 everywhere if no site has a price."""
+        if self.price.any():
+            return self
+        return replace(self, price=np.ones(len(self.price)))
 
 
 def as_cluster(given: Any, trace: Trace, blocked: Any = None) -> Cluster:

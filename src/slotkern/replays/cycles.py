@@ -16,7 +16,7 @@ from slotkern.batch.scheduling import schedule_batch
 from slotkern.foundation.checks import integer, number, one_of
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import FlowJobs
-from slotkern.replays.placements import Placements
+from slotkern.replays.placements import Placements, Pricing
 from slotkern.replays.windows import WindowLedger, budget_per_job
 
 __all__ = ["CyclePolicy", "place_cycles"]
@@ -88,6 +88,7 @@ def place_cycles(
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
+    pricing: Pricing | None,
 ) -> Placements:
     """Replay a flow under a cycle policy.
 
@@ -98,7 +99,7 @@ def place_cycles(
     if count == 0:
         return Placements.empty(0)
     _check_length(policy, flow)
-    ledger = WindowLedger(flow, cluster, policy.shape, policy.length)
+    ledger = WindowLedger(flow, cluster, policy.shape, pricing, policy.length)
     budgets = budget_per_job(policy.budget, flow.row, total)
     arrivals, width = ledger.arrivals, flow.width.tolist()
     estimate = flow.estimate.tolist()
@@ -206,6 +207,8 @@ def _takes_earliest_in_turn(policy: CyclePolicy, ledger: WindowLedger) -> bool:
         return False
     if not isinstance(batch, BatchSlicer):
         return isinstance(batch, Backfilling) and batch.kind == "conservative"
+    if ledger.tariff is not None:
+        return False  # windows of equal length differ in cost
     equal = all(np.ptp(column) == 0 for column in (ledger.performance, ledger.price))
     plain = not isinstance(batch.k, tuple) and batch.by == "order"
     # "first" may select other nodes for the same start.

@@ -6,12 +6,18 @@ from row `first[job]` on, each a pair (lowest number, number of processors).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Placements"]
+from slotkern.tariffs import Tariff
+
+__all__ = ["Placements", "Pricing"]
+
+#: Returns the tariff of all processors, with a price for every time from begin to end.
+Pricing = Callable[[float, float], Tariff]
 
 
 @dataclass

@@ -16,7 +16,7 @@ from slotkern.foundation.logger import log
 from slotkern.replays.cluster import Cluster, as_cluster
 from slotkern.replays.cycles import CyclePolicy, place_cycles
 from slotkern.replays.jobs import FlowJobs, as_trace, prepare_jobs
-from slotkern.replays.placements import Placements
+from slotkern.replays.placements import Placements, Pricing
 from slotkern.replays.policies import QueuePolicy, resolve_policy
 from slotkern.replays.result import RESULT, Replay, slowdowns
 from slotkern.replays.windows import WindowPolicy, merge_sites, place_windows
@@ -93,7 +93,11 @@ def replay(
         What a processor second costs over time, as for `Tariff.of_prices`; dates need
         a trace with a start date. It multiplies the price of the cluster, or 1 if no
         site has a price: a job costs processors * price * the integral over its run.
-        Under a `QueuePolicy` only, whose starts do not depend on prices.
+        Starts under a `QueuePolicy` do not depend on prices; a `WindowPolicy` or
+        `CyclePolicy` searches windows under them. A table must have a price for every
+        time until the last job ends, and for a `WindowPolicy` or `CyclePolicy` until
+        all jobs could have run one after another; the last price of a `Tariff`, or of
+        a table without a column ``end``, has no end.
     progress : callable, optional
         Called occasionally with the number of jobs submitted so far.
 
@@ -143,11 +147,10 @@ def replay(
     machine = as_cluster(cluster, trace, blocked).with_more_processors(more_processors)
     name, chosen = resolve_policy(policy)
     windows = isinstance(chosen, (WindowPolicy, CyclePolicy))
-    if prices is not None and windows:
-        raise ValueError(
-            f"policy {name!r} does not support prices=: it chooses windows by the "
-            "constant prices of the cluster; use a queue policy, such as 'easy'"
-        )
+    pricing = None
+    if prices is not None:
+        machine = machine.with_prices()
+        pricing = _pricing(prices, trace.clock)
     served = merge_sites(machine) if windows else machine
     # numbers
     flow = prepare_jobs(
@@ -166,9 +169,7 @@ def replay(
     place: Any = _replay_sites
     if windows:
         place = place_windows if isinstance(chosen, WindowPolicy) else place_cycles
-    placed = place(flow, machine, chosen, len(trace), nodes, progress)
-    if prices is not None:
-        placed.cost = _costs(flow, placed, machine, prices, trace.clock)
+    placed = place(flow, machine, chosen, len(trace), nodes, progress, pricing)
     # result
     if following:
         submit = flow.submission_times(placed.start, placed.run)
@@ -226,20 +227,16 @@ def _records(
     return rows
 
 
-def _costs(
-    flow: FlowJobs, placed: Placements, machine: Cluster, prices: Any, clock: Any
-) -> NDArray[np.float64]:
-    """Return the cost of each job under prices that change with time."""
-    tariff = prices
-    if not isinstance(prices, Tariff):
+def _pricing(prices: Any, clock: Any) -> Pricing:
+    """Return a function of a span of time, which returns the tariff that covers it."""
+
+    def tariff(begin: float, end: float) -> Tariff:
+        if isinstance(prices, Tariff):
+            return prices
         table = read_tariffs(prices) if isinstance(prices, (str, PathLike)) else prices
-        end = placed.start + placed.run
-        span = float(placed.start.min(initial=0)), float(end.max(initial=0))
-        tariff = Tariff(*tariff_of_table(table, "prices", clock, None, span))
-    price = machine.price if machine.price.any() else np.ones(len(machine.price))
-    integral = tariff.integral(placed.start, placed.run)
-    found: NDArray[np.float64] = flow.width * (price[flow.site] * integral)
-    return found
+        return Tariff(*tariff_of_table(table, "prices", clock, None, (begin, end)))
+
+    return tariff
 
 
 def _replay_sites(
@@ -249,6 +246,7 @@ def _replay_sites(
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
+    pricing: Pricing | None,
 ) -> Placements:
     """Replay each site with its own queue and return the placements of all jobs."""
     count = len(flow.row)
@@ -275,7 +273,14 @@ def _replay_sites(
         placed.most_waiting = max(placed.most_waiting, waiting)
     placed.run = flow.run
     placed.spans = np.concatenate(spans)
-    placed.cost = flow.width * flow.run * machine.price[flow.site]
+    price = machine.price[flow.site]
+    if pricing is None:
+        placed.cost = flow.width * flow.run * price
+    else:
+        end = placed.start + placed.run
+        span = float(placed.start.min(initial=0)), float(end.max(initial=0))
+        integral = pricing(*span).integral(placed.start, placed.run)
+        placed.cost = flow.width * (price * integral)
     return placed
 
 

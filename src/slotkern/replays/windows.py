@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,12 +23,13 @@ from slotkern.foundation.checks import number, one_of
 from slotkern.machine.gaps import gaps
 from slotkern.replays.cluster import Cluster
 from slotkern.replays.jobs import ArrivalQueue, FlowJobs
-from slotkern.replays.placements import Placements
+from slotkern.replays.placements import Placements, Pricing
 from slotkern.slots import make_slots
 from slotkern.traces.free_slots import ranges
 
 #: Maximum number of processors under window and cycle policies (500 bytes each).
 MAX_NODES = 2**20
+_TARIFF = "prices"  # the tariff of all nodes under `replay(prices=)`
 
 __all__ = [
     "WindowLedger",
@@ -124,12 +125,18 @@ class WindowLedger:
     """The free slots of a cluster, the windows that jobs hold, and the next events.
 
     Each processor is a node of `pool`. The horizon is long enough for all jobs to run
-    one after another, each after `pause` seconds. Starts and ends of windows are kept
-    in heaps; entries of windows that were replaced are skipped when they are popped.
+    one after another, each after `pause` seconds, after the last change of prices.
+    Starts and ends of windows are kept in heaps; entries of windows that were replaced
+    are skipped when they are popped.
     """
 
     def __init__(
-        self, flow: FlowJobs, cluster: Cluster, shape: str, pause: float = 0.0
+        self,
+        flow: FlowJobs,
+        cluster: Cluster,
+        shape: str,
+        pricing: Pricing | None,
+        pause: float = 0.0,
     ) -> None:
         if (size := int(cluster.processors.sum())) > MAX_NODES:
             raise ValueError(
@@ -141,8 +148,21 @@ class WindowLedger:
         self.arrivals = ArrivalQueue(flow)
         self.performance = np.repeat(cluster.performance, cluster.processors)
         self.price = np.repeat(cluster.price, cluster.processors)
-        free = _free_slots(flow, cluster, self.performance, self.price, pause)
-        self.pool = SlotPool(free)
+        work = _total_work(flow, float(self.performance.min()), pause)
+        begin, last = float(flow.submit[0]), _last_event(flow, cluster)
+        #: The factor of all prices over time; None: 1 at any time.
+        self.tariff = None if pricing is None else pricing(begin, last + work + 1)
+        tariffs = None
+        if self.tariff is not None:
+            tariffs = {_TARIFF: self.tariff}
+            names = np.full(len(cluster.site), _TARIFF)
+            cluster = replace(cluster, columns=cluster.columns | {"tariff": names})
+            # Cheap hours may begin after all jobs could have run.
+            last = max(last, float(self.tariff.breakpoints.max(initial=last)))
+        free = _free_slots(
+            cluster, self.performance, self.price, begin, last + work + 1
+        )
+        self.pool = SlotPool(free, tariffs=tariffs)
         self._square = shape == "square"
         self.windows: dict[int, Window] = {}  # by job, until it ends
         self.waiting: dict[int, None] = {}  # jobs that have not started, by arrival
@@ -187,6 +207,8 @@ class WindowLedger:
             used = self.placed.run[job]
             if not self._square:
                 used = self._run[job] / self.performance[parts]
+            if self.tariff is not None:
+                used = self.tariff.integral(window.start, used)
             self.placed.cost[job] = (self.price[parts] * used).sum()
             if window.finish > now:
                 self._ended_early.append(window)
@@ -224,6 +246,7 @@ def place_windows(
     total: int,
     nodes: bool,
     progress: Callable[[int], object] | None,
+    pricing: Pricing | None,
 ) -> Placements:
     """Replay a flow under a window policy: book windows at arrivals, release at ends.
 
@@ -233,7 +256,7 @@ def place_windows(
     count = len(flow.row)
     if count == 0:
         return Placements.empty(0)
-    ledger = WindowLedger(flow, cluster, policy.shape)
+    ledger = WindowLedger(flow, cluster, policy.shape, pricing)
     pool, windows, waiting = ledger.pool, ledger.windows, ledger.waiting
     budgets = budget_per_job(policy.budget, flow.row, total)
     arrivals, width = ledger.arrivals, flow.width.tolist()
@@ -284,24 +307,26 @@ def place_windows(
     return ledger.finish(nodes)
 
 
+def _last_event(flow: FlowJobs, cluster: Cluster) -> float:
+    """Return the last submission or end of a blocked span."""
+    return float(max(flow.submit[-1], cluster.blocked["end"].max(initial=0)))
+
+
+def _total_work(flow: FlowJobs, slowest: float, pause: float) -> float:
+    """Return the time in which all jobs run one after another at a performance."""
+    work = float(flow.estimate.sum()) / slowest + pause * len(flow.row)
+    return work + (0 if flow.think_time is None else float(flow.think_time.sum()))
+
+
 def _free_slots(
-    flow: FlowJobs,
     cluster: Cluster,
     performance: NDArray[np.float64],
     price: NDArray[np.float64],
-    pause: float,
+    begin: float,
+    until: float,
 ) -> NDArray[Any]:
-    """Return the free slots of all nodes: all time up to the horizon but blocked spans.
-
-    The horizon is late enough for all jobs to run one after another.
-    """
-    begin = float(flow.submit[0])
-    work = float(flow.estimate.sum()) / float(performance.min())
-    work += pause * len(flow.row)
-    if flow.think_time is not None:
-        work += float(flow.think_time.sum())
+    """Return the free slots of all nodes from `begin` to `until`, but blocked times."""
     blocked = cluster.blocked
-    until = float(max(flow.submit[-1], blocked["end"].max(initial=0))) + work + 1
     node, start, end = [], [], []
     shift = np.cumsum(cluster.processors) - cluster.processors
     for row, site in enumerate(cluster.site):
