@@ -187,6 +187,17 @@ def test_a_wrong_event_is_refused_by_its_property(
     assert len(str(caught.value)) < 1500
 
 
+def test_a_day_does_not_replace_a_time(tmp_path: Path) -> None:
+    day = ("UID:1", "DTSTART;VALUE=DATE:20261021", "RECURRENCE-ID;VALUE=DATE:20261020")
+    with pytest.raises(ValueError, match="RECURRENCE-ID: 2026-10-20 is a day, but DT"):
+        read(tmp_path, (TUESDAY, "UID:1", "RRULE:FREQ=DAILY;COUNT=2"), day)
+    days = ("DTSTART;VALUE=DATE:20261020", "UID:1", "RRULE:FREQ=DAILY;COUNT=2")
+    assert read(tmp_path, days, day) == ["10-21 00:00 to 10-22 00:00"] * 2
+    time = ("UID:1", TUESDAY, "RECURRENCE-ID;TZID=Europe/Berlin:20261020T000000")
+    with pytest.raises(ValueError, match="2026-10-20 00:00:00 is a time, but DTSTART"):
+        read(tmp_path, days, time)
+
+
 def test_nodes_are_one_hostlist(tmp_path: Path) -> None:
     event = (TUESDAY, "DURATION:PT1H", "LOCATION:n7")
     with pytest.raises(ValueError, match="nodes is empty"):
@@ -247,6 +258,8 @@ def test_bookings_without_dates_have_no_calendar() -> None:
     slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)
     with pytest.raises(ValueError, match="have no clock"):
         sk.to_ics(sk.SlotPool(slots))
+    with pytest.raises(TypeError, match="clock must be a Clock, got 'UTC'"):
+        sk.to_ics({"nodes": []}, clock="UTC")  # type: ignore[arg-type]
     clock = sk.Clock("2026-10-01", zone="UTC")
     with pytest.raises(ValueError, match="no column 'start'"):
         sk.to_ics({"nodes": ["n0"]}, clock=clock)

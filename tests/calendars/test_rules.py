@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 pytest.importorskip("dateutil")
+from dateutil import rrule
 
 from slotkern.calendars.rules import RecurrenceRule, repeated_spans, utc_of
 from slotkern.machine import Clock
@@ -166,6 +167,28 @@ def test_a_rule_needs_an_end_and_a_bounded_number_of_dates() -> None:
         RecurrenceRule.parse("FREQ=DAILY;COUNT=999999;BYHOUR=1,2,3,4,5,6,7,8,9").dates(
             start, zone, None
         )
+
+
+def test_a_rule_without_dates_ends_after_a_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    months: list[int] = []  # dateutil looks up the length of each month it reaches
+    length = rrule.calendar.monthrange
+
+    def counted(year: int, month: int) -> tuple[int, int]:
+        months.append(year)
+        return length(year, month)
+
+    monkeypatch.setattr(rrule.calendar, "monthrange", counted)
+    start, limit = dt.datetime(2026, 1, 1), dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
+    rule = "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"
+    assert RecurrenceRule.parse(rule).dates(start, ZoneInfo("UTC"), limit) == []
+    assert min(months) > dt.MAXYEAR - 2 * 400
+    rule = "FREQ=DAILY;INTERVAL=3;BYMONTH=2;BYMONTHDAY=29;COUNT=2"
+    found = RecurrenceRule.parse(rule).dates(start, ZoneInfo("UTC"), None)
+    every_third = [start + k * 3 * DAY for k in range(20_000)]
+    leap = [each for each in every_third if (each.month, each.day) == (2, 29)]
+    assert found == leap[:2]
 
 
 def test_a_day_in_until_lasts_until_its_end() -> None:

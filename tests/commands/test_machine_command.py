@@ -97,7 +97,7 @@ def test_errors_name_the_job_of_a_table(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     for command, name, named in (
         ("schedule", "late", "late"),
-        ("schedule", "", "requests[1]"),
+        ("schedule", "", f"{jobs}, line 3"),
         ("batch", "late", "late"),
         ("batch", "", "job 2"),
     ):

@@ -27,8 +27,18 @@ def there(monkeypatch: pytest.MonkeyPatch) -> RecordedCluster:
     return found
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        UnreachableError("no answer within 20 seconds"),
+        ValueError("sinfo, line 3: no answer within 20 seconds"),
+    ],
+)
 def test_the_page_reports_a_cluster_that_cannot_be_read(
-    there: RecordedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: RecordedCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: ValueError,
 ) -> None:
     page, pages, read = tmp_path / "page.html", [], there.read
 
@@ -38,7 +48,7 @@ def test_the_page_reports_a_cluster_that_cannot_be_read(
         if len(pages) == 1:
 
             def fail() -> Any:
-                raise UnreachableError("no answer within 20 seconds")
+                raise fault
 
             monkeypatch.setattr(there, "read", fail)
         else:
@@ -86,7 +96,9 @@ def test_a_cluster_that_was_never_read_is_an_error(
     monkeypatch.setattr(there, "read", fail)
     refused(run("watch", tmp_path / "page.html"), "no answer within 20 seconds")
     refused(run("watch", tmp_path / "page.txt"), "PAGE: ", "page.txt does not end in")
-    refused(run("watch", tmp_path / "page.html", "--every", 0), "--every")
+    page = tmp_path / "page.html"
+    refused(run("watch", page, "--every", 0), "--every")
+    refused(run("watch", page, "--every", 1e300), "--every must be at most 86400")
 
 
 def test_reservations_are_a_calendar(there: RecordedCluster, tmp_path: Path) -> None:

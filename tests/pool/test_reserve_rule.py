@@ -74,6 +74,25 @@ def test_partly_takes_what_is_free_and_the_rest_later(pool: Any) -> None:
     assert pool.find(request) is not None
 
 
+def test_partly_takes_the_same_as_one_call_a_date(pool: Any) -> None:
+    one = pool.copy() if hasattr(pool, "resources") else sk.SlotPool(free())
+    for each in (pool, one):
+        random = np.random.default_rng(5)
+        for day in random.choice(np.arange(1, 30), 12, replace=False).tolist():
+            hour, node = random.integers(1, 20), random.integers(4)
+            start = f"2026-10-{day:02} {hour:02}:00"
+            end = f"2026-10-{day:02} {hour + 4:02}:00"
+            each.reserve(f"n{node}", start, end, owner="a")
+    days = [f"2026-10-{day:02}" for day in range(1, 25)]
+    rule = "FREQ=DAILY;COUNT=24"
+    span = [f"{days[0]} {hour}" for hour in ("07:30", "12:00")]
+    pool.reserve("n[0-3]", *span, owner="course", partly=True, rule=rule)
+    for day in days:
+        span = [f"{day} {hour}" for hour in ("07:30", "12:00")]
+        one.reserve("n[0-3]", *span, owner="course", partly=True)
+    assert np.array_equal(pool.slots, one.slots)
+
+
 def test_a_rule_without_an_end_is_refused(pool: Any) -> None:
     with pytest.raises(ValueError, match="FREQ=WEEKLY has no end: add COUNT or UNTIL"):
         pool.reserve("n0", *SPAN, owner="course", rule="FREQ=WEEKLY")

@@ -209,8 +209,10 @@ def _occurrences(
 ) -> Iterator[tuple[_Event, dt.datetime, dt.datetime]]:
     """Yield each event with the spans that it takes, which start before a limit."""
     replaced: dict[str, set[dt.datetime]] = defaultdict(set)
+    repeated = {event.uid: event for event in events if event.replaces is None}
     for event in events:
         if event.replaces is not None:
+            event.check_replaces(repeated.get(event.uid))
             replaced[event.uid].add(event.replaces.utc)
     for event in events:
         if event.takes_no_time:
@@ -264,6 +266,11 @@ class _Event:
             str(self._component.get("STATUS", "")).upper() == "CANCELLED"
             or str(self._component.get("TRANSP", "")).upper() == "TRANSPARENT"
         )
+
+    def check_replaces(self, other: _Event | None) -> None:
+        """Raise ValueError if a day replaces a time of another event, or vice versa."""
+        if other is not None and self.replaces is not None:
+            self._check_kind("RECURRENCE-ID", self.replaces, other._start)
 
     def nodes(self, everywhere: str | None) -> str:
         """Return the hostlist of LOCATION; without one, the given hostlist."""
@@ -337,14 +344,19 @@ class _Event:
                 if isinstance(value, tuple):
                     value, end = value
                 time = self._of(name, value, prop.params.get("TZID"))
-                if time.is_day != self._start.is_day:
-                    kinds = ("a time", "a day")
-                    raise self._error(
-                        name,
-                        f"{value} is {kinds[time.is_day]}, but DTSTART is "
-                        f"{kinds[self._start.is_day]}",
-                    )
+                self._check_kind(name, time, self._start)
                 yield time, end
+
+    def _check_kind(self, name: str, time: _Time, start: _Time) -> None:
+        """Raise ValueError if one is a day and the other, a DTSTART, a time."""
+        if time.is_day != start.is_day:
+            value = time.local.date() if time.is_day else time.local
+            kinds = ("a time", "a day")
+            raise self._error(
+                name,
+                f"{value} is {kinds[time.is_day]}, but DTSTART is "
+                f"{kinds[start.is_day]}",
+            )
 
     def _end(self, start: _Time) -> dt.datetime:
         local = start.local + self._days * _DAY

@@ -7,9 +7,9 @@ first of two equal local times counts (RFC 5545, section 3.3.5). dateutil expand
 rule without a zone; only the comparison with UNTIL and with the limit is made in UTC.
 
 Cost: one step of dateutil for each day, week, month or year from the first date to the
-first one after the end or the limit; if there is none, as on 30 February, to the year
-9999 (5 s for a rule of days). Rules of hours and shorter, which a change of the clocks
-would distort, are refused.
+first one after the end or the limit, and at most 300,000 steps to notice that a rule
+has no dates at all, as on 30 February. Rules of hours and shorter, which a change of
+the clocks would distort, are refused.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ __all__ = ["RecurrenceRule", "repeated_spans", "utc_of"]
 
 #: The most dates of a rule, counted from its first.
 _MOST = 100_000
+#: Years after which the dates and weekdays of the Gregorian calendar are the same.
+_CYCLE = 400
 #: How often a weekday may occur in a month; dateutil has no days for greater numbers.
 _MOST_IN_MONTH = 5
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
@@ -81,6 +83,11 @@ class RecurrenceRule:
     pattern: str
     count: int | None
     until: dt.datetime | None
+
+    @property
+    def _interval(self) -> int:
+        match = re.search(r"INTERVAL=([0-9]+)", self.pattern)
+        return int(match[1]) if match else 1
 
     @classmethod
     def parse(cls, text: str, name: str = "rule") -> RecurrenceRule:
@@ -159,6 +166,9 @@ class RecurrenceRule:
         # A day later, because two local times an hour apart can be one instant.
         stop = min((_local(end, zone) for end in ends), default=dt.datetime.max)
         found: list[dt.datetime] = []
+        probe = rrulestr(self.pattern, dtstart=_last_equal(start, self._interval))
+        if next(iter(probe), None) is None:
+            return found
         for date in rrulestr(self.pattern, dtstart=start).replace(until=stop):
             instant = utc_of(date, zone)
             if (last is not None and instant > last) or (limit and instant >= limit):
@@ -172,6 +182,18 @@ class RecurrenceRule:
                     "it begin later, or add COUNT or UNTIL"
                 )
         return found
+
+
+def _last_equal(start: dt.datetime, interval: int) -> dt.datetime:
+    """Return the last start from which a rule has the same dates for a whole period.
+
+    The dates of a rule repeat every 400 * interval years. dateutil searches for a date
+    up to the year 9999, so a rule without dates costs at most two periods from here. A
+    start that is less than two periods before that year is its own result.
+    """
+    period = _CYCLE * interval
+    later = max((dt.MAXYEAR - start.year) // period - 1, 0)
+    return start.replace(year=start.year + later * period)
 
 
 def _local(instant: dt.datetime, zone: dt.tzinfo) -> dt.datetime:

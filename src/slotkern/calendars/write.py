@@ -73,6 +73,8 @@ def to_ics(bookings: Any, *, clock: Clock | None = None) -> str:
             "a calendar needs dates, but these bookings have no clock; make the pool "
             "with one, as by SlotPool(slots, clock=Clock(origin, zone=...))"
         )
+    if not isinstance(clock, Clock):
+        raise TypeError(f"clock must be a Clock, got {quote(clock)}")
     columns = columns_of(bookings, "bookings")
     if lacking := [name for name in ("nodes", *_TIMES) if name not in columns]:
         raise ValueError(f"bookings has no column {quote(lacking[0])}")

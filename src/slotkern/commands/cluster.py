@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 import slotkern as sk
 from slotkern.clusters import (
     ClusterBooking,
-    ClusterError,
     ClusterPlan,
     PlannedWindow,
     Site,
@@ -91,6 +90,9 @@ Where = Annotated[
     ),
 ]
 CRITERIA = ("start", "finish", "cost")
+#: Most seconds between two pages of `watch`: a page that is older helps nobody, and
+#: browsers count at most 24 days.
+_LONGEST_WAIT = 86400
 Name = Annotated[str, typer.Option(help="Name of the reservation and its job.")]
 
 
@@ -385,7 +387,8 @@ def watch(
     read, the title reports that, and the page shows the last state.
     """
     check_page(page, "PAGE")
-    number("--every", every, least=1)
+    if number("--every", every, least=1) > _LONGEST_WAIT:
+        raise ValueError(f"--every must be at most {_LONGEST_WAIT}, a day, got {every}")
     if count is not None:
         integer("--count", count, least=1)
     access = _access(site)
@@ -396,7 +399,7 @@ def watch(
             free = snapshot.free_slots(None, access.site.horizon)
             date = snapshot.clock.origin
             title = f"cluster at {date}"
-        except ClusterError as error:
+        except ValueError as error:  # no answer, or output that cannot be parsed
             if free is None:
                 raise
             title = f"cluster not readable: {error}; its state at {date}"

@@ -22,7 +22,7 @@ from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.machine.files import read_columns
 from slotkern.machine.frames import FileColumns
-from slotkern.machine.jobs import read_jobs, requests_of
+from slotkern.machine.jobs import located_errors, read_jobs, requests_of
 from slotkern.search.records import date_columns, listing_columns
 from slotkern.tariffs.tables import factors_of_columns, read_tariffs
 
@@ -457,14 +457,16 @@ def schedule(
         free, _ = read_free(slots, slots if stored else None)
         made = (sk.SlotPool, sk.HostPool)
         pool: Any = free if isinstance(free, made) else sk.SlotPool(free)
-        requests = requests_of(read_jobs(jobs))
+        rows = read_jobs(jobs)
+        requests = requests_of(rows)
         booking_owner = (
             jobs.stem if owner is None else owner
         )  # `release` needs an owner
         how: dict[str, Any] = {"shape": shape, "owner": booking_owner}
         if stored:
             how["token"] = token
-        done = pool.schedule(requests, criterion, **how)
+        with located_errors(rows, requests):
+            done = pool.schedule(requests, criterion, **how)
         table = done.listing()
         write_outputs(output, pool, listing_columns(table, pool.clock), force)
     write_page(html, pool, done, f"{jobs.name} on {slots.name}")

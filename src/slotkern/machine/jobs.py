@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = [
     "Compound",
     "check_single",
     "is_table",
+    "located_errors",
     "read_jobs",
     "request_of_row",
     "requests_of",
@@ -59,6 +62,8 @@ TIME_COLUMNS = (
 _LIMITS = tuple(
     name for name in TIME_COLUMNS if name in FIELDS and FIELDS[name].default == math.inf
 )
+#: The start of an error about a request without a name.
+_POSITION = re.compile(r"requests\[([0-9]+)\](.*)", re.S)
 
 Row = dict[str, Any]
 
@@ -247,6 +252,25 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
         found: list[Any] = adapter("jobs_of_rows")(rows, name)
         return found
     return [request_of_row(row, i, name) for i, row in enumerate(rows)]
+
+
+@contextmanager
+def located_errors(table: FileColumns, requests: Sequence[Any]) -> Iterator[None]:
+    """Replace ``requests[i]`` at the start of an error by the file and its line.
+
+    A search numbers the requests that have no name. The number is that of a row unless
+    rows were joined to jobs of several parts; the error is then left as it is.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        match = _POSITION.match(str(error))
+        rows = max((len(_values(column)) for column in table.values()), default=0)
+        if match is None or len(requests) != rows:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        at = f"{table.source}, {row_label(table.source, int(match[1]))}"
+        raise kind(f"{at}{match[2]}") from None
 
 
 def read_jobs(path: AnyPath) -> FileColumns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +85,8 @@ def reservation(
     free = pool._state()["free"]  # by (node, start)
     free = free[np.isin(free["node"], ids)]
     windows, gaps, wrong = [], [], []
-    for first, last in spans:
-        found, rest, reason = _reserved_span(pool, ids, free, first, last, partly)
+    for (first, last), pieces in zip(spans, _overlapping(free, spans), strict=True):
+        found, rest, reason = _reserved_span(pool, ids, pieces, first, last, partly)
         windows += found
         gaps.append(rest)
         wrong += [] if reason is None else [(first, reason)]
@@ -129,6 +129,24 @@ def raise_unfit(
     )
 
 
+def _overlapping(
+    free: NDArray[np.void], spans: list[tuple[float, float]]
+) -> Iterator[NDArray[np.void]]:
+    """Yield the free slots that overlap each span, in the order of `free`.
+
+    The spans are disjoint and in time order, so a slot that ended before one of them
+    overlaps no later one, and each slot is added once.
+    """
+    starts, ends = free["start"], free["end"]
+    by_start = np.argsort(starts, kind="stable")
+    added = np.searchsorted(starts[by_start], [last for _, last in spans]).tolist()
+    rows, before = by_start[:0], 0
+    for (first, _), until in zip(spans, added, strict=True):
+        rows = np.concatenate([rows, by_start[before:until]])
+        rows, before = rows[ends[rows] > first], until
+        yield free[np.sort(rows)]
+
+
 def _reserved_span(
     pool: SlotPool,
     ids: NDArray[np.int32],
@@ -137,8 +155,10 @@ def _reserved_span(
     last: float,
     partly: bool,
 ) -> tuple[list[Window], NDArray[np.void], str | None]:
-    """Return the windows of one span, the rest of it, and why it does not fit."""
-    free = free[(free["start"] < last) & (free["end"] > first)]
+    """Return the windows of one span, the rest of it, and why it does not fit.
+
+    `free` are the free slots that overlap the span.
+    """
     begin, until = free["start"].clip(min=first), free["end"].clip(max=last)
     lengths = until - begin
     while (over := begin + lengths > until).any():  # rounding: shorten by an ulp
