@@ -106,12 +106,7 @@ class Flow(Experiment):
             words = str(error).removeprefix("environment.")
             raise ValueError(f"environment.{words}") from None
         for algorithm in setting.algorithms:
-            name, chosen = resolve_policy(_policy(algorithm))
-            if prices is not None and not isinstance(chosen, QueuePolicy):
-                raise ValueError(
-                    f"algorithms.{algorithm.name}.policy: {name} does not support "
-                    "environment.prices; use a queue policy, such as 'easy'"
-                )
+            resolve_policy(_policy(algorithm))
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
