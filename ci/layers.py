@@ -103,7 +103,7 @@ LAYERS = {
     "plotting": Layer(PYTHON, "pictures", ("plotting",)),
     "viewer": Layer(PYTHON, "schedules as pages of one file", ("viewer",)),
     "api": Layer(PYTHON, "the names of import slotkern", ("slotkern", "forks")),
-    "service": Layer(PYTHON, "ledgers over HTTP", ("service",)),
+    "service": Layer(PYTHON, "ledgers over HTTP, pools as tools", ("service",)),
     "studies": Layer(PYTHON, "experiments, reports, figures", ("studies",)),
     "commands": Layer(PYTHON, "the command line", ("commands", "__main__")),
 }

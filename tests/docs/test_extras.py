@@ -41,6 +41,7 @@ CALLS = [
     ("rich", "import slotkern.commands.main"),
     ("typer", "import slotkern.commands.main"),
     ("starlette", "import slotkern.service.app"),
+    ("mcp", "import slotkern.service.mcp"),
     ("icalendar", "sk.to_ics(pool)"),
     ("dateutil", "pool.reserve(0, 0, 1, rule='FREQ=DAILY;COUNT=2')"),
     ("joblib", "studies.run(studies.load_study('aep'), 1, out='out')"),

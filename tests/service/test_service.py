@@ -48,6 +48,7 @@ MATRIX = [
     ("POST", "/v1/front", {"request": JOB}, "read", 200),
     ("POST", "/v1/alternatives", {"request": JOB, "most": 2}, "read", 200),
     ("POST", "/v1/explain", {"request": JOB}, "read", 200),
+    ("POST", "/v1/forecast", {"request": JOB, "queue": []}, "read", 200),
     ("POST", "/v1/bookings", {"request": JOB}, "book", 201),
     ("POST", "/v1/bookings", {"request": JOB, "owner": "zoe"}, "administer", 201),
     (
@@ -131,6 +132,33 @@ def test_browsers_may_read_with_the_basic_scheme(tmp_path: Path) -> None:
 
 
 # --- results
+
+
+def test_a_forecast_answers_as_the_library_does(tmp_path: Path) -> None:
+    queue = [{"nodes": 8, "walltime": 3}, {"nodes": 7, "volume": 2, "user": None}]
+    columns = {"nodes": [8, 7], "walltime": [3, None], "volume": [None, 2]}
+
+    async def test(client: Client) -> None:
+        body = {"request": JOB, "queue": queue, "policy": "fcfs", "runs": 9, "seed": 4}
+        found = (await client("POST", "/v1/forecast", body, "rob")).json
+        for runs in (9, 20):  # the limit of the service
+            expected = sk.forecast(
+                client.app.pool,
+                sk.Request(2, 4),
+                columns,
+                policy="fcfs",
+                seed=4,
+                runs=9,
+            ).to_dict()
+            assert found | expected == found
+            body["runs"] = runs
+            found = (await client("POST", "/v1/forecast", body, "rob")).json
+        wrong = body | {"queue": [{"nodes": 1, "wall": 3}]}
+        answer = await client("POST", "/v1/forecast", wrong, "rob")
+        assert answer.status == 400
+        assert "body.queue[0] has no field 'wall'" in answer.json["detail"]
+
+    run(tmp_path, test, runs=9)
 
 
 def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import slotkern as sk
 from slotkern.service.app import Service
-from slotkern.service.operations import ServiceLimits
+from slotkern.service.backend import ServiceLimits
 from slotkern.service.users import add_user, read_users
 
 ROLES = {"rob": "read", "ann": "book", "bea": "book", "root": "administer"}

@@ -3,7 +3,7 @@
 ``when``, ``schedule``, ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``,
 ``view``, ``caps``, ``batch``, ``cycles``, ``trace``, ``replay``, ``community``,
 ``generate``, ``bench``, ``reproduce``, ``study``, ``cluster``, ``watch``, ``ledger``,
-``serve``, ``info``.
+``serve``, ``mcp``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
@@ -32,6 +32,7 @@ from slotkern.commands import (
     forecasts,
     ledger,
     machine,
+    mcp,
     serve,
     studies,
     windows,
@@ -191,5 +192,6 @@ for commands in (
     studies,
     ledger,
     serve,
+    mcp,
 ):
     commands.register(app)

@@ -62,7 +62,7 @@ def serve(
         import uvicorn
 
         from slotkern.service.app import Service
-    from slotkern.service.operations import ServiceLimits
+    from slotkern.service.backend import ServiceLimits
 
     limits = ServiceLimits(
         body=integer("--max-body", max_body, 1),

@@ -21,6 +21,7 @@ EXTRAS = {
     "anyio": "serve",
     "starlette": "serve",
     "uvicorn": "serve",
+    "mcp": "mcp",
     "icalendar": "calendars",
     "dateutil": "calendars",
     "highspy": "optimal",

@@ -1,6 +1,6 @@
-"""The service: a ledger over HTTP, for web forms and programs in other languages.
+"""The service: a ledger over HTTP, and a pool as tools of agents over standard input.
 
-`application` returns the ASGI application that ``slotkern serve`` runs. Requests and
-responses are JSON with the field names of docs/json.md. Every request but the health
-check needs the token of a user.
+`app` has the ASGI application that ``slotkern serve`` runs: requests and responses are
+JSON with the field names of docs/json.md, and every request but the health check needs
+the token of a user. `mcp` has the server of ``slotkern mcp``. Both call `operations`.
 """

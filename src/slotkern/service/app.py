@@ -10,10 +10,10 @@ from typing import Any
 
 import slotkern as sk
 from slotkern.foundation.extras import extra
-from slotkern.foundation.logger import log
 from slotkern.ledger.codec import entry_record
 from slotkern.search.records import strict_json
 from slotkern.service.access import Access
+from slotkern.service.backend import Backend, ServiceLimits
 from slotkern.service.inputs import (
     check,
     integer_of,
@@ -23,13 +23,12 @@ from slotkern.service.inputs import (
     version_of,
 )
 from slotkern.service.openapi import document
-from slotkern.service.operations import OPERATIONS, Exchange, Operation, ServiceLimits
+from slotkern.service.operations import OPERATIONS, Exchange, Operation
 from slotkern.service.problems import Problem, problem_of, respond_problem
 from slotkern.service.users import User
-from slotkern.service.writer import Overloaded, Writer
+from slotkern.service.writer import Overloaded
 
 with extra():
-    import anyio.to_thread
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
@@ -47,11 +46,8 @@ _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class Service:
-    """The ASGI application of an open ledger.
-
-    The event loop does the short searches; threads do the others, one thread changes
-    the ledger (`Writer`). The ledger is closed by its owner, not by the service.
+class Service(Backend):
+    """The ASGI application of an open ledger, which its owner closes.
 
     Parameters
     ----------
@@ -64,7 +60,7 @@ class Service:
     def __init__(
         self, pool: sk.SharedPool, users: Mapping[str, User], limits: ServiceLimits
     ) -> None:
-        self.pool, self.limits = pool, limits
+        super().__init__(pool, limits)
         self._access = Access(users, limits.rate)
         self._streams = 0
         self._page = (-1, b"")  # the version of a page, and the page
@@ -100,24 +96,8 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        self._searches = anyio.CapacityLimiter(self.limits.searches)
-        self._writer = Writer(self.pool, self.limits.waiting)
-        try:
+        async with self.running():
             yield
-        finally:
-            await self._writer.close()
-
-    # --- what operations use
-
-    async def search(self, function: Callable[[], Any]) -> Any:
-        """Run a long search in a thread; `Overloaded` if too many wait."""
-        if self._searches.statistics().tasks_waiting >= self.limits.waiting:
-            raise Overloaded("too many searches wait")
-        return await anyio.to_thread.run_sync(function, limiter=self._searches)
-
-    async def change(self, user: User, change: Callable[[sk.SharedPool], Any]) -> Any:
-        """Change the ledger in the name of a user."""
-        return await self._writer.call(user.name, change)
 
     # --- endpoints
 
@@ -131,11 +111,8 @@ class Service:
                     raise Problem(403, f"this needs the role {role}, not {yours}")
                 response = await function(request)
             except Exception as error:
-                problem = problem_of(error)
-                if problem is None:
-                    log.exception("%s %s", request.method, request.url.path)
-                    problem = Problem(500, "a fault of the program, see its log")
-                response = respond_problem(problem)
+                what = f"{request.method} {request.url.path}"
+                response = respond_problem(problem_of(error, what))
             response.headers.update(_HEADERS)
             return response
 

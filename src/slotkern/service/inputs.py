@@ -17,8 +17,11 @@ from slotkern.foundation.checks import meant, quote
 from slotkern.foundation.special_fields import SPECIAL_FIELDS
 
 __all__ = [
+    "DURATION",
     "INTEGER",
     "NODES",
+    "NUMBER",
+    "QUEUE",
     "REQUEST",
     "SHAPE",
     "TEXT",
@@ -27,9 +30,11 @@ __all__ = [
     "Schema",
     "build_request",
     "check",
+    "described",
     "integer_of",
     "object_schema",
     "parse",
+    "queue_of",
     "refuse_unknown",
     "version_of",
 ]
@@ -59,9 +64,16 @@ def _schema(*types: str, **more: Any) -> dict[str, Any]:
 
 TEXT = _schema("string", minLength=1, maxLength=256)
 TIME = _schema("number", "string", "null")
+DURATION = _schema("number", "string", "null")
 INTEGER = _schema("integer", minimum=0)
+NUMBER = _schema("integer")  # of a booking: negative for those before the ledger
 SHAPE = _schema("string", enum=["square", "ragged"])
 NODES = _schema("array", "string", items=_schema("integer", "string"))
+
+
+def described(schema: Schema, text: str) -> dict[str, Any]:
+    """Return a schema with a description."""
+    return {**schema, "description": text}
 
 
 def object_schema(fields: Fields, required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -71,24 +83,41 @@ def object_schema(fields: Fields, required: tuple[str, ...] = ()) -> dict[str, A
 
 
 def _request_schema() -> dict[str, Any]:
+    limits = _schema("array", items=_schema("string"), maxItems=MAX_LIMITS)
+    number = _schema("number", "null")
     fields = {
-        "nodes": _schema("integer", minimum=1),
-        "volume": _schema("number", "null"),
-        "walltime": TIME,
-        "where": _schema("string", "null"),
-        "limits": _schema("array", items=_schema("string"), maxItems=MAX_LIMITS),
+        "nodes": described(_schema("integer", minimum=1), "Nodes at the same time."),
+        "volume": described(number, FIELDS["volume"].text),
+        "walltime": described(DURATION, "Length of each part, in place of volume: 2h."),
+        "where": described(_schema("string", "null"), "Filter: performance >= 2."),
+        "limits": described(limits, "Limits of sums over the parts: sum(price) <= 5."),
     }
     for name, field in FIELDS.items():
-        form = _schema("number", "null") if field.kind == "number" else TIME
-        fields.setdefault(name, form | {"description": field.text})
+        form = number if field.kind == "number" else TIME
+        fields.setdefault(name, described(form, field.text))
     amounts = _schema("string", "object", "null")
     forms = {"text": _schema("string", "null"), "integer": INTEGER, "amounts": amounts}
     for name, special in SPECIAL_FIELDS.items():
-        fields[name] = forms[special.kind] | {"description": special.text}
+        fields[name] = described(forms[special.kind], special.text)
     return object_schema(fields, ("nodes",))
 
 
 REQUEST = _request_schema()
+
+_JOB = object_schema(
+    {
+        "nodes": _schema("integer", minimum=1),
+        "walltime": DURATION,
+        "volume": _schema("number", "null"),
+        "start": described(TIME, "The start of a running job."),
+        "name": _schema("string", "null"),
+        "user": _schema("string", "null"),
+    },
+    ("nodes",),
+)
+QUEUE = described(
+    _schema("array", items=_JOB, maxItems=10_000), "The jobs before this one, in order."
+)
 
 
 def parse(body: bytes) -> Any:
@@ -176,3 +205,10 @@ def build_request(fields: Mapping[str, Any], name: str | None = None) -> Request
     """Return the request of checked fields; null sets no limit, as an absent field."""
     given = {key: value for key, value in fields.items() if value is not None}
     return Request(**given, name=name)
+
+
+def queue_of(jobs: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of the checked jobs of a queue."""
+    needed = {"nodes", "walltime"}  # also of an empty queue
+    titles = needed.union(*jobs)
+    return {title: [job.get(title) for job in jobs] for title in titles}

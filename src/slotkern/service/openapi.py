@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import slotkern as sk
-from slotkern.service.inputs import object_schema
+from slotkern.service.inputs import NUMBER, object_schema
 from slotkern.service.operations import OPERATIONS, Operation
 
 __all__ = ["document"]
@@ -39,14 +39,15 @@ def document() -> dict[str, Any]:
 
 
 def _describe(operation: Operation) -> dict[str, Any]:
-    found: dict[str, Any] = {"summary": operation.summary, "x-role": operation.role}
+    found: dict[str, Any] = {"operationId": operation.name}
+    found |= {"summary": operation.summary, "x-role": operation.role}
     success = {"description": operation.summary, "content": {"application/json": {}}}
     problem = {"description": "The reason, as application/problem+json."}
     found["responses"] = {"200": success, "default": problem}
     parameters: list[dict[str, Any]] = []
     if "{id}" in operation.path:
         number = {"name": "id", "in": "path", "required": True}
-        parameters.append(number | {"schema": {"type": "integer"}})
+        parameters.append(number | {"schema": NUMBER})
     for name, text in operation.query.items():
         parameters.append({"name": name, "in": "query", "description": text})
         parameters[-1]["schema"] = {"type": "string"}

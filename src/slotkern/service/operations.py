@@ -1,7 +1,8 @@
 """The operations of a service: their bodies, roles and results.
 
-`OPERATIONS` is the one list of them: routes, checks and the OpenAPI document are made
-from it. An operation gets an `Exchange` and returns the object of its response.
+`OPERATIONS` is the one list of them: routes, checks, the OpenAPI document and the tools
+of the Model Context Protocol are made from it. An operation gets an `Exchange` and
+returns the object of its response.
 """
 
 from __future__ import annotations
@@ -9,77 +10,37 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import slotkern as sk
 from slotkern._kernels.request import Request
+from slotkern.replays.forecast import forecast_policies
 from slotkern.search.records import (
     cells,
     listing_columns,
     request_record,
     window_record,
 )
+from slotkern.service.backend import Backend
 from slotkern.service.inputs import (
+    DURATION,
     INTEGER,
     NODES,
+    QUEUE,
     REQUEST,
     SHAPE,
     TEXT,
     TIME,
     Fields,
     build_request,
+    described,
+    queue_of,
     version_of,
 )
 from slotkern.service.problems import Problem
 from slotkern.service.users import User
 
-__all__ = ["OPERATIONS", "Exchange", "Operation", "ServiceLimits"]
-
-
-@dataclass(frozen=True)
-class ServiceLimits:
-    """The limits of the cost of requests.
-
-    Attributes
-    ----------
-    body : int
-        Bytes of a body.
-    work : int
-        Units of counted work of a search: `max_work`.
-    windows : int
-        Windows of a front or of alternatives.
-    searches : int
-        Long searches that run at the same time.
-    waiting : int
-        Requests that wait for a search, and changes that wait to be stored.
-    streams : int
-        Open streams of events.
-    rate : float
-        Requests of a user in a second.
-    """
-
-    body: int = 65_536
-    work: int = 5_000_000
-    windows: int = 1000
-    searches: int = 2
-    waiting: int = 256
-    streams: int = 100
-    rate: float = 1000.0
-
-
-class Backend(Protocol):
-    """The methods of the application that operations call."""
-
-    pool: sk.SharedPool
-    limits: ServiceLimits
-
-    async def search(self, function: Callable[[], Any]) -> Any:
-        """Run a long search in a thread."""
-        ...
-
-    async def change(self, user: User, change: Callable[[sk.SharedPool], Any]) -> Any:
-        """Change the ledger in the name of a user."""
-        ...
+__all__ = ["OPERATIONS", "Exchange", "Operation"]
 
 
 @dataclass
@@ -145,8 +106,9 @@ class Exchange:
 
 
 class Operation(NamedTuple):
-    """An operation: its method, path, role, function, body and query."""
+    """An operation: its name, method, path, role, function, body and query."""
 
+    name: str
     method: str
     path: str
     role: str
@@ -222,6 +184,19 @@ async def _explain(call: Exchange) -> dict[str, Any]:
     request = call.request
     found = {"explanation": await call.explanation(request)}
     return call.heading("first", request) | found
+
+
+async def _forecast(call: Exchange) -> dict[str, Any]:
+    body, request, pool = call.body, call.request, call.app.pool
+    most = call.app.limits.runs
+    how: Any = {name: body[name] for name in ("policy", "now", "seed") if name in body}
+    how["runs"] = min(body.get("runs", most), most)
+    found = await call.app.search(
+        lambda: sk.forecast(pool, request, queue_of(body["queue"]), **how)
+    )
+    heading: dict[str, Any] = {"slotkern": sk.__version__, "version": call.version}
+    heading["request"] = request_record(request)
+    return heading | found.to_dict()  # type: ignore[no-any-return]
 
 
 async def _bookings(call: Exchange) -> dict[str, Any]:
@@ -331,68 +306,94 @@ async def _enable(call: Exchange) -> dict[str, Any]:
     return {"enabled": nodes}
 
 
+_CRITERION = described(
+    TEXT, f"Objective: {', '.join(sk.CRITERIA)}, a value or a numeric column."
+)
 _JOB: dict[str, Any] = {"request": REQUEST, "shape": SHAPE}
-_LIMIT = {"max_work": INTEGER}
-_MOST = {"most": INTEGER | {"minimum": 2}}
+_LIMIT = {"max_work": described(INTEGER, "Maximum units of counted work.")}
+_MOST = {"most": described(INTEGER | {"minimum": 2}, "Maximum number of windows.")}
 _BY = {"type": "array", "items": TEXT, "maxItems": 2}
-_BOOK = _JOB | {"criterion": TEXT, "name": TEXT, "token": TEXT}
-_BOOK |= {"hold": TIME, "owner": TEXT}
+_BY = described(_BY, "The two measures to minimize; by default cost and finish.")
+_TOKEN = described(TEXT, "A text by which a repeated call gets its first answer.")
+_HOLD = described(DURATION, "Time after which it ends unless confirmed: 10min.")
+_BOOK = _JOB | {"criterion": _CRITERION, "name": described(TEXT, "Name of the job.")}
+_BOOK |= {"token": _TOKEN, "hold": _HOLD, "owner": TEXT}
 _SPAN = {"nodes": NODES, "start": TIME, "end": TIME, "owner": TEXT}
+_FORECAST: dict[str, Any] = {"request": REQUEST, "queue": QUEUE, "now": TIME}
+_FORECAST |= {"policy": described(TEXT, f"One of {', '.join(forecast_policies())}.")}
+_FORECAST |= {"seed": INTEGER, "runs": INTEGER | {"minimum": 1}}
 
 OPERATIONS = (
-    Operation("GET", "/v1", "read", "The version, time and clock of the pool.", _state),
     Operation(
-        *("POST", "/v1/find", "read", "The best window of a job.", _find),
-        _JOB | _LIMIT | {"criterion": TEXT},
+        *("state", "GET", "/v1", "read", "The version, time and clock of the pool."),
+        _state,
+    ),
+    Operation(
+        *("find", "POST", "/v1/find", "read", "The best window of a job.", _find),
+        _JOB | _LIMIT | {"criterion": _CRITERION},
         ("request",),
     ),
     Operation(
-        *("POST", "/v1/front", "read", "The Pareto front of a job.", _front),
+        *("front", "POST", "/v1/front", "read", "The Pareto front of a job.", _front),
         _JOB | _LIMIT | _MOST | {"by": _BY},
         ("request",),
     ),
     Operation(
-        *("POST", "/v1/alternatives", "read", "Windows that share no slot time."),
-        _alternatives,
-        _JOB | _LIMIT | _MOST | {"criterion": TEXT},
+        *("alternatives", "POST", "/v1/alternatives", "read"),
+        *("Windows that share no slot time.", _alternatives),
+        _JOB | _LIMIT | _MOST | {"criterion": _CRITERION},
         ("request",),
     ),
     Operation(
-        *("POST", "/v1/explain", "read", "Why a job has no window.", _explain),
+        *("explain", "POST", "/v1/explain", "read", "Why a job has no window."),
+        _explain,
         _JOB,
         ("request",),
     ),
     Operation(
-        *("GET", "/v1/bookings", "read", "The bookings.", _bookings),
+        *("forecast", "POST", "/v1/forecast", "read"),
+        *("When a job will start behind the jobs of a queue.", _forecast),
+        _FORECAST,
+        ("request", "queue"),
+    ),
+    Operation(
+        *("bookings", "GET", "/v1/bookings", "read", "The bookings.", _bookings),
         query={"owner": "Only the bookings of this owner."},
     ),
     Operation(
-        *("POST", "/v1/bookings", "book", "Find and book a window, or hold it.", _book),
+        *("book", "POST", "/v1/bookings", "book"),
+        *("Find and book a window, or hold it.", _book),
         _BOOK,
         ("request",),
     ),
     Operation(
-        *("POST", "/v1/bookings/{id}/confirm", "book", "Confirm a hold.", _confirm),
+        *("confirm", "POST", "/v1/bookings/{id}/confirm", "book"),
+        *("Confirm a hold.", _confirm),
     ),
-    Operation("DELETE", "/v1/bookings/{id}", "book", "Release a booking.", _release),
     Operation(
-        *("GET", "/v1/calls", "administer", "The calls that changed the ledger."),
-        _calls,
+        *("release", "DELETE", "/v1/bookings/{id}", "book", "Release a booking."),
+        _release,
+    ),
+    Operation(
+        *("calls", "GET", "/v1/calls", "administer"),
+        *("The calls that changed the ledger.", _calls),
         query={"since": "Only the calls after this version."},
     ),
     Operation(
-        *("POST", "/v1/advance", "administer", "Advance the time of the pool."),
-        _advance,
+        *("advance", "POST", "/v1/advance", "administer"),
+        *("Advance the time of the pool.", _advance),
         {"now": TIME},
         ("now",),
     ),
     Operation(
-        *("POST", "/v1/disable", "administer", "Close nodes for a time.", _disable),
+        *("disable", "POST", "/v1/disable", "administer", "Close nodes for a time."),
+        _disable,
         _SPAN,
         ("nodes",),
     ),
     Operation(
-        *("POST", "/v1/enable", "administer", "Reopen closed nodes.", _enable),
+        *("enable", "POST", "/v1/enable", "administer", "Reopen closed nodes."),
+        _enable,
         {"nodes": NODES},
         ("nodes",),
     ),

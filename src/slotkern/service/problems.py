@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slotkern.foundation.errors import UndecidedError
 from slotkern.foundation.extras import extra
+from slotkern.foundation.logger import log
 from slotkern.ledger import errors
 from slotkern.service.writer import Overloaded
 
@@ -37,14 +38,15 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 _AGAIN = {"retry-after": "1"}
 
 
-def problem_of(error: Exception) -> Problem | None:
-    """Return the response to an error; None for a fault of the program."""
+def problem_of(error: Exception, what: str) -> Problem:
+    """Return the refusal of an error; log a fault of the program with its call."""
     if isinstance(error, Problem):
         return error
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return Problem(status, str(error), _AGAIN if status == 503 else None)
-    return None
+    log.error("%s", what, exc_info=error)
+    return Problem(500, "a fault of the program, see its log")
 
 
 def respond_problem(problem: Problem) -> Response:
