@@ -3,7 +3,7 @@
 ``when``, ``schedule``, ``bookings``, ``release``, ``reserve``, ``disable``, ``enable``,
 ``view``, ``caps``, ``batch``, ``cycles``, ``trace``, ``replay``, ``community``,
 ``generate``, ``bench``, ``reproduce``, ``study``, ``cluster``, ``watch``, ``ledger``,
-``serve``, ``mcp``, ``info``.
+``serve``, ``mcp``, ``schema``, ``info``.
 
 Exit codes: 0 if something was found or written, 1 if no window exists (an explanation
 is printed), 2 for invalid input (one line on stderr), 130 if interrupted, 141 if the
@@ -33,6 +33,7 @@ from slotkern.commands import (
     ledger,
     machine,
     mcp,
+    schemas,
     serve,
     studies,
     windows,
@@ -193,5 +194,6 @@ for commands in (
     ledger,
     serve,
     mcp,
+    schemas,
 ):
     commands.register(app)
