@@ -81,6 +81,7 @@ LAYERS = {
         ("_kernels.pool", "_kernels.shares", "embed", "pool"),
     ),
     "ledger": Layer(PYTHON, "pools that several processes change", ("ledger",)),
+    "domains": Layer(PYTHON, "pools of several domains as one", ("domains",)),
     "published": Layer(PYTHON, "the papers' algorithms as printed", ("published",)),
     "compound": Layer(PYTHON, "jobs of several parts", ("compound",)),
     "searches": Layer(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         generate_community,
     )
     from slotkern.compound import AnyOf, Chain, Plan, Together, starts
+    from slotkern.domains import DomainBooking, Domains
     from slotkern.environment import (
         Environment,
         generate_environment,
@@ -121,6 +122,7 @@ _LAZY = {
     ),
     "compound": ("AnyOf", "Chain", "Plan", "Together", "starts"),
     "search.criteria": ("criterion", "minimize", "profile"),
+    "domains": ("DomainBooking", "Domains"),
     "environment": ("Environment", "generate_environment", "generate_prices"),
     "search.explanation": ("Explanation", "explain"),
     "search.holes": ("Holes", "holes"),
@@ -266,6 +268,8 @@ __all__ = [
     "CompoundExplanation",
     "CyclePolicy",
     "Cycles",
+    "DomainBooking",
+    "Domains",
     "Environment",
     "Explanation",
     "Forecast",
