@@ -410,6 +410,10 @@ def test_follow_and_calls(pool: sk.SharedPool, other: sk.SharedPool) -> None:
     assert pool.calls(token="t")["last"].tolist() == [1]
     assert pool.calls(since=1)["last"].tolist() == [2]
     assert pool.calls(user="bob").size == 0
+    assert pool.calls(most=1)["last"].tolist() == [1]
+    assert pool.calls(since=1, most=5)["last"].tolist() == [2]
+    with pytest.raises(ValueError, match="most must be at least 1"):
+        pool.calls(most=0)
     pool.compact(0)
     with pytest.raises(LookupError, match="after version 0 were dropped, up to 2"):
         next(other.follow(since=0))

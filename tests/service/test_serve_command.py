@@ -44,6 +44,16 @@ def test_a_service_answers_over_a_socket(serving: Serving, tmp_path: Path) -> No
         assert pool.bookings()["owner"].tolist() == ["ann"]
 
 
+def test_a_signal_ends_open_streams(tmp_path: Path) -> None:
+    with started(tmp_path) as (address, tokens):
+        header = {"authorization": f"Bearer {tokens['rob']}"}
+        stream = http.client.HTTPConnection(*address, timeout=60)
+        stream.request("GET", "/v1/events", headers=header)
+        events = stream.getresponse()
+    with closing(stream):
+        assert events.read() == b""  # no part of it is missing
+
+
 def ask(
     address: tuple[str, int], method: str, path: str, body: Any = None, token: str = ""
 ) -> tuple[int, Any]:

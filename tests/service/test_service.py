@@ -259,6 +259,23 @@ def test_a_repeated_booking_gets_its_first_answer(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_a_token_keeps_its_answer_when_quotas_come_and_go(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        body, path = {"request": JOB, "token": "t"}, "/v1/bookings"
+        first = await client("POST", path, body, "ann")
+        with sk.SlotPool.open(tmp_path / "site.db", user="zoe") as other:
+            other.quota("nodes", 2)
+        again = await client("POST", path, body, "ann")
+        assert (again.status, again.json["id"]) == (200, first.json["id"])
+        counted = await client("POST", path, body | {"token": "u"}, "ann")
+        assert counted.json["window"]["account"] == "ann"
+        assert (await client("POST", path, body | {"token": "u"}, "ann")).status == 200
+        changed = body | {"criterion": "cost"}
+        assert (await client("POST", path, changed, "ann")).status == 422
+
+    run(tmp_path, test)
+
+
 def test_concurrent_bookings_are_all_stored(tmp_path: Path) -> None:
     async def test(client: Client) -> None:
         jobs = [
@@ -306,6 +323,8 @@ def test_the_document_has_all_operations_and_their_fields(tmp_path: Path) -> Non
             if operation.fields:
                 content = described["requestBody"]["content"]["application/json"]
                 assert set(content["schema"]["properties"]) == set(operation.fields)
+        booking = found["paths"]["/v1/bookings"]["post"]["responses"]
+        assert booking.keys() == {"200", "201", "default"}
         assert found["paths"]["/healthz"]["get"]["security"] == []
 
     run(tmp_path, test)
@@ -375,9 +394,10 @@ def test_the_work_of_a_search_is_limited(tmp_path: Path) -> None:
     body = {"request": {"nodes": 9, "volume": 4, "budget": 200}, "criterion": "gain"}
 
     async def test(client: Client) -> None:
-        for more in ({}, {"max_work": 10**9}):
-            answer = await client("POST", "/v1/find", body | more, "rob")
-            assert answer.json["window"]["proven"] is False
+        for path in ("/v1/find", "/v1/bookings"):
+            for more in ({}, {"max_work": 10**9}):
+                answer = await client("POST", path, body | more, "ann")
+                assert answer.json["window"]["proven"] is False
 
     rng = np.random.default_rng(1)
     values = {name: rng.integers(1, 99, 30) / 7 for name in ("price", "gain")}
@@ -398,6 +418,43 @@ def test_waiting_changes_are_limited(tmp_path: Path) -> None:
         assert set(statuses) == {201, 503}
 
     run(tmp_path, test, waiting=3)
+
+
+def test_a_burst_opens_no_more_streams_than_are_allowed(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for _ in range(2):  # streams that have ended are not counted
+            jobs = {
+                asyncio.create_task(client("GET", "/v1/events", None, "rob"))
+                for _ in range(9)
+            }
+            refused: set[Any] = set()
+            while len(refused) < 7:
+                more, jobs = await asyncio.wait(
+                    jobs, return_when=asyncio.FIRST_COMPLETED
+                )
+                refused |= more
+            assert {each.result().status for each in refused} == {503}
+            client.app.end_streams()
+            assert [answer.status for answer in await asyncio.gather(*jobs)] == [
+                200
+            ] * 2
+            client.app._ending = False
+
+    run(tmp_path, test, streams=2)
+
+
+def test_a_long_list_of_calls_comes_in_parts(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for _ in range(3):
+            await client("POST", "/v1/bookings", {"request": JOB}, "ann")
+        first = (await client("GET", "/v1/calls", None, "root")).json
+        since = first["calls"][-1]["last"]
+        rest = (await client("GET", f"/v1/calls?since={since}", None, "root")).json
+        assert (first["complete"], rest["complete"]) == (False, True)
+        calls = first["calls"] + rest["calls"]
+        assert [call["last"] for call in calls] == [1, 2, 3]
+
+    run(tmp_path, test, calls=2)
 
 
 # --- arbitrary requests

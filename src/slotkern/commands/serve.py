@@ -59,9 +59,8 @@ def serve(
     require_ledger(ledger)
     integer("--port", port, 0, 65_535)
     with extra():
-        import uvicorn
-
         from slotkern.service.app import Service
+        from slotkern.service.server import Server
     from slotkern.service.backend import ServiceLimits
 
     limits = ServiceLimits(
@@ -72,22 +71,12 @@ def serve(
     users = read_users(tokens)
     with sk.SlotPool.open(places.where_of(ledger)) as pool:
         gc.freeze()  # no collection walks the bookings that were open at the start
-        config = uvicorn.Config(
-            Service(pool, users, limits),
-            host=host,
-            port=port,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=3,
-        )
-        socket = config.bind_socket()
-        socket.listen()  # a client may connect as soon as it reads the address
+        server = Server(Service(pool, users, limits), host, port)
+        socket = server.listen()  # a client may connect as it reads the address
         address, bound = socket.getsockname()[:2]
         address = f"[{address}]" if ":" in address else address  # IPv6
         show(f"{ledger}: http://{address}:{bound}, {len(users):,} users")
-        uvicorn.Server(config).run(sockets=[socket])
+        server.run(sockets=[socket])
 
 
 def token(

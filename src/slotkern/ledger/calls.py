@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.windows import Window
 from slotkern.files.atomic import AnyPath, as_path
-from slotkern.foundation.checks import number, quote
+from slotkern.foundation.checks import integer, number, quote
 from slotkern.ledger.codec import BOOKING_KINDS, Call, Entry, token_digest
 from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
@@ -82,6 +83,11 @@ class LoggedPool(FollowedPool):
         self._group: _Group | None = None
         self._clients: dict[str, int] = {}  # number of each registered user
         super().__init__(store)
+
+    @property
+    def is_stale(self) -> bool:
+        """True after a call that failed midway: the next one loads the pool again."""
+        return self._stale
 
     def _ready(self) -> None:
         """Load the pool again after a fork or an interrupted call."""
@@ -400,7 +406,12 @@ class LoggedPool(FollowedPool):
         return found
 
     def calls(
-        self, *, user: str | None = None, since: int = 0, token: str | None = None
+        self,
+        *,
+        user: str | None = None,
+        since: int = 0,
+        token: str | None = None,
+        most: int | None = None,
     ) -> NDArray[np.void]:
         """Return the calls that changed the pool, as a table.
 
@@ -412,6 +423,8 @@ class LoggedPool(FollowedPool):
             Only calls after this version.
         token : str, optional
             Only the call of this token.
+        most : int, optional
+            The number of calls after which the table ends; `since` continues it.
 
         Returns
         -------
@@ -419,14 +432,17 @@ class LoggedPool(FollowedPool):
             first and last: the versions of the entries; time in UTC, user, host, pid,
             token, and what: the request as JSON.
         """
+        if most is not None:
+            integer("most", most, 1)
         with self._store.lock:
-            found = [*self._store.calls(since + 1)]
+            last = self._store.head().version  # of clients that are registered now
             clients = self._store.clients()
-        rows = [
-            (c.first, c.last, c.at, *clients[c.client][:3], c.token or "", c.what)
-            for c in found
-            if user in (None, clients[c.client][0]) and token in (None, c.token)
-        ]
+            found = (
+                (c.first, c.last, c.at, *clients[c.client][:3], c.token or "", c.what)
+                for c in self._store.calls(since + 1, last)
+                if user in (None, clients[c.client][0]) and token in (None, c.token)
+            )
+            rows = [*islice(found, most)]
         names = ("first", "last", "time", "user", "host", "pid", "token", "what")
         kinds: dict[str, Any] = {"first": "i8", "last": "i8", "pid": "i8"}
         kinds["time"] = "M8[us]"

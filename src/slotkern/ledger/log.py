@@ -20,7 +20,7 @@ from slotkern.ledger.codec import Call, Entry, Head, chain
 
 __all__ = ["PIECE", "PoolSnapshot", "Store", "Turn"]
 
-#: Number of entries that `Store.entries` reads at once.
+#: Number of entries or calls that a store reads at once.
 PIECE = 10_000
 
 
@@ -119,7 +119,9 @@ class Store(Protocol):
 
     def call_at(self, last: int) -> Call | None: ...
 
-    def calls(self, first: int = 0) -> Iterator[Call]: ...
+    def calls(self, first: int, last: int) -> Iterator[Call]:
+        """Yield the calls that end at versions from `first` to `last`, ascending."""
+        ...
 
     def clients(self) -> dict[int, tuple[str, str, int, str, int]]:
         """Return user, host, process id, program and time of each client."""

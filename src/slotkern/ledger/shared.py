@@ -132,6 +132,7 @@ class SharedPool(AdministeredPool):
         owner: str | None = None,
         token: str | None = None,
         hold: float | str | None = None,
+        max_work: int | None = None,
     ) -> Booking | None: ...
     @overload
     def place(
@@ -143,6 +144,7 @@ class SharedPool(AdministeredPool):
         owner: str | None = None,
         token: str | None = None,
         hold: float | str | None = None,
+        max_work: int | None = None,
     ) -> list[Booking] | None: ...
     def place(
         self,
@@ -153,6 +155,7 @@ class SharedPool(AdministeredPool):
         owner: str | None = None,
         token: str | None = None,
         hold: float | str | None = None,
+        max_work: int | None = None,
     ) -> Booking | list[Booking] | None:
         """Find and book the best window; nobody comes between search and booking.
 
@@ -167,6 +170,8 @@ class SharedPool(AdministeredPool):
             same request returns the same booking, with ``repeated=True``.
         hold : float (seconds) or duration, optional
             The booking ends after this time unless `confirm` was called.
+        max_work : int, optional
+            As for `find`. Not part of the request that a token identifies.
 
         Returns
         -------
@@ -177,6 +182,8 @@ class SharedPool(AdministeredPool):
 
         Raises
         ------
+        slotkern.UndecidedError
+            If the search spent `max_work` without an answer.
         slotkern.ledger.Busy
             If other writers held the lock for longer than `patience`.
         slotkern.ledger.TokenUsed
@@ -195,7 +202,7 @@ class SharedPool(AdministeredPool):
 
         def change(now: int) -> Change:
             job: Any = request
-            found: Any = self.find(job, criterion, shape=shape)
+            found: Any = self.find(job, criterion, shape=shape, max_work=max_work)
             if found is None:
                 return [], [], None
             windows = [found] if isinstance(found, Window) else [*found.windows]

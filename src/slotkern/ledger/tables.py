@@ -160,10 +160,13 @@ class TableStore:
         rows = self._rows(f"SELECT {CALL} FROM calls WHERE last = ?", last)
         return Call(*rows[0]) if rows else None
 
-    def calls(self, first: int = 0) -> Iterator[Call]:
-        """Yield the calls that end at `first` or later."""
-        statement = f"SELECT {CALL} FROM calls WHERE last >= ? ORDER BY last"
-        return map(Call._make, self._rows(statement, first))
+    def calls(self, first: int, last: int) -> Iterator[Call]:
+        """Yield the calls that end at versions from `first` to `last`."""
+        statement = f"SELECT {CALL} FROM calls WHERE last BETWEEN ? AND ?"
+        statement += f" ORDER BY last LIMIT {PIECE}"
+        while rows := self._rows(statement, first, last):
+            yield from map(Call._make, rows)
+            first = rows[-1][0] + 1
 
     def clients(self) -> dict[int, tuple[str, str, int, str, int]]:
         """Return user, host, process id, program and time of each client."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import slotkern as sk
@@ -62,7 +62,8 @@ class Service(Backend):
     ) -> None:
         super().__init__(pool, limits)
         self._access = Access(users, limits.rate)
-        self._streams = 0
+        self._streams: set[object] = set()
+        self._ending = False
         self._page = (-1, b"")  # the version of a page, and the page
         self._page_lock = asyncio.Lock()
         routes = [_route(each, self._endpoint(each)) for each in OPERATIONS]
@@ -164,33 +165,40 @@ class Service(Backend):
         """Stream the entries after Last-Event-ID, or ?since=, or as they come."""
         given = request.headers.get("last-event-id", request.query_params.get("since"))
         last = self.pool.version if given is None else version_of(given)
-        try:
-            first = await asyncio.to_thread(self.pool.entries_after, last)
-        except LookupError as error:
-            raise Problem(410, str(error)) from None
-        if self._streams >= self.limits.streams:
+        with ExitStack() as stack:
+            self._count_stream(stack)
+            try:
+                first = await asyncio.to_thread(self.pool.entries_after, last)
+            except LookupError as error:
+                raise Problem(410, str(error)) from None
+            return _EventStream(self._stream(last, first), stack.pop_all())
+
+    def _count_stream(self, stack: ExitStack) -> None:
+        """Count a stream until `stack` is closed; `Overloaded` if too many are open."""
+        if len(self._streams) >= self.limits.streams:
             raise Overloaded("too many streams of events are open")
-        return StreamingResponse(
-            self._stream(last, first), media_type="text/event-stream"
-        )
+        stream = object()
+        self._streams.add(stream)
+        stack.callback(self._streams.remove, stream)
 
     async def _stream(self, last: int, entries: list[Any]) -> AsyncGenerator[str, None]:
-        self._streams += 1
-        try:
-            while True:
-                for entry in entries:
-                    data = json.dumps(entry_record(entry))
-                    yield f"id: {entry.version}\nevent: entry\ndata: {data}\n\n"
-                    last = entry.version
-                changed = self._writer.changed
-                entries = await asyncio.to_thread(self.pool.entries_after, last)
-                if not entries:
-                    try:
-                        await asyncio.wait_for(changed.wait(), _KEEP_ALIVE)
-                    except TimeoutError:
-                        yield ": \n\n"
-        finally:
-            self._streams -= 1
+        while not self._ending:
+            for entry in entries:
+                data = json.dumps(entry_record(entry))
+                yield f"id: {entry.version}\nevent: entry\ndata: {data}\n\n"
+                last = entry.version
+            changed = self._writer.changed
+            entries = await asyncio.to_thread(self.pool.entries_after, last)
+            if not entries and not self._ending:
+                try:
+                    await asyncio.wait_for(changed.wait(), _KEEP_ALIVE)
+                except TimeoutError:
+                    yield ": \n\n"
+
+    def end_streams(self) -> None:
+        """End the streams of events, which would keep the server from its end."""
+        self._ending = True
+        self._writer.changed.set()
 
     async def _show_page(self, _request: Request) -> Response:
         """Return the page of the newest version, made once for all readers."""
@@ -204,6 +212,18 @@ class Service(Backend):
                 self._page = version, made
             page = self._page[1]
         return Response(page, media_type="text/html")
+
+
+class _EventStream(StreamingResponse):
+    """A stream of events that closes `stack` at its end, also if it never began."""
+
+    def __init__(self, content: AsyncGenerator[str, None], stack: ExitStack) -> None:
+        super().__init__(content, media_type="text/event-stream")
+        self._stack = stack
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._stack, suppress(asyncio.CancelledError):  # at the end of the grace
+            await super().__call__(scope, receive, send)
 
 
 def _route(operation: Operation, endpoint: Endpoint) -> Route:

@@ -43,6 +43,8 @@ class ServiceLimits:
         Requests that wait for a search, and changes that wait to be stored.
     streams : int
         Open streams of events.
+    calls : int
+        Calls of a list.
     rate : float
         Requests of a user in a second.
     """
@@ -54,6 +56,7 @@ class ServiceLimits:
     searches: int = 2
     waiting: int = 256
     streams: int = 100
+    calls: int = 1000
     rate: float = 1000.0
 
 

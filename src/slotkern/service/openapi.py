@@ -44,6 +44,8 @@ def _describe(operation: Operation) -> dict[str, Any]:
     success = {"description": operation.summary, "content": {"application/json": {}}}
     problem = {"description": "The reason, as application/problem+json."}
     found["responses"] = {"200": success, "default": problem}
+    if operation.created:
+        found["responses"]["201"] = success | {"description": operation.created}
     parameters: list[dict[str, Any]] = []
     if "{id}" in operation.path:
         number = {"name": "id", "in": "path", "required": True}

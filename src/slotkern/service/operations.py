@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import slotkern as sk
 from slotkern._kernels.request import Request
+from slotkern.ledger.errors import TokenUsed
 from slotkern.replays.forecast import forecast_policies
 from slotkern.search.records import (
     cells,
@@ -117,6 +118,7 @@ class Operation(NamedTuple):
     fields: Fields = MappingProxyType({})
     required: tuple[str, ...] = ()
     query: Mapping[str, str] = MappingProxyType({})  # the meaning of each name
+    created: str = ""  # the meaning of 201, if it is a status of success
 
 
 # --- reading
@@ -133,16 +135,13 @@ async def _state(call: Exchange) -> dict[str, Any]:
 async def _find(call: Exchange) -> dict[str, Any]:
     body, request, pool = call.body, call.request, call.app.pool
     criterion = body.get("criterion", "finish")
-    how: Any = {"shape": body.get("shape", "square"), "max_work": call.work()}
-
-    def search() -> Any:
-        return sk.find_window(pool, request, criterion, **how)
-
+    shape: Any = body.get("shape", "square")
     plain = request.where is None and not request.limits and not request.special
-    if plain and criterion in sk.CRITERIA:  # takes microseconds
-        window = search()
+    if plain and criterion in sk.CRITERIA:  # takes microseconds, and counts no work
+        window = pool.find(request, criterion, shape=shape)
     else:
-        window = await call.app.search(search)
+        how: Any = {"shape": shape, "max_work": call.work()}
+        window = await call.app.search(lambda: pool.find(request, criterion, **how))
     why = None if window is not None else await call.explanation(request)
     found = {"window": None if window is None else call.window(window)}
     return call.heading(criterion, request) | found | {"explanation": why}
@@ -230,16 +229,23 @@ async def _book(call: Exchange) -> dict[str, Any]:
         raise Problem(403, f"{user.name} may not book for {owner}")
     if request.account not in (None, owner) and not user.has_role("administer"):
         raise Problem(403, f"{user.name} may not book on the account {request.account}")
-    if request.account is None and call.app.pool._capacities is not None:
-        request = request.replace(account=owner)  # else it would evade quotas
     criterion = body.get("criterion", "start")
     shape: Any = body.get("shape", "square")
     how = {"shape": shape, "owner": owner, "hold": body.get("hold")}
+    how["max_work"] = call.work()
     if token is not None:
         how["token"] = f"{user.name}/{token}"  # nobody gets the answers of others
 
     def change(pool: sk.SharedPool) -> sk.Booking | None:
-        return pool.place(request, criterion, **how)
+        forms = [request]
+        if request.account is None:  # it must not evade the quotas of its owner
+            forms.append(request.replace(account=owner))
+            if pool._capacities is not None:
+                forms.reverse()
+        try:
+            return pool.place(forms[0], criterion, **how)
+        except TokenUsed:  # before the first quota, or after the last one?
+            return pool.place(forms[-1], criterion, **how)
 
     booking = await call.app.change(user, change)
     if booking is None:
@@ -276,11 +282,15 @@ async def _release(call: Exchange) -> dict[str, Any]:
 
 async def _calls(call: Exchange) -> dict[str, Any]:
     pool, since = call.app.pool, version_of(call.query.get("since", "0"))
-    table = await call.app.search(lambda: pool.calls(since=since))
+    most = call.app.limits.calls
+    table = await call.app.search(lambda: pool.calls(since=since, most=most + 1))
+    complete = len(table) <= most
+    table = table[:most]
     columns = listing_columns(table, None)
     columns["time"] = [f"{time}Z" for time in table["time"].astype(str)]
     rows = zip(*map(cells, columns.values()), strict=True)
-    return {"calls": [dict(zip(columns, row, strict=True)) for row in rows]}
+    calls = [dict(zip(columns, row, strict=True)) for row in rows]
+    return {"calls": calls, "complete": complete}
 
 
 async def _advance(call: Exchange) -> dict[str, Any]:
@@ -363,8 +373,9 @@ OPERATIONS = (
     Operation(
         *("book", "POST", "/v1/bookings", "book"),
         *("Find and book a window, or hold it.", _book),
-        _BOOK,
+        _BOOK | _LIMIT,
         ("request",),
+        created="The booking is new; 200 if its token was known.",
     ),
     Operation(
         *("confirm", "POST", "/v1/bookings/{id}/confirm", "book"),

@@ -51,7 +51,11 @@ class Writer:
         self._pool, self._version = pool, pool.version
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.Queue[_Job | None] = queue.Queue(most_waiting)
-        self._thread = threading.Thread(target=self._run, name="slotkern writer")
+        self._closing = self._ended = False
+        # A daemon: a second interrupt ends the program without `close`.
+        self._thread = threading.Thread(
+            target=self._run, name="slotkern writer", daemon=True
+        )
         self._thread.start()
 
     async def call(self, user: str, change: Callable[[SharedPool], Any]) -> Any:
@@ -60,8 +64,10 @@ class Writer:
         Raises
         ------
         Overloaded
-            If the queue is full.
+            If the queue is full, or `close` was called.
         """
+        if self._closing:
+            raise Overloaded("the service ends")
         job = _Job(user, change, self._loop.create_future())
         try:
             self._jobs.put_nowait(job)
@@ -71,21 +77,24 @@ class Writer:
 
     async def close(self) -> None:
         """Store what waits, and end the thread."""
+        self._closing = True  # no job comes after the None
         await asyncio.to_thread(self._jobs.put, None)
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
         while (jobs := self._take()) is not None:
-            if jobs:
-                self._store(jobs)
-            else:
+            if not jobs:
                 self._refresh()
+            while jobs:
+                jobs = self._store(jobs)
             if self._pool.version != self._version:
                 self._version = self._pool.version
                 self._loop.call_soon_threadsafe(self._announce)
 
     def _take(self) -> list[_Job] | None:
         """Return the jobs that wait; none after `_POLL` seconds; None at the end."""
+        if self._ended:
+            return None
         try:
             job = self._jobs.get(timeout=_POLL)
         except queue.Empty:
@@ -99,10 +108,8 @@ class Writer:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return jobs
-        if not jobs:
-            return None
-        self._jobs.put(None)  # the end comes after what was taken
-        return jobs
+        self._ended = True
+        return jobs or None
 
     def _refresh(self) -> None:
         try:
@@ -113,8 +120,12 @@ class Writer:
                 log.warning("the ledger cannot be read: %s", error)
             self.fault = error
 
-    def _store(self, jobs: list[_Job]) -> None:
-        """Make changes in one group, and resolve their futures after its flush."""
+    def _store(self, jobs: list[_Job]) -> list[_Job]:
+        """Make changes in one group, and resolve their futures after its flush.
+
+        Returns the jobs after one that failed midway: the group ends there, so that an
+        error of its commit comes to all whose changes it should have stored.
+        """
         outcomes: list[tuple[_Job, Any, Exception | None]] = []
         pool, forever = self._pool, float("inf")
         try:
@@ -126,10 +137,15 @@ class Writer:
                         outcomes.append((job, job.change(pool), None))
                     except Exception as error:
                         outcomes.append((job, None, error))
+                    if pool.is_stale:
+                        break
+            self.fault = None
         except Exception as error:  # nothing, or an unknown part, was stored
             failed = {id(job): why for job, _, why in outcomes if why is not None}
-            outcomes = [(job, None, failed.get(id(job), error)) for job in jobs]
+            tried = jobs[: len(outcomes)] or jobs
+            outcomes = [(job, None, failed.get(id(job), error)) for job in tried]
         self._loop.call_soon_threadsafe(_resolve, outcomes)
+        return jobs[len(outcomes) :]
 
     def _announce(self) -> None:
         changed, self.changed = self.changed, asyncio.Event()
