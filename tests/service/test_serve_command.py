@@ -6,7 +6,7 @@ import http.client
 import json
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from command_line import run
 from service import JOB, Serving, make_ledger, make_users, started
 
 import slotkern as sk
+from slotkern.service.app import Service
+from slotkern.service.backend import ServiceLimits
+from slotkern.service.server import Server
 from slotkern.service.users import add_user, digest_of, read_users
 
 
@@ -42,6 +45,17 @@ def test_a_service_answers_over_a_socket(serving: Serving, tmp_path: Path) -> No
     assert json.loads(lines[2].removeprefix(b"data: "))["name"] == "ocean"
     with sk.SlotPool.open(tmp_path / "site.db") as pool:
         assert pool.bookings()["owner"].tolist() == ["ann"]
+
+
+def test_a_server_accepts_on_copies_of_one_socket(tmp_path: Path) -> None:
+    with make_ledger(tmp_path) as pool:
+        service = Service(pool, {}, ServiceLimits())
+        with ExitStack() as stack:
+            sockets = Server(service, "127.0.0.1", 0).listen()
+            for each in sockets:
+                stack.enter_context(each)
+            assert len({each.getsockname() for each in sockets}) == 1
+            assert len(sockets) > 1
 
 
 def test_a_signal_ends_open_streams(tmp_path: Path) -> None:

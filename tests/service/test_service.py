@@ -15,7 +15,7 @@ from service import JOB, ROLES, SLOTS, Client, running
 
 import slotkern as sk
 from fuzz import fuzz
-from slotkern.search.records import request_record, window_record
+from slotkern.search.records import request_record, strict_text, window_record
 from slotkern.service.operations import OPERATIONS
 from slotkern.service.users import ROLES as ORDER
 
@@ -328,6 +328,18 @@ def test_the_document_has_all_operations_and_their_fields(tmp_path: Path) -> Non
         assert found["paths"]["/healthz"]["get"]["security"] == []
 
     run(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": [1, 2.5, None, True, "\u00e9"]}, '{"a":[1,2.5,null,true,"\u00e9"]}'),
+        ([1.0, np.inf, -np.inf, np.nan], "[1.0,null,null,null]"),
+        ({"a": np.arange(2), "b": np.float64(0.5)}, '{"a":[0,1],"b":0.5}'),
+    ],
+)
+def test_results_are_strict_json(value: Any, text: str) -> None:
+    assert strict_text(value) == text
 
 
 # --- limits and invalid requests

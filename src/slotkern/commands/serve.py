@@ -72,11 +72,11 @@ def serve(
     with sk.SlotPool.open(places.where_of(ledger)) as pool:
         gc.freeze()  # no collection walks the bookings that were open at the start
         server = Server(Service(pool, users, limits), host, port)
-        socket = server.listen()  # a client may connect as it reads the address
-        address, bound = socket.getsockname()[:2]
+        sockets = server.listen()  # a client may connect as it reads the address
+        address, bound = sockets[0].getsockname()[:2]
         address = f"[{address}]" if ":" in address else address  # IPv6
         show(f"{ledger}: http://{address}:{bound}, {len(users):,} users")
-        server.run(sockets=[socket])
+        server.run(sockets=sockets)
 
 
 def token(

@@ -7,6 +7,7 @@ Missing values are None; times of a clock get a further column with dates
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ __all__ = [
     "part_columns",
     "request_record",
     "strict_json",
+    "strict_text",
     "window_record",
 ]
 
@@ -152,17 +154,35 @@ def cells(column: Any) -> list[Any]:
         column = column.clock.text(column.times)
         return [text or None for text in column.tolist()]
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuU":
+        return values  # of types without NaN
     return [None if value != value else value for value in values]
 
 
 def request_record(request: Request) -> dict[str, Any]:
-    """Return the fields of a request for JSON, as they were given."""
+    """Return the fields of a request for JSON as given; None for an infinite limit."""
     fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
+    for name, value in fields.items():
+        if type(value) is float and not math.isfinite(value):
+            fields[name] = None
     fields["limits"] = [limit.text for limit in request.limits]
     fields |= request.special or {}
     if request.walltime is not None:
         fields["walltime"] = request.walltime
     return fields
+
+
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
+
+
+def strict_text(value: Any) -> str:
+    """Return the shortest text of `strict_json`; without a copy if none is needed."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError):  # a type, or a number, that JSON does not have
+        return _encode(strict_json(value))
 
 
 def strict_json(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import slotkern as sk
 from slotkern.foundation.extras import extra
 from slotkern.ledger.codec import entry_record
-from slotkern.search.records import strict_json
+from slotkern.search.records import strict_text
 from slotkern.service.access import Access
 from slotkern.service.backend import Backend, ServiceLimits
 from slotkern.service.inputs import (
@@ -135,7 +135,8 @@ class Service(Backend):
             refuse_unknown("the query", query, operation.query)
             call = Exchange(self, request.user, body, number, query)
             found = await operation.run(call)
-            return JSONResponse(strict_json(found), call.status)
+            text = strict_text(found)
+            return Response(text, call.status, media_type="application/json")
 
         return self._guarded(run, operation.role)
 

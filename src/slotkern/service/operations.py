@@ -152,13 +152,13 @@ async def _front(call: Exchange) -> dict[str, Any]:
     by: Any = tuple(body.get("by", ("cost", "finish")))
     how: Any = {"shape": body.get("shape", "square"), "max_work": call.work()}
     most = call.windows()
-    found = await call.app.search(
-        lambda: sk.pareto(pool, request, by, most=most, **how)
-    )
-    points = [
-        call.window(window) | {"values": values}
-        for window, values in zip(found, found.values.tolist(), strict=True)
-    ]
+
+    def search() -> tuple[Any, list[dict[str, Any]]]:
+        found = sk.pareto(pool, request, by, most=most, **how)
+        pairs = zip(found, found.values.tolist(), strict=True)
+        return found, [call.window(each) | {"values": values} for each, values in pairs]
+
+    found, points = await call.app.search(search)
     more = {"windows": points, "complete": found.complete}
     more["between"] = found.to_dict()["between"]
     why = None if found else await call.explanation(request)
@@ -169,14 +169,17 @@ async def _alternatives(call: Exchange) -> dict[str, Any]:
     body, request, pool = call.body, call.request, call.app.pool
     criterion = body.get("criterion", "first")
     how: Any = {"shape": body.get("shape", "square"), "limit": call.windows()}
-    found = await call.app.search(
-        lambda: sk.find_alternatives(
-            pool, request, criterion, max_work=call.work(), **how
-        )
-    )
-    more = {"windows": [call.window(window) for window in found]}
-    why = None if found else await call.explanation(request)
-    return call.heading(criterion, request) | more | {"explanation": why}
+    how["max_work"] = call.work()
+
+    def search() -> list[dict[str, Any]]:
+        return [
+            call.window(window)
+            for window in sk.find_alternatives(pool, request, criterion, **how)
+        ]
+
+    windows = await call.app.search(search)
+    why = None if windows else await call.explanation(request)
+    return call.heading(criterion, request) | {"windows": windows, "explanation": why}
 
 
 async def _explain(call: Exchange) -> dict[str, Any]:
