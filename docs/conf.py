@@ -10,7 +10,7 @@ import slotkern
 HERE = Path(__file__).parent
 #: The address of the sources: a placeholder, defined only here.
 REPOSITORY = "https://example.org/slotkern"
-sys.path.insert(0, str(HERE))  # site_parts.py
+sys.path.insert(0, str(HERE))  # the extensions of this folder
 
 project = "slotkern"
 author = "the slotkern developers"
@@ -26,6 +26,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "site_parts",
+    "machine_pages",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.zip"]

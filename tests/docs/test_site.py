@@ -7,6 +7,7 @@ them are skipped with a reason.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -107,6 +108,21 @@ def test_internal_links_are_valid() -> None:
             if not target.exists() or (name and linked and name not in linked.names):
                 dead.append(f"{page.relative_to(SITE)}: {link}")
     assert not dead
+
+
+@built
+def test_pages_for_programs() -> None:
+    listed = (SITE / "llms.txt").read_text(encoding="utf-8")
+    links = re.findall(r"^- \[.+\]\((.+)\)$", listed, re.M)
+    assert listed.startswith("# slotkern\n\n> Which n of these unlike nodes")
+    assert [link for link in links if not (SITE / link).is_file()] == []
+    sources = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*.md")]
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in sources]
+    assert {*pages} - {*links} == {"index.md"}
+    for page in pages:
+        assert (SITE / page).read_bytes() == (ROOT / "docs" / page).read_bytes()
+    schema = json.loads((SITE / "schemas" / "find.json").read_bytes())
+    assert schema["properties"]["window"]["type"] == ["object", "null"]
 
 
 @pytest.fixture(scope="module")
