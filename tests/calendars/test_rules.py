@@ -151,6 +151,7 @@ def test_a_skipped_time_keeps_the_offset_before_the_change() -> None:
         ("FREQ=DAILY;BYHOUR=-1", "BYHOUR='-1' is not allowed"),
         ("FREQ=WEEKLY;WKST=1MO", "WKST='1MO' is not allowed"),
         ("FREQ=YEARLY;BYEASTER=1", "'BYEASTER' is none of"),
+        ("FREQ=WEEKLY;BYDAY=MO,\nTU", r"'FREQ=WEEKLY;BYDAY=MO,\nTU' has control"),
     ],
 )
 def test_an_invalid_rule_is_refused_by_its_part(text: str, message: str) -> None:

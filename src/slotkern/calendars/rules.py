@@ -107,8 +107,11 @@ class RecurrenceRule:
         """
         if not isinstance(text, str):
             raise TypeError(f"{name} must be text, got {quote(text)}")
+        text = text.strip().upper()
+        if not text.isprintable():
+            raise ValueError(f"{name}: {quote(text)} has control characters")
         parts: dict[str, str] = {}
-        for word in text.strip().upper().split(";"):
+        for word in text.split(";"):
             key, equals, value = word.partition("=")
             if not equals or not value:
                 raise ValueError(f"{name}: {quote(word)} is not PART=VALUE")
@@ -128,7 +131,7 @@ class RecurrenceRule:
             raise ValueError(f"{name}: COUNT and UNTIL exclude each other")
         count, until = parts.pop("COUNT", None), parts.pop("UNTIL", None)
         return cls(
-            text.strip().upper(),
+            text,
             ";".join(map("=".join, parts.items())),
             None if count is None else int(count),
             None if until is None else _until(name, until),
