@@ -3,9 +3,10 @@
     python ci/measured.py
 
 `make bench` stores the figures in benchmarks/measured.json, with machine and date.
-README.md, docs/measured.md and docs/peers.md contain placeholders between comments;
-the pictures are docs/ratios-light.svg and docs/ratios-dark.svg. A test checks that
-pages and pictures are up to date.
+README.md and some pages of docs/ contain placeholders between comments; the pictures
+are docs/ratios-light.svg and docs/ratios-dark.svg. benchmarks/history/VERSION.json
+keeps the rows of the README for each version, and docs/history-*.svg draws their
+ratios. A test checks that pages and pictures are up to date.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "benchmarks" / "measured.json"
-PAGES = ("README.md", "docs/measured.md", "docs/peers.md")
+PAGES = ("README.md", "docs/index.md", "docs/measured.md", "docs/peers.md")
 PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
+HISTORY = ROOT / "benchmarks" / "history"
+HISTORY_PICTURES = ("docs/history-light.svg", "docs/history-dark.svg")
 
 #: Benchmarks against other programs; they are listed on the page of peers.
 OTHERS = ("peers", "planner")
@@ -130,8 +133,8 @@ def ablation(part: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def sentence(figures: dict[str, Any]) -> str:
-    """Return the paragraph of the README below its example."""
+def sentence(figures: dict[str, Any], folder: str) -> str:
+    """Return the paragraph below the first example; `folder` is that of the pages."""
     rows = shown(figures)
     ratios = sorted(row["rival"] / row["own"] for row in rows)
     first = rows[0]
@@ -149,7 +152,7 @@ def sentence(figures: dict[str, Any]) -> str:
         f"searches with factors from {ratios[0]:,.0f} to {ratios[-1]:,.0f}. All "
         "figures are medians of one run of both programs with compared answers "
         f"({figures['ratios']['date']}, {figures['ratios']['machine']['processor']}): "
-        "[measured](docs/measured.md), [peers](docs/peers.md)."
+        f"[measured]({folder}measured.md), [peers]({folder}peers.md)."
     )
     return textwrap.fill(paragraph, 100, break_long_words=False, break_on_hyphens=False)
 
@@ -161,20 +164,100 @@ def pages(figures: dict[str, Any]) -> Iterator[tuple[Path, str]]:
         "layers": ablation(figures[LAYERS]) if LAYERS in figures else "",
         "tables": tables(figures, papers),
         "peers": tables(figures, [name for name in figures if name in OTHERS]),
-        "sentence": sentence(figures),
+        "sentence": sentence(figures, "docs/"),
+        "home": sentence(figures, ""),
     }
     for name in PAGES:
-        text = (ROOT / name).read_text(encoding="utf-8")
+        page = (ROOT / name).read_text(encoding="utf-8")
         for key, new in texts.items():
-            text = re.sub(
+            page = re.sub(
                 rf"(<!-- measured: {key} -->\n).*?(<!-- end -->)",
                 lambda place, new=new: f"{place[1]}\n{new}\n\n{place[2]}",
-                text,
+                page,
                 flags=re.S,
             )
-        yield ROOT / name, text
+        yield ROOT / name, page
     for name in PICTURES:
         yield ROOT / name, picture(shown(figures), name.partition("-")[2][:-4])
+    now = record(figures)
+    path = HISTORY / f"{now['slotkern']}.json"
+    yield path, json.dumps(now, indent=1) + "\n"
+    others = [each for each in HISTORY.glob("*.json") if each != path]
+    known = [json.loads(each.read_text(encoding="utf-8")) for each in others] + [now]
+    known.sort(key=lambda each: [int(x) for x in each["slotkern"].split(".")])
+    for name in HISTORY_PICTURES:
+        yield ROOT / name, history(known, name.partition("-")[2][:-4])
+
+
+def record(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of the figures of a version: the rows of the README."""
+    first = figures[next(iter(SHOWN))]["machine"]
+    return {
+        "slotkern": first["slotkern"],
+        "processor": first["processor"],
+        "dates": {part: figures[part]["date"] for part in SHOWN},
+        "rows": shown(figures),
+    }
+
+
+def history(known: list[dict[str, Any]], mode: str) -> str:
+    """Draw the ratio of each row for each version on a logarithmic axis."""
+    ink, faint, line, _, own = INKS[mode]
+    width, height, left, top, bottom = 840, 330, 60, 30, 294
+    step = 90  # between two versions
+    ratios = [
+        {row["what"]: row["rival"] / row["own"] for row in each["rows"]}
+        for each in known
+    ]
+    high = math.ceil(max(math.log10(max(each.values())) for each in ratios))
+
+    def place(ratio: float) -> float:
+        return round(bottom - math.log10(ratio) / high * (bottom - top), 1)
+
+    out = [
+        heading(width, height, "Ratio to the papers' algorithm, by version"),
+        text(8, 14, "times as fast as the papers' algorithm, compiled", ink),
+    ]
+    xs = [left + 40 + step * k for k in range(len(known))]
+    for power in range(high + 1):
+        y, end = place(10.0**power), xs[-1] + 6
+        out.append(f'<line x1="{left}" y1="{y}" x2="{end}" y2="{y}" stroke="{line}"/>')
+        out.append(text(left - 8, y + 4, f"{10**power:,}", faint, 'text-anchor="end"'))
+    for x, each in zip(xs, known, strict=True):
+        out.append(text(x, height - 12, each["slotkern"], ink, 'text-anchor="middle"'))
+    label = top - 10.0
+    for what, ratio in sorted(ratios[-1].items(), key=lambda item: -item[1]):
+        points = [
+            (x, place(each[what]))
+            for x, each in zip(xs, ratios, strict=True)
+            if what in each
+        ]
+        joined = " ".join(f"{x},{y}" for x, y in points)
+        out.append(f'<polyline points="{joined}" fill="none" stroke="{own}"/>')
+        out += [f'<circle cx="{x}" cy="{y}" r="4" fill="{own}"/>' for x, y in points]
+        label = max(label + 28, place(ratio))  # labels do not overlap
+        ends = f'x2="{xs[-1] + 40}" y2="{label}"'
+        out.append(
+            f'<line x1="{xs[-1] + 6}" y1="{place(ratio)}" {ends} stroke="{line}"/>'
+        )
+        name = what.replace(", ragged, n = 5", "").replace(", n = 7", "")
+        out.append(text(xs[-1] + 44, label + 4, f"{ratio:,.0f}: {name}", ink))
+    return "\n".join([*out, "</svg>", ""])
+
+
+def text(x: float, y: float, words: str, colour: str, more: str = "") -> str:
+    """Return a text of a picture."""
+    return f'<text x="{x}" y="{y}" fill="{colour}" {more}>{escape(words)}</text>'
+
+
+def heading(width: int, height: int, title: str) -> str:
+    """Return the first lines of a picture."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-size="12.5" '
+        "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
+        f'sans-serif">\n<title>{escape(title)}</title>'
+    )
 
 
 def picture(rows: list[dict[str, Any]], mode: str) -> str:
@@ -188,16 +271,13 @@ def picture(rows: list[dict[str, Any]], mode: str) -> str:
         share = (math.log10(seconds) - low) / (high - low)
         return round(left + share * (right - left), 1)
 
-    def text(x: float, y: float, words: str, colour: str, more: str = "") -> str:
-        return f'<text x="{x}" y="{y}" fill="{colour}" {more}>{escape(words)}</text>'
-
     middle = 'text-anchor="middle"'
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" font-size="12.5" '
-        "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
-        'sans-serif">',
-        "<title>Time of one search: slotkern and what it is measured against</title>",
+        heading(
+            width,
+            height,
+            "Time of one search: slotkern and what it is measured against",
+        ),
         f'<circle cx="{left}" cy="16" r="5" fill="{own}"/>',
         text(left + 10, 20, "slotkern", ink),
         f'<circle cx="{left + 90}" cy="16" r="5" fill="{rival}"/>',
@@ -234,8 +314,9 @@ def picture(rows: list[dict[str, Any]], mode: str) -> str:
 
 def main() -> None:
     """Write all pages and pictures."""
-    for path, text in pages(json.loads(MEASURED.read_text(encoding="utf-8"))):
-        path.write_text(text, encoding="utf-8")
+    for path, content in pages(json.loads(MEASURED.read_text(encoding="utf-8"))):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ html_theme_options = {
     },
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
-    "show_prev_next": False,
+    "show_prev_next": True,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -21,6 +21,7 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 
 import slotkern
@@ -28,6 +29,12 @@ import slotkern
 PUBLIC = frozenset(slotkern.__all__)
 #: `find_window`, `sk.find_window`, `SlotPool.book()`
 NAME = re.compile(r"(?:sk\.|slotkern\.)?(\w+)((?:\.\w+)?)(?:\(\))?")
+
+
+class Search(SearchEnglish):
+    """The index of the search, with words of questions that others leave out."""
+
+    stopwords = SearchEnglish.stopwords - {"when", "where"}
 
 
 class LinkNames(SphinxTransform):
@@ -270,6 +277,7 @@ def notebooks(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register transforms, directives and event handlers."""
     app.add_transform(LinkNames)
+    app.add_search_language(Search)
     app.add_directive("commands", Commands)
     app.add_directive("run", Run)
     app.connect("builder-inited", notebooks)

@@ -53,12 +53,17 @@ def test_every_public_callable_is_documented():
         assert (getattr(sk, name).__doc__ or "").strip(), name
 
 
-def test_readme_example(capsys):
+def test_readme_example(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
     exec(compile(code, "README.md", "exec"), {})
-    printed = capsys.readouterr().out
-    expected = re.search(r"print\(window\)\n# (.*)", code)[1]
-    assert printed.splitlines()[0] == expected
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == re.findall(r"^# (.*)$", code, re.M)
+    assert len(printed) == 2
+    assert (tmp_path / "window.png").stat().st_size > 0
+    home = (ROOT / "docs" / "index.md").read_text()
+    assert all(f"# {line}\n" in home for line in printed)
 
 
 def python_of(page):

@@ -83,3 +83,14 @@ def test_workflows_pin_actions_and_need_no_token(path: Path) -> None:
         more = job.get("permissions", {})
         assert more in ({}, {"id-token": "write"})
         assert not more or job["environment"] == "release"
+
+
+def test_containers_run_make_demo_on_the_oldest_python() -> None:
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    oldest = project["requires-python"].removeprefix(">=")
+    image = text_of("Dockerfile")
+    assert f"\nFROM python:{oldest}-slim\n" in image
+    assert "\nRUN make demo\n" in image
+    container = json.loads(text_of(".devcontainer/devcontainer.json"))
+    assert container["image"].startswith(f"python:{oldest}-")
+    assert container["postCreateCommand"] == "make demo"

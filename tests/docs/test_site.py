@@ -162,6 +162,10 @@ def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
         ("cancel", "howto.html"),
         ("slurm", "howto.html"),
         ("lock", "howto.html"),
+        ("gpu", "howto/share-nodes.html"),
+        ("rack", "howto/one-rack.html"),
+        ("price", "howto/cheapest-hours.html"),
+        ("when", "howto/when.html"),
     ],
 )
 def test_search_finds(browser: Any, words: str, page: str) -> None:
