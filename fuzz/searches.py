@@ -23,7 +23,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS / name) for name in ("support", "window", "pool", "batch")]
+sys.path[:0] = [
+    str(TESTS / name) for name in ("support", "window", "pool", "batch", "domains")
+]
 # The tests below are imported with these settings.
 settings.register_profile(
     "long", deadline=None, database=None, suppress_health_check=[*HealthCheck]
@@ -32,6 +34,7 @@ settings.load_profile("long")
 
 import test_caps  # noqa: E402
 import test_compound  # noqa: E402
+import test_domains  # noqa: E402
 import test_host_pool_model  # noqa: E402
 import test_ruled_searches  # noqa: E402
 
@@ -124,6 +127,10 @@ def targets(folder: Path) -> dict[str, Target]:
                 shares.test_after_all_is_released_the_pool_equals_the_new_one,
             ],
             "a sequence of 3 to 10 searches and changes",
+        ),
+        "domains": Target(
+            [test_domains.test_searches_equal_those_of_the_joined_pool],
+            "40 searches over domains, with changes in between",
         ),
         "batches": Target([batches()], "the best schedule of 1 to 3 jobs"),
     }

@@ -34,7 +34,7 @@ def _slots(rnd: random.Random, first: int = 0, since: int = 0) -> Any:
 def _change(rnd: random.Random, pool: sk.SlotPool, gap: int) -> None:
     """Make a change of a local manager."""
     what = rnd.randrange(7)
-    nodes, last = pool.nodes.tolist(), int(pool.origin["end"].max())
+    nodes, last = pool.nodes.tolist(), int(max(pool.now, pool.origin["end"].max()))
     node, start = rnd.choice(nodes or [0]), max(0.0, pool.now) + rnd.randint(0, 6)
     if what <= 1 and nodes:
         pool.reserve(node, start, start + rnd.randint(1, 5), owner="own", partly=True)
@@ -231,13 +231,54 @@ def test_reserve_and_release_an_owner(sites: sk.Domains) -> None:
         sites.release(made[0])
 
 
-def test_windows_found_before_a_domain_came_are_refused(sites: sk.Domains) -> None:
-    window = sites.find(sk.Request(2, 10))
+def test_windows_found_before_a_domain_went_keep_their_nodes(sites: sk.Domains) -> None:
+    both = sites.find(sk.Request(4, 10), "cost")
+    cheap = sites.find(sk.Request(2, 10), "cost")
     sites.add("gsi", _site(["n1"], 1))
-    with pytest.raises(ValueError, match="search again"):
-        sites.book(window)
-    assert sites.remove("gsi").nodes.tolist() == [0]
-    assert list(sites) == ["cern", "jinr"]
+    cern = sites.remove("cern")
+    assert list(sites) == ["jinr", "gsi"]
+    with pytest.raises(ValueError, match="'cern/n1' is no node"):
+        sites.book(both)
+    booking = sites.book(cheap, "ann")
+    assert booking.parts["jinr"].names == ("n1", "n2")
+    assert cern.owners == []
+    with pytest.raises(ValueError, match="was not found in these domains"):
+        sites.book(sk.Window.from_dict(cheap.to_dict()))
+
+
+def test_cycles_over_domains_with_local_managers(sites: sk.Domains) -> None:
+    def local(cycle: int, domains: sk.Domains) -> None:
+        if cycle == 1:
+            domains["jinr"].reserve(["n1", "n2"], 20, 50, owner="own", partly=True)
+
+    jobs, when = [sk.Request(4, 30), sk.Request(4, 20), sk.Request(1, 20)], [0, 5, 12]
+    flow = sk.run_cycles(
+        sites, jobs, when, length=10, horizon=90, update=local, lengths=[0.5, 1, 1]
+    )
+    joined = sk.SlotPool(sites.slots, machine=sites.machine)
+
+    def same(cycle: int, pool: sk.SlotPool) -> None:
+        if cycle == 1:
+            nodes = ["jinr/n1", "jinr/n2"]
+            pool.reserve(nodes, 20, 50, owner="own", partly=True)
+
+    other = sk.run_cycles(
+        joined, jobs, when, length=10, horizon=90, update=same, lengths=[0.5, 1, 1]
+    )
+    assert flow.start.tolist() == other.start.tolist()
+    assert flow.finish.tolist() == other.finish.tolist()
+    assert isinstance(flow.pool, sk.Domains)
+    assert len(sites.slots) == 6
+
+
+def test_batches_over_domains(sites: sk.Domains) -> None:
+    jobs = [sk.Request(4, 30), sk.Request(2, 20, within="domain")]
+    schedule = sk.schedule_batch(sites, jobs)
+    plain = sk.schedule_batch(sk.SlotPool(sites.slots), jobs)
+    assert schedule.windows.start.tolist() == plain.windows.start.tolist()
+    made = sites.book(schedule, "ann")
+    assert [len(each.window) for each in made] == [4, 2]
+    assert len(made[1].parts) == 1
 
 
 def test_ledgers_and_pools_are_booked_all_or_none(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from slotkern.batch.schedule import Schedule
 from slotkern.batch.scheduling import schedule_batch
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
+from slotkern.domains import Domains
 from slotkern.expressions.limits import Limit
 from slotkern.foundation.checks import hint_keywords, integer, number, quote
 from slotkern.foundation.logger import log
@@ -52,7 +53,7 @@ class Cycles(HasPlot):
     finish : ndarray of float64, shape (jobs,)
         The time at which the last part of each job ends, by its true length; NaN for a
         job without a window.
-    pool : SlotPool
+    pool : SlotPool or Domains
         The free and the booked time after the last cycle.
     """
 
@@ -64,7 +65,7 @@ class Cycles(HasPlot):
     wait: NDArray[np.float64]
     failures: NDArray[np.int64]
     finish: NDArray[np.float64]
-    pool: SlotPool
+    pool: SlotPool | Domains
 
     @property
     def throughput(self) -> NDArray[np.int64]:
@@ -110,7 +111,7 @@ def run_cycles(
     policy: Policy | Callable[[int], Policy] = CSS,
     prices: Callable[[int, NDArray[np.void]], NDArray[np.float64]] | None = None,
     options: Callable[[int], dict[str, Any]] | None = None,
-    update: Callable[[int, SlotPool], Any] | None = None,
+    update: Callable[[int, Any], Any] | None = None,
     lengths: ArrayLike | None = None,
     start: Any = None,
     owner: str | None = None,
@@ -119,7 +120,7 @@ def run_cycles(
 
     Parameters
     ----------
-    slots : structured array or SlotPool
+    slots : structured array, SlotPool or Domains
         The free time of all cycles together. Never modified: the cycles use a copy.
     requests, arrivals : sequence of Request (or Batch, or table), array_like
         The jobs, and the time at which each arrives: numbers, or dates if the slots
@@ -144,7 +145,8 @@ def run_cycles(
         and the pool at the cycle's time, ``pool.now``. It changes the pool as the local
         resource managers report: ``pool.reserve`` for local tasks, ``pool.release`` for
         tasks that ended early, ``pool.add_slots``, ``pool.remove_node``. It returns
-        None, or the prices of this cycle, one for each row of ``pool.slots``.
+        None, or the prices of this cycle, one for each row of ``pool.slots``. For
+        `Domains` it gets their copy, and changes the pool of each, ``pool["cern"]``.
     lengths : array_like of float, shape (jobs,), optional
         The true work of each job as a share of the reserved work, in (0, 1], as
         in `Schedule.execute`. The unused time of a part that has ended by the time of a
@@ -191,7 +193,8 @@ def run_cycles(
     >>> flow.start, flow.finish
     (array([ 0., 50., 20.]), array([15., 65., 30.]))
     """
-    pool = slots.copy() if isinstance(slots, SlotPool) else SlotPool(slots)
+    given = slots if isinstance(slots, SlotPool | Domains) else SlotPool(slots)
+    pool = given.copy()
     batch = Batch.from_jobs(requests).resolve_times(pool)
     times = _arrivals(arrivals, len(batch), pool.clock)
     step = number("length", _duration("length", length, pool.clock), above=0)
@@ -262,7 +265,7 @@ def run_cycles(
     )
 
 
-def _in_context(pool: SlotPool, free: NDArray[np.void]) -> PreparedSlots:
+def _in_context(pool: SlotPool | Domains, free: NDArray[np.void]) -> PreparedSlots:
     """Return slots with the clock, machine and tariffs of a pool."""
     return PreparedSlots(
         free, clock=pool.clock, machine=pool.machine, tariffs=pool.tariffs
@@ -333,7 +336,7 @@ class _Running:
             reverse=True,
         )
 
-    def release_ended(self, pool: SlotPool, now: float) -> bool:
+    def release_ended(self, pool: SlotPool | Domains, now: float) -> bool:
         """Release the parts that have ended; return True if all have."""
         ended = []
         while self._parts and self._parts[-1][0] <= now:
@@ -345,6 +348,7 @@ class _Running:
             if len(ended) < len(rest):
                 ended.sort(key=lambda part: part["node"])  # the order within a window
                 rest = Window.from_dict(self._whole | {"slots": ended})
+                rest.context = self._window.context
             try:
                 pool.release(rest)
             except ValueError:
@@ -376,7 +380,7 @@ def _duration(name: str, value: Any, clock: Clock | None) -> Any:
     return value if clock is None or is_number(value) else clock.duration(value, name)
 
 
-def _start_time(start: Any, pool: SlotPool) -> float:
+def _start_time(start: Any, pool: SlotPool | Domains) -> float:
     """Return the time of cycle 0."""
     if start is None:
         return max(0.0, pool.now)
@@ -400,7 +404,7 @@ def _prices(returned: Any, rows: int, cycle: int) -> NDArray[np.float64]:
     return made
 
 
-def _check_arrays(pool: SlotPool, batch: Batch) -> None:
+def _check_arrays(pool: SlotPool | Domains, batch: Batch) -> None:
     """Raise ValueError for arrays without one value for each row of the given slots."""
     rows = len(pool.origin)
     for name, request in zip(batch.names, batch.requests, strict=True):

@@ -1,7 +1,7 @@
 """A metascheduler: one search and one booking over the pools of several domains.
 
-`Domains` has the operations; `joined` builds the pool that it searches, and `booking`
-books a window in several domains, all or none.
+`Domains` has the operations; `members` keeps the joined pool up to date, which `joined`
+builds, and `booking` books windows in several domains, all or none.
 """
 
 from .booking import DomainBooking

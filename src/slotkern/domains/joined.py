@@ -12,6 +12,7 @@ exactly those of one pool with all slots. Cost: O(m log m) for m slots.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.pool import SlotPool, restore_pool
 from slotkern._kernels.slots import SLOT, SPAN
+from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.nodes import Machine, quoted_names
@@ -107,21 +109,50 @@ class JoinedSlots:
         }
         return restore_pool(self.origin, state, -np.inf, self.context)
 
-    def split(self, nodes: NDArray[np.int32]) -> dict[str, slice]:
-        """Return the domains of ascending joined nodes, and the slice of each."""
+    def split(self, window: Window, nodes: NDArray[np.int32]) -> dict[str, Window]:
+        """Return the part of a window in each of its domains, with their rows and ids.
+
+        `nodes` are the joined ids of its parts. The window may have been found in any
+        table of these nodes: the row of a part is that of the slot that contains its
+        start. O(n log m) for n parts.
+        """
+        data, order = window.to_dict(), np.argsort(nodes)
+        given = [data["slots"][k] for k in order.tolist()]
+        nodes = nodes[order]
+        places = self._order[self._rows_at(nodes, window.start)]
         firsts = [each.node for each in self._members.values()]
         edges = [*np.searchsorted(nodes, firsts).tolist(), len(nodes)]
-        return {
-            name: slice(edges[k], edges[k + 1])
-            for k, name in enumerate(self._members)
-            if edges[k] < edges[k + 1]
-        }
+        found = {}
+        for k, (name, member) in enumerate(self._members.items()):
+            mine = slice(edges[k], edges[k + 1])
+            if mine.start == mine.stop:
+                continue
+            rows = (places[mine] - member.row).tolist()
+            ids = member.ids[nodes[mine] - member.node].tolist()
+            parts = [
+                part | {"row": row, "node": node}
+                for part, row, node in zip(given[mine], rows, ids, strict=True)
+            ]
+            found[name] = Window.from_dict(data | _totals(window.start, parts))
+        return found
 
-    def rows_at(self, nodes: NDArray[np.int32], start: float) -> NDArray[np.int64]:
-        """Return the row of each node that contains `start`, or is the last before it.
+    def join(self, windows: Mapping[str, Window]) -> Window:
+        """Return the window whose parts in each domain are these: `split` undone."""
+        parts = []
+        for name, member in self._members.items():
+            if name not in windows:
+                continue
+            for part in windows[name].to_dict()["slots"]:
+                row = int(self._place[member.row + part["row"]])
+                node = member.node + int(np.searchsorted(member.ids, part["node"]))
+                parts.append(part | {"row": row, "node": node})
+        first = next(iter(windows.values()))
+        window = Window.from_dict(first.to_dict() | _totals(first.start, parts))
+        window.context = self.context
+        return window
 
-        So windows may have been found in any table of these nodes. O(log m) for each.
-        """
+    def _rows_at(self, nodes: NDArray[np.int32], start: float) -> NDArray[np.int64]:
+        """Return the row of each node that contains `start`, or the last before it."""
         first = np.searchsorted(self._nodes, nodes, side="left")
         last = np.searchsorted(self._nodes, nodes, side="right")
         for k, (low, high) in enumerate(
@@ -130,16 +161,6 @@ class JoinedSlots:
             before = np.searchsorted(self._starts[low:high], start, side="right")
             first[k] += max(before - 1, 0)
         return self._by_node[first]
-
-    def local(
-        self, name: str, rows: NDArray[np.int64], nodes: NDArray[np.int32]
-    ) -> tuple[list[int], list[int]]:
-        """Return rows and node ids of a domain for those of the joined pool."""
-        member = self._members[name]
-        return (
-            (self._order[rows] - member.row).tolist(),
-            member.ids[nodes - member.node].tolist(),
-        )
 
 
 class _Members(NamedTuple):
@@ -152,6 +173,18 @@ class _Members(NamedTuple):
     node: int
     ids: NDArray[np.int32]
     row: int
+
+
+def _totals(start: float, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parts of a window and their totals, for `Window.from_dict`."""
+    lengths = [part["length"] for part in parts]
+    return {
+        "slots": parts,
+        "runtime": max(lengths),
+        "finish": start + max(lengths),
+        "cost": math.fsum(part["cost"] for part in parts),
+        "processor_time": math.fsum(lengths),
+    }
 
 
 def _named(domain: str, values: NDArray[Any]) -> NDArray[np.str_]:

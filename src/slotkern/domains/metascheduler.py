@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slotkern._kernels.pool import Bookings, SlotPool
+from slotkern._kernels.pool import Bookings
+from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
-from slotkern.display import HasTable
-from slotkern.display.table import Table
 from slotkern.domains.booking import (
     CONFLICTS,
     DomainBooking,
     Part,
     book_parts,
+    ledgers_of,
+    recover_parts,
     release_part,
 )
-from slotkern.domains.joined import JoinedSlots
-from slotkern.foundation.checks import meant, quote
+from slotkern.domains.members import JoinedDomains
+from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
-from slotkern.ledger.shared import SharedPool
+from slotkern.ledger.errors import TokenUsed
+from slotkern.ledger.shared import Booking
 from slotkern.pool.ledger import reservation
 
 if TYPE_CHECKING:
-    from slotkern._kernels.request import Request
     from slotkern._kernels.search import Alternatives
-    from slotkern.machine import Clock, Machine
-    from slotkern.tariffs import Tariffs
     from slotkern.typing import BuiltIn, Criterion, Shape, Time
 
 __all__ = ["Domains"]
@@ -43,16 +41,7 @@ HOLD = 60.0
 _T = TypeVar("_T")
 
 
-class _Domain:
-    """A domain: its pool, the version in the joined pool, and its free spans there."""
-
-    def __init__(self, pool: SlotPool) -> None:
-        self.pool = pool
-        self.seen: NDArray[np.void] | None = None
-        self.free: NDArray[np.void] | None = None
-
-
-class Domains(HasTable):
+class Domains(JoinedDomains):
     """Domains(domains)
 
     Pools of several domains, searched and booked as one pool.
@@ -125,128 +114,6 @@ class Domains(HasTable):
     >>> domains.release(booking)
     """
 
-    def __init__(self, domains: Mapping[str, SlotPool]) -> None:
-        if not isinstance(domains, Mapping) or not domains:
-            raise TypeError(
-                "domains must be a mapping of names to pools, one or more, got "
-                f"{quote(domains)}"
-            )
-        for name, pool in domains.items():
-            _check_domain(name, pool)
-        self._domains = {name: _Domain(pool) for name, pool in domains.items()}
-        self._slots = JoinedSlots(domains)
-        self._pool: SlotPool | None = None
-
-    # --- the domains
-
-    def __getitem__(self, name: str) -> SlotPool:
-        """Return the pool of a domain."""
-        if name not in self._domains:
-            raise KeyError(
-                f"{quote(name)} is not one of {', '.join(self._domains)}"
-                f"{meant(name, self._domains)}"
-            )
-        return self._domains[name].pool
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._domains)
-
-    def __len__(self) -> int:
-        return len(self._domains)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._domains
-
-    def __repr__(self) -> str:
-        nodes = {name: len(each.pool.nodes) for name, each in self._domains.items()}
-        return f"Domains({', '.join(f'{n}: {k:,} nodes' for n, k in nodes.items())})"
-
-    def _as_table(self) -> Table:
-        """Return the free slots of all domains as a table for display."""
-        return Table.from_array(repr(self), self.slots, context=self._slots.context)
-
-    def add(self, name: str, pool: SlotPool) -> None:
-        """Add a domain after the others; errors as for `Domains`."""
-        _check_domain(name, pool)
-        if name in self._domains:
-            raise ValueError(f"there is a domain {name!r} already")
-        slots = JoinedSlots(self._pools() | {name: pool})
-        self._domains[name] = _Domain(pool)
-        self._replace_slots(slots)
-
-    def remove(self, name: str) -> SlotPool:
-        """Remove a domain and return its pool; its bookings stay in it."""
-        pool = self[name]
-        if len(self._domains) == 1:
-            raise ValueError(f"{name!r} is the last domain and cannot be removed")
-        del self._domains[name]
-        self._replace_slots(JoinedSlots(self._pools()))
-        return pool
-
-    def _pools(self) -> dict[str, SlotPool]:
-        return {name: each.pool for name, each in self._domains.items()}
-
-    def _replace_slots(self, slots: JoinedSlots) -> None:
-        """Take over other joined slots, and read all domains again."""
-        self._slots, self._pool = slots, None
-        for each in self._domains.values():
-            each.seen = None
-
-    # --- the joined pool
-
-    @property
-    def clock(self) -> Clock | None:
-        """The clock of all domains."""
-        clock: Clock | None = self._slots.context.clock
-        return clock
-
-    @property
-    def machine(self) -> Machine:
-        """The nodes of all domains."""
-        machine: Machine = self._slots.context.machine
-        return machine
-
-    @property
-    def tariffs(self) -> Tariffs | None:
-        """The tariffs of all domains."""
-        tariffs: Tariffs | None = self._slots.context.tariffs
-        return tariffs
-
-    @property
-    def stale(self) -> list[str]:
-        """The domains that have changed since the joined pool was built."""
-        for each in self._domains.values():
-            if isinstance(each.pool, SharedPool):
-                each.pool.refresh()
-        return [
-            name
-            for name, each in self._domains.items()
-            if each.pool._free()[0] is not each.seen
-        ]
-
-    @property
-    def pool(self) -> SlotPool:
-        """The joined pool as it is now."""
-        stale = self.stale
-        pools = self._pools()
-        if not self._slots.is_of(pools):
-            self._replace_slots(JoinedSlots(pools))
-            stale = [*pools]
-        for name in stale:
-            each = self._domains[name]
-            _check_rules(name, each.pool)
-            each.seen = each.pool._free()[0]  # before the spans, which may be newer
-            each.free = self._slots.free(name, each.pool)
-        if stale or self._pool is None:
-            free = [each.free for each in self._domains.values()]
-            self._pool = self._slots.pool([each for each in free if each is not None])
-        return self._pool
-
-    @property
-    def slots(self) -> NDArray[np.void]:
-        """The free slots of all domains as they are now."""
-        return self.pool.slots
-
     # --- searches
 
     def find(
@@ -297,11 +164,16 @@ class Domains(HasTable):
         ------
         ValueError
             If a part is no longer free; a note of the error names the domain. No domain
-            has changed then. Also for a window that was found before a domain was
-            added, removed or got slots: search again.
+            has changed then. Also for a window with nodes of a domain that was removed.
         slotkern.ledger.LedgerError
             If a ledger could not store its part.
         """
+        return self._book(window, owner, hold, None)
+
+    def _book(
+        self, window: Any, owner: str | None, hold: float | str, token: str | None
+    ) -> Any:
+        """Book windows as `book` does, in ledgers by the token."""
         if window is None:
             raise TypeError("there is no window to book: the search returned None")
         single = isinstance(window, Window)
@@ -312,7 +184,7 @@ class Domains(HasTable):
             parts = [each[name] for each in split if name in each]
             if parts:
                 by_domain[name] = parts
-        made = book_parts(self._pools(), by_domain, owner, hold)
+        made = book_parts(self._pools(), by_domain, owner, hold, token)
         parts_of = {name: iter(parts) for name, parts in made.items()}
         booked = [
             DomainBooking(each, {name: next(parts_of[name]) for name in parts}, owner)
@@ -327,6 +199,7 @@ class Domains(HasTable):
         *,
         shape: Shape = "square",
         owner: str | None = None,
+        token: str | None = None,
         hold: float | str = HOLD,
     ) -> DomainBooking | None:
         """Find and book the best window; search again if a local manager was quicker.
@@ -337,6 +210,11 @@ class Domains(HasTable):
             As for `find`.
         owner, hold
             As for `book`.
+        token : str, optional
+            Makes it safe to repeat the call after any failure, also in another process:
+            the same token returns the same booking, with ``repeated=True``. Parts that
+            a killed process left are completed or released first; see `recover`. All
+            domains must be ledgers.
 
         Returns
         -------
@@ -346,14 +224,85 @@ class Domains(HasTable):
         Raises
         ------
         ValueError, slotkern.ledger.LedgerError
-            As for `book`, after five attempts.
+            As for `book`, after five attempts; with a token also for a domain that is
+            no ledger.
+        slotkern.ledger.TokenUsed
+            If the token belongs to a request for another number of nodes.
         """
 
         def search() -> Window | None:
             return self.find(request, criterion, shape=shape)
 
-        booked: DomainBooking | None = self._book_found(search, owner, hold)[1]
-        return booked
+        booked: DomainBooking | None = self._book_found(search, owner, hold, token)[1]
+        if booked is not None and len(booked.window) != request.nodes:
+            raise TokenUsed(
+                f"the token {quote(token)} belongs to a booking of "
+                f"{len(booked.window)} nodes, not {request.nodes}"
+            )
+        return None if booked is None else booked._replace(token=token)
+
+    def recover(self, token: str) -> DomainBooking | None:
+        """Complete or undo what a killed process has booked with a token.
+
+        Parameters
+        ----------
+        token : str
+            The token of an earlier `place`.
+
+        Returns
+        -------
+        DomainBooking or None
+            The booking, if all its parts are booked now. None if there is none: parts
+            without their others have been released.
+
+        Raises
+        ------
+        ValueError
+            For a domain that is no ledger.
+        slotkern.ledger.LedgerError
+            If a ledger cannot be read or written: repeat the call.
+
+        Notes
+        -----
+        The parts are completed if one was confirmed, and released otherwise, or if some
+        have been released. Parts that are past count as booked. `SharedPool.compact`
+        drops old tokens.
+        """
+        return self._recover(token)[0]
+
+    def _recover(self, token: str) -> tuple[DomainBooking | None, str]:
+        """Return the booking of a token, and the token of the next attempt.
+
+        Each attempt has a token of its own in the ledgers, because ledgers keep those
+        of attempts that were undone.
+        """
+        if not isinstance(token, str):
+            raise TypeError(f"token must be text, got {quote(token)}")
+        ledgers = ledgers_of(self._pools())
+        for name in self._domains:
+            if name not in ledgers:
+                raise ValueError(
+                    f"domain {name!r} is a pool of this process, which keeps no "
+                    "tokens: share it as a ledger (SlotPool.share)"
+                )
+        for attempt in count():
+            name = f"{token}#{attempt}"
+            parts = recover_parts(ledgers, name)
+            if parts is None:
+                return None, name
+            if parts:
+                return self._repeated(parts, token), name
+        raise AssertionError("unreachable")
+
+    def _repeated(
+        self, parts: Mapping[str, list[Booking]], token: str
+    ) -> DomainBooking:
+        """Return the booking of an earlier call from its parts in all ledgers."""
+        _ = self.pool  # the slots of all domains as they are now
+        mine = {name: parts[name][0] for name in self._domains if name in parts}
+        window = self._slots.join({name: each.window for name, each in mine.items()})
+        owner = next(iter(mine.values())).owner
+        return DomainBooking(window, {**mine}, owner, token, True)
 
     def schedule(
         self,
@@ -374,7 +323,9 @@ class Domains(HasTable):
         def search() -> Bookings:
             return self.pool.copy().schedule(jobs, criterion, shape=shape)
 
-        return self._book_found(search, owner, hold)[0]
+        found = self._book_found(search, owner, hold)[0]
+        assert found is not None
+        return found
 
     def reserve(
         self,
@@ -451,74 +402,44 @@ class Domains(HasTable):
             raise ValueError(f"{quote(window)} is booked in no domain")
 
     def _book_found(
-        self, search: Callable[[], _T], owner: str | None, hold: float | str
-    ) -> tuple[_T, Any]:
+        self,
+        search: Callable[[], _T],
+        owner: str | None,
+        hold: float | str,
+        token: str | None = None,
+    ) -> tuple[_T | None, Any]:
         """Book what a search returns; after a conflict search again.
 
-        Returns what was found, and its bookings; None if nothing was found.
+        Returns what was found, and its bookings; None if nothing was found. With a
+        token, the booking may be that of an earlier call.
         """
+        name = None
         for left in reversed(range(TRIES)):
+            if token is not None:
+                repeated, name = self._recover(token)
+                if repeated is not None:
+                    return None, repeated
             found = search()
             if found is None:
                 break
             try:
-                return found, self.book(found, owner, hold=hold)
+                return found, self._book(found, owner, hold, name)
             except CONFLICTS as error:
                 if not left:
                     raise
                 log.info("%s; searched again", error)
-        return found, None
+        return None, None
 
     def _split(self, window: Window) -> dict[str, Window]:
         """Return the part of a window in each of its domains, as they number nodes."""
         if not isinstance(window, Window):
             raise TypeError(f"only windows can be booked, got {quote(window)}")
-        if window.machine is not self.machine:
-            raise ValueError(
-                f"{quote(window)} was not found in these domains as they are now: "
-                "search again"
-            )
-        data = window.to_dict()
-        nodes = np.array([part["node"] for part in data["slots"]], np.int32)
-        rows = self._slots.rows_at(nodes, window.start)
-        found = {}
-        for name, mine in self._slots.split(nodes).items():
-            local_rows, ids = self._slots.local(name, rows[mine], nodes[mine])
-            parts = [
-                part | {"row": row, "node": node}
-                for part, row, node in zip(
-                    data["slots"][mine], local_rows, ids, strict=True
-                )
-            ]
-            lengths = [part["length"] for part in parts]
-            totals = {
-                "runtime": max(lengths),
-                "finish": window.start + max(lengths),
-                "cost": math.fsum(part["cost"] for part in parts),
-                "processor_time": math.fsum(lengths),
-            }
-            found[name] = Window.from_dict(data | totals | {"slots": parts})
-            found[name].context = self._domains[name].pool.context
+        if window.machine is None:
+            raise ValueError(f"{quote(window)} was not found in these domains")
+        nodes = np.array(window.nodes, np.int32)
+        if window.machine is not self.machine:  # found before domains or nodes came
+            nodes = self.machine.ids(list(window.names), "nodes of the window")
+        found = self._slots.split(window, nodes)
+        for name, part in found.items():
+            part.context = self._domains[name].pool.context
         return found
-
-
-def _check_domain(name: Any, pool: Any) -> None:
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a domain must be text, got {quote(name)}")
-    if not name or "/" in name:
-        raise ValueError(
-            f"the name of a domain must not be empty or contain '/', got {name!r}"
-        )
-    if not isinstance(pool, SlotPool):
-        raise TypeError(
-            f"domain {name!r} must be a SlotPool or SharedPool, got {quote(pool)}"
-        )
-    _check_rules(name, pool)
-
-
-def _check_rules(name: str, pool: SlotPool) -> None:
-    if pool._capacities is not None:
-        raise ValueError(
-            f"domain {name!r} has capacities or quotas, which searches over domains do "
-            "not keep"
-        )

@@ -505,6 +505,45 @@ class SharedPool(AdministeredPool):
             if self._is_open(i) and owner in (None, each.owner)
         ]
 
+    def bookings_of(self, token: str) -> list[Booking] | None:
+        """Return the bookings of an earlier call by its token.
+
+        Parameters
+        ----------
+        token : str
+
+        Returns
+        -------
+        list of Booking or None
+            Without those that were released or have expired; `expires` is None for
+            those that were confirmed. Bookings that are past are included. None if no
+            call with this token is stored.
+
+        Raises
+        ------
+        slotkern.ledger.Busy
+            If other writers held the lock for longer than `patience`.
+
+        Notes
+        -----
+        Holds that are due end first, as before each change.
+        """
+        with self._guarded():
+            self._ready()
+            self._refuse_in_group("a lookup of a token")
+            self.register(self.user)
+            with self._turn() as turn:
+                call = turn.call(token)
+                entries = [] if call is None else self._entries_of(turn, call)
+            if call is None:
+                return None
+            made = self._answer(Done(call, entries, True), token)
+            return [
+                each
+                for each in made
+                if each.id in self._bookings or each.window.finish <= self.now
+            ]
+
     # --- helpers
 
     def _check_owner(self, i: int, owner: str | None) -> None:

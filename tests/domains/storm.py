@@ -1,0 +1,159 @@
+"""A storm: metaschedulers book over two ledgers and are killed; local managers book.
+
+``python tests/domains/storm.py KILLS [PROCESSES]`` runs one. A metascheduler writes
+each token to a file before its call. A new one first repeats the last call of its
+predecessor. After the storm no window may have a part without its others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import slotkern as sk
+
+SITES = ("cern", "jinr")
+NODES = 4
+HOLD = 0.3  # seconds: some holds end while their process sleeps
+LONGEST_PAUSE = 0.02  # seconds between two calls of a booking
+
+
+def _domains(folder: Path) -> sk.Domains:
+    return sk.Domains({n: sk.SlotPool.open(folder / f"{n}.db") for n in SITES})
+
+
+def metascheduler(folder: Path, notes: Path, seed: int) -> None:
+    """Place and release windows over both sites until killed."""
+    rng = random.Random(seed)
+    domains = _domains(folder)
+    confirm = sk.SharedPool.confirm
+
+    def slow_confirm(self: sk.SharedPool, booking: sk.Booking) -> sk.Booking:
+        time.sleep(rng.uniform(0, LONGEST_PAUSE))
+        return confirm(self, booking)
+
+    sk.SharedPool.confirm = slow_confirm  # type: ignore[method-assign,assignment]
+    with notes.open("a+") as file:
+        file.seek(0)
+        asked = [line.split() for line in file if line.endswith("\n")]
+        if asked:
+            token, n, volume = asked[-1]
+            with suppress(ValueError, LookupError):  # local managers were quicker
+                domains.place(sk.Request(int(n), float(volume)), token=token, hold=HOLD)
+        for i in itertools.count():
+            token, n = f"{seed}-{i}", rng.randint(1, 2 * NODES)
+            volume = float(rng.randint(1, 9))
+            print(token, n, volume, file=file, flush=True)
+            with suppress(ValueError, LookupError):
+                made = domains.place(sk.Request(n, volume), token=token, hold=HOLD)
+                if made is not None and rng.random() < 0.5:
+                    domains.release(made)
+
+
+def local_manager(path: Path, seed: int) -> None:
+    """Book and release windows of one site until killed."""
+    rng = random.Random(seed)
+    pool = sk.SlotPool.open(path)
+    mine: list[sk.Booking] = []
+    while True:
+        if mine and rng.random() < 0.5:
+            pool.release(mine.pop(rng.randrange(len(mine))))
+        else:
+            found = pool.place(sk.Request(rng.randint(1, NODES), rng.randint(1, 9)))
+            mine += [] if found is None else [found]
+        time.sleep(rng.uniform(0, LONGEST_PAUSE))
+
+
+def storm(folder: Path, kills: int, processes: int = 2) -> dict[str, int]:
+    """Run a storm; return counts. AssertionError for a part without its others."""
+    slots = sk.make_slots(node=range(NODES), start=0, end=1e6, performance=1, price=1)
+    for name in SITES:
+        sk.SlotPool(slots).share(folder / f"{name}.db").close()
+    notes = [folder / f"notes{place}" for place in range(processes)]
+    seeds = itertools.count(1)
+    rng = random.Random(1)
+
+    def start(*words: object) -> subprocess.Popen[bytes]:
+        given = [*map(str, words), str(next(seeds))]
+        return subprocess.Popen([sys.executable, __file__, *given])
+
+    def size(place: int) -> int:
+        return notes[place].stat().st_size if notes[place].exists() else 0
+
+    def await_note(place: int, before: int) -> None:
+        end = time.monotonic() + 120
+        while size(place) <= before:
+            assert time.monotonic() < end, f"metascheduler {place} does nothing"
+            time.sleep(0.005)
+
+    local = [start("--local", folder / f"{name}.db") for name in SITES]
+    running = [start("--meta", folder, note) for note in notes]
+    sizes = [0] * processes
+    try:
+        for _ in range(kills):
+            place = rng.randrange(processes)
+            await_note(place, sizes[place])
+            time.sleep(rng.uniform(0, 0.2))
+            running[place].send_signal(signal.SIGKILL)
+            code = running[place].wait()
+            assert code == -signal.SIGKILL, f"a process ended by itself: {code}"
+            sizes[place] = size(place)
+            running[place] = start("--meta", folder, notes[place])
+        assert all(each.poll() is None for each in local), "a local manager ended"
+    finally:
+        for process in running + local:
+            process.kill()
+            process.wait()
+    return judge(folder, notes)
+
+
+def judge(folder: Path, notes: list[Path]) -> dict[str, int]:
+    """Recover all tokens, and check that each has all its parts or none."""
+    domains = _domains(folder)
+    counts = {"tokens": 0, "booked": 0, "across": 0, "repaired": 0}
+    expected: set[tuple[str, int]] = set()
+    before = sum(len(domains[name].open_bookings()) for name in SITES)
+    for note in notes:
+        for line in note.read_text().splitlines():
+            token, n, _ = line.split()
+            counts["tokens"] += 1
+            found = domains.recover(token)
+            if found is None:
+                continue
+            assert len(found.window) == int(n), token
+            assert len({each.window.start for each in found.parts.values()}) == 1
+            assert domains.recover(token) == found
+            expected |= {(name, each.id) for name, each in found.parts.items()}
+            counts["booked"] += 1
+            counts["across"] += len(found.parts) > 1
+    after = 0
+    for name in SITES:
+        pool = domains[name]
+        assert pool.check(), str(pool.check())
+        calls = pool.calls()
+        of_tokens = {int(c["first"]) for c in calls if c["token"]}
+        still = {each.id for each in pool.open_bookings()}
+        # a part that no recovered window has would be a part without its others
+        assert {(name, i) for i in still & of_tokens} <= expected
+        assert all(each.expires is None for each in pool.open_bookings())
+        after += len(still)
+    counts["repaired"] = before - after
+    return counts
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--meta":
+        metascheduler(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+    elif sys.argv[1] == "--local":
+        local_manager(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            count = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+            print(storm(Path(made), int(sys.argv[1]), count))

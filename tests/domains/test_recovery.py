@@ -1,0 +1,121 @@
+"""Tokens: parts that a killed process left are completed or released."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slotkern as sk
+from slotkern.domains import booking as steps
+from slotkern.ledger import TokenUsed
+
+_JOB = sk.Request(4, 10)
+
+
+class _KilledError(BaseException):
+    """Stands for the end of the process: nothing is rolled back after it."""
+
+
+@pytest.fixture
+def domains(tmp_path: Path) -> sk.Domains:
+    """Two ledgers of two nodes."""
+    slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
+    pools = {n: sk.SlotPool(slots).share(tmp_path / f"{n}.db") for n in ("a", "b")}
+    return sk.Domains(pools)
+
+
+def _place_and_die(
+    domains: sk.Domains, patch: pytest.MonkeyPatch, confirmed: int, hold: float
+) -> None:
+    """Place a job with the token "t"; end after the parts of `confirmed` ledgers."""
+    confirm, calls = steps._confirm, iter(range(9))
+
+    def confirm_or_die(pool: Any, parts: Any) -> Any:
+        if next(calls) == confirmed:
+            raise _KilledError
+        return confirm(pool, parts)
+
+    with patch.context() as during:
+        during.setattr(steps, "_confirm", confirm_or_die)
+        during.setattr(steps, "_roll_back", lambda *_given: None)
+        with pytest.raises(_KilledError):
+            domains.place(_JOB, owner="ann", token="t", hold=hold)
+
+
+def _open(domains: sk.Domains) -> list[int]:
+    return [len(domains[name].open_bookings()) for name in domains]
+
+
+def test_holds_of_a_killed_process_are_released(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _place_and_die(domains, monkeypatch, 0, hold=60)
+    assert _open(domains) == [1, 1]
+    assert domains.recover("t") is None
+    assert _open(domains) == [0, 0]
+
+
+def test_one_confirmed_part_completes_the_others(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _place_and_die(domains, monkeypatch, 1, hold=60)
+    found = domains.recover("t")
+    assert found is not None
+    assert found.repeated
+    assert (found.owner, found.token) == ("ann", "t")
+    assert found.window.names == ("a/0", "a/1", "b/0", "b/1")
+    again = domains.place(_JOB, token="t")
+    assert again == found
+    for name in domains:
+        (part,) = domains[name].open_bookings()
+        assert part.expires is None
+    domains.release(found)
+    assert _open(domains) == [0, 0]
+
+
+def test_a_confirmed_part_whose_others_expired_is_released(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _place_and_die(domains, monkeypatch, 1, hold=0.5)
+    time.sleep(0.6)
+    local = domains["b"].reserve([0], 0, 5, owner="local")
+    assert domains.recover("t") is None
+    assert _open(domains) == [0, 1]
+    booking = domains.place(_JOB, owner="ann", token="t")
+    assert booking is not None
+    assert not booking.repeated
+    assert booking.window.start == local[0].finish
+    again = domains.place(_JOB, token="t")
+    assert again is not None
+    assert again.repeated
+    assert (again.window, again.token) == (booking.window, booking.token)
+
+
+def test_a_token_of_another_size_is_refused(domains: sk.Domains) -> None:
+    domains.place(_JOB, token="t")
+    with pytest.raises(TokenUsed, match="a booking of 4 nodes, not 3"):
+        domains.place(sk.Request(3, 10), token="t")
+
+
+def test_tokens_need_ledgers(domains: sk.Domains) -> None:
+    slots = sk.make_slots(node=[0], start=0, end=9, performance=1, price=1)
+    domains.add("c", sk.SlotPool(slots))
+    with pytest.raises(ValueError, match="'c' is a pool of this process"):
+        domains.place(sk.Request(1, 1), token="t")
+    assert domains.place(sk.Request(1, 1)) is not None
+
+
+def test_the_bookings_of_a_token_in_a_ledger(domains: sk.Domains) -> None:
+    pool = domains["a"]
+    assert pool.bookings_of("x") is None
+    made = pool.place(sk.Request(1, 1), token="x", hold=60)
+    assert made is not None
+    (found,) = pool.bookings_of("x")
+    assert found == made._replace(repeated=True)
+    pool.confirm(found)
+    assert pool.bookings_of("x")[0].expires is None
+    pool.release(found)
+    assert pool.bookings_of("x") == []
