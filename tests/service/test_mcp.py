@@ -146,6 +146,17 @@ def test_wrong_arguments_are_one_error(tmp_path: Path) -> None:
         assert "\n" not in reason
 
 
+def test_a_missing_package_is_named_with_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_ledger(tmp_path).close()
+    for name in ("mcp", "anyio"):
+        monkeypatch.setitem(sys.modules, name, None)
+    done = run("mcp", tmp_path / "site.db")
+    assert done.exit_code == 2
+    assert done.stderr.endswith("this needs mcp: pip install 'slotkern[mcp]'\n")
+
+
 def test_every_operation_but_administration_is_a_tool() -> None:
     from slotkern.service.mcp import TOOLS
 

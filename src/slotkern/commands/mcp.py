@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -55,6 +56,7 @@ def mcp(
             f"--write: {slots} is not a ledger; `slotkern ledger create` makes one"
         )
     with extra():
+        import_module("mcp")  # first, so that an error names the extra of this command
         import anyio
 
         from slotkern.service.mcp import serve_stdio
