@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import slotkern as sk
 from slotkern import ledger
+from slotkern.ledger import replay
 from tests.support.ledgers import assert_followed, new_ledger, nodes, state_of
 
 JOB = sk.Request(2, 5)
@@ -503,3 +505,20 @@ def test_past_bookings_are_dropped_from_memory(where: Path | str) -> None:
     with pytest.raises(LookupError):
         pool.release(5)
     assert_followed(pool)
+
+
+def test_replay_leaves_the_frozen_objects_of_the_program_frozen(
+    pool: sk.SharedPool, other: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "_MANY_OBJECTS", 0)
+    gc.collect()
+    other.place(sk.Request(1, 1))
+    assert (pool.refresh(), gc.get_freeze_count(), gc.isenabled()) == (1, 0, True)
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        other.place(sk.Request(1, 1))
+        assert pool.refresh() == 1
+        assert 0 < gc.get_freeze_count() <= frozen
+    finally:
+        gc.unfreeze()

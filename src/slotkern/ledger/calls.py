@@ -389,7 +389,7 @@ class LoggedPool(FollowedPool):
                 time.sleep(poll)
 
     def entries_after(self, version: int) -> list[Entry]:
-        """Return the next entries that this pool has read, at most 10,000.
+        """Return the next entries that this pool has read, at most 1,000.
 
         Raises
         ------

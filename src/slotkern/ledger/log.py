@@ -20,8 +20,8 @@ from slotkern.ledger.codec import Call, Entry, Head, chain
 
 __all__ = ["PIECE", "PoolSnapshot", "Store", "Turn"]
 
-#: Number of entries or calls that a store reads at once.
-PIECE = 10_000
+#: Number of entries or calls that a store reads at once: they fit in a cache of 1 MB.
+PIECE = 1000
 
 
 class PoolSnapshot(NamedTuple):

@@ -13,7 +13,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ __all__ = ["FollowedPool"]
 
 #: The number of bookings above which past ones are dropped from memory.
 _PURGE = 64
+
+#: New objects above which a collection takes longer than the replay of some entries.
+_MANY_OBJECTS = 10_000
+
+_KIND_AND_OWNER = itemgetter(*map(Entry._fields.index, ("kind", "owner")))
 
 
 class FollowedPool(SlotPool):
@@ -128,31 +134,22 @@ class FollowedPool(SlotPool):
 
     def _apply(self, entries: list[Entry]) -> None:
         """Replay entries: adjacent bookings of an owner in one call of the kernel."""
-        first, end = 0, len(entries)
-        while first < end:
-            kind, owner = entries[first].kind, entries[first].owner
-            last = first + 1
-            if kind in BOOKING_KINDS:
-                while (
-                    last < end
-                    and entries[last].owner == owner
-                    and entries[last].kind in BOOKING_KINDS
-                ):
-                    last += 1
-            group = entries[first:last]
-            try:
-                if kind in BOOKING_KINDS:
-                    self._apply_bookings(group, owner)
-                else:
-                    self._apply_change(group[0])
-            except (ValueError, TypeError, LookupError) as error:
-                if isinstance(error, OtherFormat):
-                    raise
-                raise Corrupt(
-                    f"{self._store.name}: an entry from version {group[0].version} to "
-                    f"{group[-1].version} cannot be replayed: {error}"
-                ) from error
-            first = last
+        for (kind, owner), found in groupby(entries, _KIND_AND_OWNER):
+            books = kind in BOOKING_KINDS
+            for group in [[*found]] if books else ([entry] for entry in found):
+                try:
+                    if books:
+                        self._apply_bookings(group, owner)
+                    else:
+                        self._apply_change(group[0])
+                except (ValueError, TypeError, LookupError) as error:
+                    if isinstance(error, OtherFormat):
+                        raise
+                    raise Corrupt(
+                        f"{self._store.name}: an entry from version "
+                        f"{group[0].version} to {group[-1].version} cannot be "
+                        f"replayed: {error}"
+                    ) from error
 
     def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
         bodies, names = [e.body or b"" for e in entries], [e.name for e in entries]
@@ -162,17 +159,18 @@ class FollowedPool(SlotPool):
 
     def _record(self, entries: list[Entry], windows: list[Window]) -> None:
         """Remember which windows entries have booked."""
-        numbers = [entry.version for entry in entries]
-        owners = [entry.owner for entry in entries]
+        if not entries:
+            return
+        numbers, _, _, owners, *_, expiries, _ = zip(*entries, strict=True)
         if None in owners:
             raise ValueError("a booking without an owner")
-        columns = zip(windows, owners, [e.expires for e in entries], strict=True)
+        columns = zip(windows, owners, expiries, strict=True)
         opened = [*map(tuple.__new__, repeat(Open), columns)]
         self._bookings.update(zip(numbers, opened, strict=True))
         self._numbers.update(zip(windows, numbers, strict=True))
-        for entry in entries:
-            if entry.expires is not None:
-                heapq.heappush(self._holds, (entry.expires, entry.version))
+        for expires, number in zip(expiries, numbers, strict=True):
+            if expires is not None:
+                heapq.heappush(self._holds, (expires, number))
 
     def _forget(self, number: int) -> Window:
         window = self._bookings.pop(number).window
@@ -234,7 +232,9 @@ class FollowedPool(SlotPool):
 def _no_collections() -> Iterator[None]:
     """Pause the garbage collector while entries are replayed.
 
-    They make no cycles, and each collection would walk all windows of the pool.
+    They make no cycles, and each collection would walk all windows of the pool. At the
+    end many new objects join the oldest generation, where the first collection after
+    the pause would have put them after a walk over all of them.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -242,6 +242,9 @@ def _no_collections() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
