@@ -16,6 +16,7 @@ from service import JOB, ROLES, SLOTS, Client, running
 import slotkern as sk
 from fuzz import fuzz
 from slotkern.search.records import request_record, strict_text, window_record
+from slotkern.service.app import Service
 from slotkern.service.operations import OPERATIONS
 from slotkern.service.users import ROLES as ORDER
 
@@ -77,16 +78,35 @@ def test_each_role_may_do_what_the_table_says(tmp_path: Path) -> None:
                 allowed = ORDER.index(role) >= ORDER.index(least)
                 assert answer.status == (status if allowed else 403), (path, user)
 
+        listed = {row[:2] for row in MATRIX}
+        missing = {each for each in routes(client.app) if each not in listed}
+        assert missing == {("GET", "/healthz"), ("GET", "/v1/events")}
+        jobs = [
+            asyncio.create_task(client("GET", "/v1/events", None, user))
+            for user in ROLES
+        ]
+        await asyncio.sleep(0.1)
+        client.app.end_streams()
+        assert [each.status for each in await asyncio.gather(*jobs)] == [200] * 4
+
     run(tmp_path, test)
-    for operation in OPERATIONS:
-        path = operation.path.replace("{id}", "2")
-        assert any(row[:2] == (operation.method, path) for row in MATRIX), path
+
+
+def routes(app: Service) -> list[tuple[str, str]]:
+    """Return the methods and paths of an application; those of ids have the id 2."""
+    return [
+        (method, route.path.replace("{id}", "2"))
+        for route in app._app.routes
+        for method in route.methods - {"HEAD"}
+    ]
 
 
 def test_only_the_health_check_needs_no_token(tmp_path: Path) -> None:
     async def test(client: Client) -> None:
         assert (await client("GET", "/healthz")).json == {"status": "ok"}
-        for path in ("/", "/v1", "/v1/events", "/docs", "/healthz/", "/v2"):
+        paths = {path for _, path in routes(client.app)} - {"/healthz"}
+        assert len(paths) > 10
+        for path in (*paths, "/", "/docs", "/healthz/", "/v2"):
             for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"):
                 answer = await client(method, path)
                 assert answer.status == 401, path
