@@ -119,7 +119,7 @@ class Domains(JoinedDomains):
     def find(
         self,
         request: Request,
-        criterion: Criterion = "start",
+        criterion: Criterion = "finish",
         *,
         shape: Shape = "square",
         **options: Any,
