@@ -1,16 +1,19 @@
-"""Fixtures: a private Slurm, and access to it."""
+"""Fixtures: a private Slurm, a private OAR, and access to them."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from postgres import temporary_cluster
+from private_oar import PrivateOar, missing_oar
 from private_slurm import PrivateSlurm, missing_programs
 
-from slotkern.clusters import Site, SiteAccess, SlurmCluster
+from slotkern.clusters import OarCluster, Site, SiteAccess, SlurmCluster
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +54,30 @@ def access(
                 slurm.run("scontrol", "delete", f"ReservationName={each.name}")
             except RuntimeError:
                 time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def oar() -> Iterator[PrivateOar]:
+    if missing := missing_oar():
+        pytest.skip(missing)
+    folder = tempfile.TemporaryDirectory(prefix="oar-")  # of the user oar
+    with temporary_cluster() as database, folder as name:
+        private = PrivateOar(Path(name), database.url)
+        try:
+            private.start()
+            yield private
+        finally:
+            private.stop()
+
+
+@pytest.fixture
+def oar_access(
+    oar: PrivateOar, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SiteAccess]:
+    monkeypatch.setenv("PATH", f"{oar.folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("TZ", "America/New_York")
+    site = Site(lead=30, before=2, zone="UTC", timeout=60)
+    cluster = OarCluster(site, "cluster")
+    yield SiteAccess(cluster, site)
+    for each in cluster.bookings():
+        cluster.release(each.name)

@@ -1,4 +1,4 @@
-"""The contract of `LiveCluster`, for each adapter: in memory, and a real Slurm."""
+"""The contract of `LiveCluster` for each adapter: in memory, real Slurm, real OAR."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ fast|up|1-00:00:00|4|idle|b[1-3]
 """
 
 
-@pytest.fixture(params=["recorded", "slurm"])
+@pytest.fixture(params=["recorded", "slurm", "oar"])
 def there(request: pytest.FixtureRequest) -> SiteAccess:
-    if request.param == "slurm":
-        found: SiteAccess = request.getfixturevalue("access")
+    live = {"slurm": "access", "oar": "oar_access"}
+    if request.param in live:
+        found: SiteAccess = request.getfixturevalue(live[request.param])
         return found
     cluster = RecordedCluster(read_slurm(NODES, now=1800000000, zone="UTC"))
     return SiteAccess(cluster, Site(lead=5, before=2))

@@ -2,6 +2,8 @@
 
 from .booking import SiteAccess, book, book_all, check_booking
 from .files import read_slurm_files
+from .oar import OarCluster
+from .oar_texts import read_oar
 from .planning import ClusterPlan, PlannedWindow
 from .protocol import (
     BookingConflictError,
@@ -26,6 +28,7 @@ __all__ = [
     "ClusterPlan",
     "LiveCluster",
     "NameTakenError",
+    "OarCluster",
     "Partition",
     "PlannedWindow",
     "RecordedCluster",
@@ -37,6 +40,7 @@ __all__ = [
     "book",
     "book_all",
     "check_booking",
+    "read_oar",
     "read_site",
     "read_slurm",
     "read_slurm_files",

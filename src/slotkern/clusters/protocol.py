@@ -24,9 +24,11 @@ __all__ = [
     "NameTakenError",
     "UnreachableError",
     "check_name",
+    "check_nodes",
 ]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 
 
 class ClusterError(ValueError):
@@ -124,3 +126,10 @@ def check_name(what: str, name: str) -> str:
             "'_', '.' and '-'"
         )
     return name
+
+
+def check_nodes(nodes: Sequence[str]) -> None:
+    """Raise ValueError for a name of a node with signs that a command could misread."""
+    for node in nodes:
+        if not _NODE.fullmatch(node):
+            raise ValueError(f"{quote(node)} is not a name of a node")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
 from slotkern.machine.slurm_values import epoch_clock
 
+from .programs import Meanings, run_program
 from .protocol import (
     BookingConflictError,
     BookingDeniedError,
@@ -34,6 +34,7 @@ from .protocol import (
     NameTakenError,
     UnreachableError,
     check_name,
+    check_nodes,
 )
 from .reservations import Reservation, read_reservations
 from .site import Site
@@ -49,9 +50,8 @@ _HOLDING = "R,CG,CF,S,ST,SO,SI,RS"
 #: Variables that change what the commands print or do; two name the cluster.
 _VARIABLES = ("SLURM", "SQUEUE", "SINFO", "SBATCH", "SCONTROL", "SALLOC", "SRUN")
 _KEPT = frozenset(("SLURM_CONF", "SLURM_JWT"))
-_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 #: Parts of Slurm's messages, in lower case, and the error that they mean.
-_MEANINGS: tuple[tuple[type[ClusterError], tuple[str, ...]], ...] = (
+_MEANINGS: Meanings = (
     (
         BookingConflictError,
         (
@@ -68,6 +68,9 @@ _MEANINGS: tuple[tuple[type[ClusterError], tuple[str, ...]], ...] = (
         ("unable to contact", "connection refused", "timed out", "socket error"),
     ),
 )
+_HINTS: dict[type[ClusterError], str] = {
+    BookingDeniedError: " (the user is unknown, or you are not an operator of Slurm)"
+}
 #: Largest number of nodes of one reservation.
 _MOST_NODES = 2**20
 #: Seconds for which a reservation stays in use after its job was cancelled, at most.
@@ -211,9 +214,7 @@ class SlurmCluster(LiveCluster):
         """Create a reservation, and delete it again if it overlaps another one."""
         check_name("name", name)
         check_name("user", user)
-        for node in nodes:
-            if not _NODE.fullmatch(node):
-                raise ValueError(f"{quote(node)} is not a name of a node")
+        check_nodes(nodes)
         words = [
             f"ReservationName={name}",
             f"StartTime=uts{int(start)}",
@@ -314,35 +315,13 @@ class SlurmCluster(LiveCluster):
 
     def _run(self, *words: str, privileged: bool = False, is_job: bool = False) -> str:
         """Run a command and return its output; raise the error that it means."""
-        argv = (*self.site.sudo, *words) if privileged else words
-        try:
-            done = subprocess.run(
-                argv,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                env=self._job_environment if is_job else self._environment,
-                timeout=self.site.timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise UnreachableError(
-                f"{words[0]} gave no answer within {self.site.timeout:g} s"
-            ) from None
-        except FileNotFoundError:
-            raise ClusterError(
-                f"the program {argv[0]} is not installed here; on a computer without "
-                "Slurm, plan from pasted texts with slotkern free --sinfo"
-            ) from None
-        output = done.stdout.decode("utf-8", "replace")
-        if done.returncode == 0:
-            return output
-        message = " ".join(done.stderr.decode("utf-8", "replace").split()) or output
-        message = message or f"exit code {done.returncode}"
-        text = message.lower()
-        for kind, parts in _MEANINGS:
-            if any(part in text for part in parts):
-                hint = ""
-                if kind is BookingDeniedError:
-                    hint = " (the user is unknown, or you are not an operator of Slurm)"
-                raise kind(f"{words[0]}: {message}{hint}")
-        raise ClusterError(f"{words[0]}: {message}")
+        return run_program(
+            words,
+            self._job_environment if is_job else self._environment,
+            self.site.timeout,
+            prefix=self.site.sudo if privileged else (),
+            meanings=_MEANINGS,
+            hints=_HINTS,
+            missing="; on a computer without Slurm, plan from pasted texts with "
+            "slotkern free --sinfo",
+        )

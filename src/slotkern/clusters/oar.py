@@ -1,0 +1,215 @@
+"""The OAR that answers on this computer, as a `LiveCluster`.
+
+This module alone contains OAR's commands. A reservation is an advance reservation of
+the type ``container``; its job is an ``inner`` job of it with the same name. OAR
+refuses an advance reservation whose nodes are not free, and deletes the inner jobs with
+their container. Dates are written in UTC.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shlex
+import time
+from collections.abc import Sequence
+
+from slotkern.foundation.logger import log
+
+from .oar_texts import LAST_SECOND, OarJob, read_oar, read_oar_jobs
+from .programs import Meanings, run_program
+from .protocol import (
+    BookingConflictError,
+    BookingDeniedError,
+    ClusterBooking,
+    ClusterError,
+    LiveCluster,
+    NameTakenError,
+    UnreachableError,
+    check_name,
+    check_nodes,
+)
+from .site import Site
+from .slurm import system_zone
+from .snapshot import Snapshot
+
+__all__ = ["OarCluster"]
+
+_MEANINGS: Meanings = (
+    (BookingConflictError, ("reservation not valid", "reservation too old")),
+    (BookingConflictError, ("there are not enough resources",)),
+    (BookingDeniedError, ("admission rule", "not allowed", "permission")),
+    (UnreachableError, ("cannot connect", "connection refused", "timed out")),
+)
+#: Seconds for which OAR may take to delete a job, at most.
+_PATIENCE = 30.0
+
+
+class OarCluster(LiveCluster):
+    """The cluster of OAR's commands.
+
+    Parameters
+    ----------
+    site : Site
+        Uses its ``zone``, ``timeout`` and ``sudo``.
+    group : str
+        The property of nodes whose values are the partitions; by default all nodes are
+        one partition.
+
+    Raises
+    ------
+    ClusterError
+        From every method, if a command fails.
+    """
+
+    def __init__(self, site: Site | None = None, group: str = "") -> None:
+        self.site, self.group = site or Site(), group
+        self.zone = self.site.zone or system_zone()
+        self._environment = dict(os.environ) | {"LC_ALL": "C", "TZ": "UTC"}
+
+    def read(self) -> Snapshot:
+        """Return the state of the cluster."""
+        return read_oar(
+            self._run("oarnodes", "-J"),
+            self._run("oarstat", "-f", "-J"),
+            now=float(int(time.time())),
+            zone=self.zone,
+            group=self.group,
+        )
+
+    def _named(self, name: str) -> tuple[list[OarJob], list[OarJob]]:
+        """Return the reservations of a name that last, and their jobs, by number."""
+        text = self._run("oarstat", "-f", "-J", "--sql", f"job_name='{name}'")
+        jobs = [each for each in read_oar_jobs(text) if each.name == name]
+        mine = [
+            each
+            for each in jobs
+            if each.is_reservation and each.container is None and not each.has_ended
+        ]
+        numbers = {each.number for each in mine[:1]}
+        return mine, [each for each in jobs if each.container in numbers]
+
+    def find(self, name: str) -> ClusterBooking | None:
+        """Return the reservation of a name, and its job, which may have ended."""
+        mine, jobs = self._named(check_name("name", name))
+        return _booking(mine[0], jobs) if mine else None
+
+    def bookings(self) -> list[ClusterBooking]:
+        """Return all advance reservations, each with the job in its time."""
+        jobs = read_oar_jobs(self._run("oarstat", "-f", "-J"))
+        return [
+            _booking(each, [job for job in jobs if job.container == each.number])
+            for each in jobs
+            if each.is_reservation and each.container is None and not each.has_ended
+        ]
+
+    def reserve(
+        self, name: str, nodes: Sequence[str], start: int, end: int, user: str
+    ) -> ClusterBooking:
+        """Submit an advance reservation.
+
+        If two callers reserve one name at the same time, the lower number stays.
+        """
+        check_name("name", name)
+        check_name("user", user)
+        check_nodes(nodes)
+        mine, _ = self._named(name)
+        if not mine:
+            date = dt.datetime.fromtimestamp(start, dt.UTC)
+            length = end - start - LAST_SECOND
+            self._run(
+                *("oarsub", "-r", f"{date:%Y-%m-%d %H:%M:%S}", "-t", "container"),
+                *self._what(name, nodes, length),
+                f"sleep {length}",
+                privileged=True,
+            )
+            mine, _ = self._named(name)
+        if not mine:
+            raise ClusterError(f"{name}: OAR accepted the reservation, but lacks it")
+        for other in mine[1:]:
+            self._run("oardel", str(other.number), privileged=True)
+        found = _booking(mine[0], [])
+        if found.user != user:
+            raise NameTakenError(
+                f"name {name!r} belongs to a reservation of {found.user}, not {user}; "
+                "OAR reserves for the user who runs oarsub"
+            )
+        if found != ClusterBooking(name, start, end, tuple(sorted(nodes)), user):
+            raise NameTakenError(f"name {name!r} belongs to another reservation")
+        return found
+
+    @staticmethod
+    def _what(name: str, nodes: Sequence[str], seconds: int) -> list[str]:
+        """Return the options for the name, the nodes and the length of a job."""
+        hours, rest = divmod(int(seconds), 3600)
+        length = f"{hours}:{rest // 60}:{rest % 60}"
+        listed = ",".join(f"'{node}'" for node in nodes)
+        return [
+            *("-n", name, "-l", f"nodes={len(nodes)},walltime={length}"),
+            *("-p", f"network_address in ({listed})"),
+        ]
+
+    def submit(
+        self,
+        booking: ClusterBooking,
+        partition: str,
+        minutes: int,
+        command: Sequence[str],
+    ) -> int:
+        """Submit the job of a reservation unless it has one.
+
+        If two callers submit at the same time, the job with the lower number stays.
+        """
+        name = check_name("name", booking.name)
+        mine, jobs = self._named(name)
+        if not mine:
+            raise ClusterError(f"{name}: there is no such reservation")
+        if not jobs:
+            self._run(
+                *("oarsub", "-t", f"inner={mine[0].number}"),
+                *self._what(name, booking.nodes, 60 * minutes),
+                shlex.join(command),
+                privileged=True,
+            )
+            _, jobs = self._named(name)
+        if not jobs:
+            raise ClusterError(
+                f"{name}: the job was submitted, but is not in the queue"
+            )
+        for job in jobs[1:]:
+            if not job.has_ended:
+                self._run("oardel", str(job.number), privileged=True)
+        return jobs[0].number
+
+    def release(self, name: str) -> bool:
+        """Delete a reservation and its jobs; False if there is none."""
+        mine, _ = self._named(check_name("name", name))
+        if not mine:
+            return False
+        until = time.monotonic() + _PATIENCE
+        self._run("oardel", *(str(each.number) for each in mine), privileged=True)
+        while self._named(name)[0]:
+            if time.monotonic() > until:
+                raise UnreachableError(
+                    f"{name}: OAR did not delete it within {_PATIENCE:g} s"
+                )
+            time.sleep(0.1)
+        log.info("%s released", name)
+        return True
+
+    def _run(self, *words: str, privileged: bool = False) -> str:
+        """Run a command and return its output; raise the error that it means."""
+        return run_program(
+            words,
+            self._environment,
+            self.site.timeout,
+            prefix=self.site.sudo if privileged else (),
+            meanings=_MEANINGS,
+        )
+
+
+def _booking(found: OarJob, jobs: Sequence[OarJob]) -> ClusterBooking:
+    end = int(min(found.end, 2**53))
+    number = jobs[0].number if jobs else None
+    nodes = tuple(sorted(found.nodes))
+    return ClusterBooking(found.name, found.start, end, nodes, found.owner, number)
