@@ -111,6 +111,24 @@ def test_a_file_is_read_only(tmp_path: Path) -> None:
     assert "is not a ledger; `slotkern ledger create` makes one" in done.stderr
 
 
+def test_a_ledger_is_read_while_others_write(tmp_path: Path) -> None:
+    async def test(client: Any) -> None:
+        assert (await result(client, "bookings"))["bookings"] == []
+        with sk.SlotPool.open(tmp_path / "site.db") as pool:
+            booked = pool.place(sk.Request(2, 4), owner="ann")
+        assert booked is not None
+        for _ in range(600):  # the server reads the entry within 50 ms
+            if found := (await result(client, "bookings"))["bookings"]:
+                break
+            await asyncio.sleep(0.01)
+        assert [each["id"] for each in found] == [booked.id]
+        why = await refusal(client, "release", id=booked.id)
+        assert why == "this server only reads: release needs `slotkern mcp --write`"
+
+    make_ledger(tmp_path).close()
+    with_client(test, tmp_path / "site.db", "--user", "ann")
+
+
 #: Arguments that are refused, and the reason.
 WRONG = [
     ("fnd", {}, "the tool must be one of .*; got 'fnd'; did you mean 'find'"),

@@ -64,7 +64,7 @@ def _schema(*types: str, **more: Any) -> dict[str, Any]:
 
 TEXT = _schema("string", minLength=1, maxLength=256)
 TIME = _schema("number", "string", "null")
-DURATION = _schema("number", "string", "null")
+DURATION = TIME  # numbers in the unit of the clock, or text, as dates are
 INTEGER = _schema("integer", minimum=0)
 NUMBER = _schema("integer")  # of a booking: negative for those before the ledger
 SHAPE = _schema("string", enum=["square", "ragged"])

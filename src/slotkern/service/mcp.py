@@ -31,7 +31,6 @@ from slotkern.service.problems import problem_of
 from slotkern.service.users import User
 
 with extra():
-    import mcp  # the first to be missing without the extra  # noqa: F401
     from mcp import types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
