@@ -94,3 +94,25 @@ def test_bad_options_are_refused(
     before = path.read_bytes()
     refused(run("caps", path, *options), message)
     assert path.read_bytes() == before
+
+
+def test_capacities_of_a_pool_of_shared_nodes(tmp_path: Path) -> None:
+    machine = sk.Machine({"name": ["a", "b"], "cores": 4}, capacity="cores")
+    path = tmp_path / "hosts.npz"
+    sk.HostPool(sk.free_slots(machine, start=0, end=48)).save(path)
+    done = run("caps", path, "--set", "matlab=2", "--quota", "nodes=1 account=ann")
+    assert done.exit_code == 0, done.output
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(
+        "name,nodes,volume,share.cores,uses.matlab,account\n"
+        "a,1,4,1,2,bob\nb,1,4,1,1,bob\nc,1,4,1,,ann\nd,2,4,1,,ann\n"
+    )
+    done = run("schedule", path, jobs, "--output", path)
+    assert "quota" in done.stdout
+    pool = sk.SlotPool.load(path)
+    assert [w.start for w in pool.windows() if w.account == "bob"] == [0, 4]
+    assert [w.name for w in pool.windows() if w.account == "ann"] == ["c"]
+    how = ("--nodes", 1, "--volume", 4, "--share", "cores=1", "--uses", "matlab=2")
+    found = run("find", path, *how, "--criterion", "start", "--json")
+    assert json.loads(found.stdout)["window"]["start"] == 8
+    assert "matlab: 2 in all" in run("explain", path, *how).stdout

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -117,7 +119,7 @@ def test_errors_of_a_queue_name_the_request_before_anything_is_booked() -> None:
         (good.replace(where="coers >= 2"), "coers"),
         (good.replace(share={"gpu": 1}), "gpus"),
         (good.replace(earliest="2026-10-25"), "clock"),
-        (good.replace(account="x"), "account"),
+        (good.replace(uses={"x": 1}), "capacity 'x'"),
         # Searches of views are checked before the first booking, too.
         (good.replace(within="core"), "core"),
         (good.replace(where="coers >= 2", within="cores"), "coers"),
@@ -162,6 +164,47 @@ def test_an_interrupt_keeps_what_is_booked_with_its_owner() -> None:
     assert 0 < len(done) < len(jobs)
     assert pool.windows("ann") == [window for window in done if window]
     assert len(pool.booked) == sum(len(window) for window in done if window)
+
+
+@pytest.mark.parametrize("how", [{"within": "cores"}, {"tree": {"cores": 1}}])
+def test_an_interrupt_after_any_line_keeps_what_is_booked(how: Any) -> None:
+    """Views and trees are booked by calls of their own: interrupt after each line."""
+    machine = sk.Machine({"name": list("ab"), "cores": 8}, capacity="cores")
+    jobs = [sk.Request(2, 1, share={"cores": 2}, **how)] * 3
+    files, stops = ("host_bookings.py", "share_bookings.py"), 0
+    for line in count():
+        pool = sk.HostPool(sk.free_slots(machine, start=0, end=99))
+        pool.schedule(jobs[:1])  # caches are filled
+        seen = [0]
+
+        def trace(frame: Any, event: str, _: Any, line: int = line, seen: Any = seen):
+            if not frame.f_code.co_filename.endswith(files):
+                return None
+            if event == "line" and frame.f_code.co_name in _BOOKING:
+                seen[0] += 1
+                if seen[0] == line + 1:
+                    raise KeyboardInterrupt
+            return trace
+
+        found: Any = None
+        sys.settrace(trace)
+        try:
+            done = pool.schedule(jobs, owner="ann")
+        except KeyboardInterrupt as error:
+            found, done = error, getattr(error, "bookings", ())
+        finally:
+            sys.settrace(None)
+        windows = [window for window in done if window]
+        assert pool.windows("ann") == windows
+        assert len(pool.booked) == 2 + sum(len(window) for window in windows)
+        if found is None:
+            break
+        stops += 1
+    assert stops > 20
+
+
+#: Functions in which a line may follow a booking.
+_BOOKING = ("schedule_shares", "find_and_book", "_find_and_book", "_add")
 
 
 def test_threads_that_schedule_at_one_time_book_no_amount_twice() -> None:

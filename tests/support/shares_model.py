@@ -6,6 +6,7 @@ and amounts are whole numbers. A search compares all sets of parts at all starts
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
@@ -97,8 +98,12 @@ class SharesModel:
         budget: float = float("inf"),
         earliest: int = 0,
         deadline: int | None = None,
+        fits: Callable[[float, float, list[int]], bool] = lambda *window: True,
     ) -> Best | None:
-        """Return the best window over all starts and all sets of parts."""
+        """Return the best window over all starts and all sets of parts.
+
+        `fits(start, finish, nodes)` is a further condition of windows.
+        """
         best = None
         last = self.horizon if deadline is None else min(deadline, self.horizon)
         hosts = range(len(self.capacity))
@@ -113,6 +118,8 @@ class SharesModel:
                 if found is None or found[1] > budget:
                     continue
                 runtime, cost = found
+                if not fits(start, start + runtime, [*chosen]):
+                    continue
                 value = {
                     "start": start,
                     "finish": start + runtime,

@@ -116,7 +116,7 @@ cdef class Caps:
         self.charges, self.now, self.purge_threshold = {}, now, 64
         self.paces = None
         for window, charge in charges:
-            self.charges[window] = tuple(charge)
+            self.record(window, tuple(charge))
         self.set_rules(rules)
 
     def set_rules(self, rules):
@@ -136,8 +136,9 @@ cdef class Caps:
         for rule in self.rules:
             rule.counters.clear()
             rule.limit.forget(self.now)
-        for window, charge in self.charges.items():
-            self.add(window, charge, -1)
+        for window, charges in self.charges.items():
+            for charge in charges:
+                self.add(window, charge, -1)
         return 0
 
     cdef int add(self, Window window, tuple charge, int sign) except -1:
@@ -224,9 +225,9 @@ cdef class Caps:
                 if window.criterion == RESERVED:
                     taken.append(None)
                     continue
-                charge = window.count, window.uses, window.account
+                charge = charge_of(window)
                 uses.clear()
-                owners = self.fill(window.count, window.uses, window.account, uses)
+                owners = self.fill(charge[0], charge[1], charge[2], uses)
                 if not have_enough(uses, max(window.start, self.now), window.finish):
                     raise ValueError(f"the window cannot be booked: {self.shortage(window)}")
                 self.add(window, charge, -1)
@@ -250,7 +251,7 @@ cdef class Caps:
         cdef Py_ssize_t k
         for k in range(len(windows)):
             if taken[k + 1] is not None:
-                self.charges[windows[k]] = taken[k + 1]
+                self.record(windows[k], taken[k + 1])
         if taken[0] != self.version:
             self.recount()
         return 0
@@ -261,17 +262,56 @@ cdef class Caps:
         for window in windows:
             if window.criterion == RESERVED or window in self.charges:
                 continue
-            charge = window.count, window.uses, window.account
+            charge = charge_of(window)
             self.add(window, charge, -1)
-            self.charges[window] = charge
+            self.record(window, charge)
         return 0
 
     cdef bint give_back(self, Window window) except -1:
         """Give back the amounts of a released window; return whether it had a charge."""
-        charge = self.charges.pop(window, None)
-        if charge is not None:
-            self.add(window, charge, 1)
-        return charge is not None
+        cdef list charges = self.charges.get(window)
+        if charges is None:
+            return False
+        charge = charge_of(window)
+        charge = charges.pop(charges.index(charge) if charge in charges else -1)
+        if not charges:
+            del self.charges[window]
+        self.add(window, charge, 1)
+        return True
+
+    def record(self, Window window not None, tuple charge not None):
+        """Append a charge to those of a window: equal windows share their nodes in some pools."""
+        self.charges.setdefault(window, []).append(charge)
+
+    # No signal handler runs between the last change by a function and that of the amounts.
+
+    def book(self, list windows not None, book):
+        """Call `book()`, which books windows all or none, and count what they use.
+
+        Raises ValueError, before the call, if a rule has less; and what `book` raises.
+        """
+        cdef list taken = self.take(windows)
+        try:
+            book()
+        except BaseException:
+            self.undo(windows, taken)
+            raise
+        self.commit(windows, taken)
+
+    def release(self, list windows not None, release):
+        """Call `release()`, which releases windows all or none; then give back what they use."""
+        cdef Window window
+        release()
+        for window in windows:
+            self.give_back(window)
+
+    def count(self, list windows not None):
+        """Count windows that were booked before these rules existed."""
+        self.charge(windows)
+
+    def advance(self, double now):
+        """Drop the time before `now`."""
+        self.forget(now)
 
     def windows_from(self, double start):
         """Return the windows with a charge that begin at this time."""
@@ -295,21 +335,22 @@ cdef class Caps:
         """Drop the charges of windows that are past."""
         cdef Window window
         cdef dict kept = {}
-        for window, charge in self.charges.items():
+        for window, charges in self.charges.items():
             if window.finish > self.now:
-                kept[window] = charge
+                kept[window] = charges
         self.charges, self.purge_threshold = kept, 64 + 2 * len(kept)
 
     def charged(self):
         """Return pairs of a window that is not past and its charge (nodes, uses, account)."""
         self.drop_past()
-        return [*self.charges.items()]
+        return [(window, charge) for window, charges in self.charges.items()
+                for charge in charges]
 
     def copy(self):
         """Return an independent copy."""
         cdef CapacityRule rule
         rules = [CapacityRule(*rule.key, rule.steps, rule.weekly) for rule in self.rules]
-        return Caps(rules, self.charges.items(), self.now)
+        return Caps(rules, self.charged(), self.now)
 
     def with_rules(self, rules):
         """Return a view for searches that keep only some of the rules."""
@@ -333,12 +374,23 @@ cdef class Caps:
         cdef CapacityRule rule
         cdef Window each = window
         for rule in self.rules:
-            need = rule.amount(each.count, each.uses, each.account)
+            need = rule.amount(count_parts(each), each.uses, each.account)
             for start, end, limit, used in rule.spans(each.account) if need else ():
                 short = limit is not None and limit - used < need
                 if short and start < each.finish and max(each.start, self.now) < end:
                     return describe(rule, each.account, start, end, limit, used, each.clock)
         return "a capacity has too little"
+
+
+cdef int64_t count_parts(Window window) except -1:
+    """Return the parts of a window; a row of one of shares may stand for several."""
+    counts = None if type(window) is Window else getattr(window, "counts", None)
+    return window.count if counts is None else sum(counts)
+
+
+cdef tuple charge_of(Window window):
+    """Return the parts of a window, what it uses, and its account."""
+    return count_parts(window), window.uses, window.account
 
 
 cdef list fill_uses(Caps capacities, Request request, vector[CapacityUse]& out):
@@ -347,8 +399,26 @@ cdef list fill_uses(Caps capacities, Request request, vector[CapacityUse]& out):
         return capacities.fill(request.query.n, request.uses, request.account, out)
     if request.uses is not None:
         raise ValueError(f"uses: the pool has no capacity {next(iter(request.uses))!r}; "
-                         "SlotPool(slots, caps=) and set_cap define capacities")
+                         "caps= and set_cap of the pool define capacities")
     return None
+
+
+def is_counted(Caps capacities, Request request not None):
+    """Return whether a rule of a pool counts the windows of a request.
+
+    Raises ValueError for uses that the pool does not have.
+    """
+    cdef vector[CapacityUse] uses
+    cdef list counters = fill_uses(capacities, request, uses)
+    return not uses.empty()
+
+
+def counted_fields(Request request not None):
+    """Return the fields of capacities of a request, for its window, or None."""
+    if request.special is None:
+        return None
+    return {name: request.special[name] for name in ("uses", "account")
+            if name in request.special} or None
 
 
 cdef Request uncounted(Request request):

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -146,6 +146,13 @@ def find_under(
     shape: str,
     capacities: Caps | None,
     options: Any = None,
+) -> Window | None: ...
+def find_by_spans(
+    find: Callable[[Request], Window | None],
+    request: Request,
+    criterion: Any,
+    capacities: Caps | None,
+    performance: float,
 ) -> Window | None: ...
 def find_builtin(
     slots: Slots,

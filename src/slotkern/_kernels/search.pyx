@@ -130,7 +130,7 @@ def find_window(slots, request not None, criterion="finish", *, str shape="squar
         return adapter("find_compound")(
             slots, request, criterion, shape=shape, method=method, placement=placement,
             span=span, gap=gap, max_work=max_work, seed=seed, required=required)
-    given = resolve_times(slots, <Request>request, None, True)
+    given = resolve_times(slots, <Request>request, None, isinstance(slots, PreparedSlots))
     cdef object options = None
     if (method != "exact" or placement != "slot-start" or span != "window" or gap != 0.0
             or max_work is not None or type(seed) is not int or seed < 0):

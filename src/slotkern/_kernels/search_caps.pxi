@@ -9,12 +9,8 @@
 cdef class SpanSearch:
     """One search that is repeated between other times."""
 
-    cdef object slots, criterion, options, max_work
-    cdef PreparedSlots pool
-    cdef Request request  # without the fields of capacities, and for a kernel search compiled
-    cdef str shape
-    cdef int which  # index of a criterion of one sweep, or -1
-    cdef ShapeKind form
+    cdef object criterion
+    cdef Request request  # without the fields of capacities
 
     cdef Window run(self, double earliest, double deadline):
         """Return the best window that starts at `earliest` or later and ends by `deadline`."""
@@ -23,6 +19,40 @@ cdef class SpanSearch:
         query.deadline = min(query.deadline, deadline)
         if query.earliest > query.latest or query.earliest > query.deadline:
             return None
+        return self.search(query)
+
+    cdef Window search(self, Query query):
+        """Return the best window of the request with another query."""
+        raise NotImplementedError
+
+    cdef Window find(self, Caps capacities, vector[CapacityUse]& uses, double runtime):
+        """Return the best window during which enough is free; `runtime` is a lower bound."""
+        if type(self.criterion) is str and self.criterion in ("first", "start", "finish"):
+            return first_within(self, capacities.now, uses, runtime)
+        return best_within(self, capacities.now, uses, runtime)
+
+
+cdef class FunctionSpanSearch(SpanSearch):
+    """A search by a function of the request."""
+
+    cdef object function
+
+    cdef Window search(self, Query query):
+        cdef Request part = copy_request(self.request)
+        part.query = query
+        return self.function(part)
+
+
+cdef class SlotSpanSearch(SpanSearch):
+    """A search of slots; for a kernel search the request is compiled."""
+
+    cdef object slots, options, max_work
+    cdef PreparedSlots pool
+    cdef str shape
+    cdef int which  # index of a criterion of one sweep, or -1
+    cdef ShapeKind form
+
+    cdef Window search(self, Query query):
         if self.which >= 0:
             return search_query(self.pool, query, self.criterion, self.which, self.form,
                                 self.shape, self.max_work)
@@ -35,6 +65,35 @@ def find_under(PreparedSlots pool not None, Request request not None, criterion,
                Caps capacities, options=None):
     """Return the best window of a pool under other capacities and quotas than its own."""
     return find_within_capacities(pool, capacities, request, criterion, shape, options)
+
+
+def find_by_spans(find, Request request not None, criterion, Caps capacities,
+                  double performance):
+    """Return the best window of a search that keeps no capacities, among those that keep them.
+
+    Parameters
+    ----------
+    find : function
+        Returns the best window of a Request by this criterion, or None.
+    request : Request
+        With times as numbers; its uses are whole numbers.
+    criterion : Criterion
+    capacities : Caps or None
+    performance : float
+        The largest of the nodes, for lower bounds of runtimes.
+
+    Raises
+    ------
+    ValueError
+        For uses of a capacity that the pool does not have.
+    """
+    cdef vector[CapacityUse] uses
+    cdef list counters = fill_uses(capacities, request, uses)  # keeps `uses` alive
+    cdef FunctionSpanSearch search = FunctionSpanSearch.__new__(FunctionSpanSearch)
+    search.function, search.criterion, search.request = find, criterion, uncounted(request)
+    if uses.empty():
+        return find(search.request)
+    return search.find(capacities, uses, request.query.length(performance))
 
 
 cdef Window find_within_capacities(PreparedSlots pool, Caps capacities, Request request,
@@ -54,7 +113,7 @@ cdef Window find_within_capacities(PreparedSlots pool, Caps capacities, Request 
     if method != "exact":
         raise ValueError(f"method {method!r} does not keep capacities and quotas of a pool; "
                          "method 'exact' does")
-    cdef SpanSearch search = SpanSearch.__new__(SpanSearch)
+    cdef SlotSpanSearch search = SlotSpanSearch.__new__(SlotSpanSearch)
     search.slots, search.criterion, search.shape = pool, criterion, shape
     search.options, search.pool, search.request, search.which = options, pool, plain, -1
     search.form = parse_shape(shape)
@@ -64,9 +123,7 @@ cdef Window find_within_capacities(PreparedSlots pool, Caps capacities, Request 
         search.which, search.request = index, pool.compile_request(plain)
         search.max_work = None if options is None else options.max_work
     cdef double runtime = request.query.length(capacities.largest_performance(pool.table))
-    if index is not None and criterion in ("first", "start", "finish"):
-        return first_within(search, capacities.now, uses, runtime)
-    return best_within(search, capacities.now, uses, runtime)
+    return search.find(capacities, uses, runtime)
 
 
 cdef Window first_within(SpanSearch search, double now, vector[CapacityUse]& uses,

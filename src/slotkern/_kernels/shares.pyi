@@ -109,4 +109,6 @@ class TreeSearch:
         shape: str,
         booked: dict[object, tuple[ShareWindow, str]],
         owner: str | None,
+        made: dict[int, ShareWindow],
+        key: int,
     ) -> ShareWindow | None: ...

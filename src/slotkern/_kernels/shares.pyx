@@ -21,6 +21,7 @@ from slotkern._kernels.shares cimport *
 from slotkern._kernels.slots cimport PreparedSlots, resolve_times
 from slotkern._kernels.windows cimport Window, window_from_answer
 
+from slotkern._kernels.caps import counted_fields
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.windows import ALL_STARTS
 from slotkern.foundation.checks import integer, one_of
@@ -205,7 +206,7 @@ cdef class ShareCore(SharedHosts):
         if request.compiled is not None and request.compiled[0] is self.table:
             return <Request>request.compiled[1]
         refuse_special(request, "a search of shared hosts",
-                       ("share", "stack", "within", "tree", "whole"))
+                       ("share", "stack", "within", "tree", "whole", "uses", "account"))
         plain = copy_request(resolve_times(self.hosts, request))
         if plain.special is not None:  # the others are arguments of the search
             plain.special = {name: value for name, value in plain.special.items()
@@ -430,12 +431,20 @@ cdef class ShareCore(SharedHosts):
     @property
     def now(self):
         """The current time; -inf before the first `advance`."""
-        return self.pool.now()
+        cdef double now
+        self.lock()
+        now = self.pool.now()
+        self.mutex.unlock()
+        return now
 
     @property
     def version(self):
         """A number that every change increases."""
-        return self.pool.version()
+        cdef size_t version
+        self.lock()
+        version = self.pool.version()
+        self.mutex.unlock()
+        return version
 
     @property
     def nbytes(self):

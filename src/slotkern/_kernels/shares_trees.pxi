@@ -105,17 +105,19 @@ cdef class TreeSearch:
             return None
         return self.window(answer, parts, request, criterion, shape)
 
-    def schedule(self, Request request not None, str criterion, str shape, dict booked, owner):
+    def schedule(self, Request request not None, str criterion, str shape, dict booked, owner,
+                 dict made, key):
         """Find a window and book it; search again if another thread has taken a part of it.
 
-        With an owner, the window and the owner become an item of `booked` under a new key.
+        The window becomes an item of `made` under the key; with an owner, both an item of `booked`
+        under a new key. No signal handler runs between the booking and these items.
         """
         cdef size_t parts = 0, version
         cdef Answer answer
         cdef Window window
         cdef Status status
         while True:
-            version = self.core.pool.version()
+            version = self.core.version
             answer = self.search(request, parts)
             if answer.status == Status.none:
                 return None
@@ -123,10 +125,11 @@ cdef class TreeSearch:
             status = self.book(window)
             if status == Status.ok:
                 break
-            if self.core.pool.version() == version:
+            if self.core.version == version:
                 check_status(status)
         if owner is not None:
             booked[object()] = window, owner
+        made[key] = window
         return window
 
     cdef Window window(self, const Answer& answer, size_t parts, Request request, str criterion,
@@ -155,6 +158,7 @@ cdef class TreeSearch:
         window.proven, window.proven_over = True, ALL_STARTS
         window.criterion, window.shape = criterion, shape
         window.name, window.context = request.name, self.core.hosts.context
+        window.special = counted_fields(request)
         window.share = self.share
         window.counts = tuple(counts) if self.asked.stack > 1 else None
         return window

@@ -518,13 +518,15 @@ cpdef Request resolve_times(object slots, Request request, object position=None,
     refuses a request that they limit.
     """
     cdef Caps capacities
-    if not knows_capacities and isinstance(slots, PreparedSlots):
-        capacities = (<PreparedSlots>slots).capacities
+    if not knows_capacities:
+        capacities = ((<PreparedSlots>slots).capacities if isinstance(slots, PreparedSlots)
+                      else getattr(slots, "_capacities", None))
         if capacities is not None and capacities.applies(request):
             who = request.name or ("the request" if position is None else f"requests[{position}]")
+            kind = "SlotPool" if isinstance(slots, PreparedSlots) else type(slots).__name__
             raise ValueError(
                 f"{who}: this search does not keep the capacities and quotas of a pool; "
-                "SlotPool.find and SlotPool.schedule of single requests do")
+                f"{kind}.find and {kind}.schedule of single requests do")
     if request.as_given is None:
         return request
     context = context_of(slots)

@@ -80,7 +80,7 @@ _TREES = (
     "...)) of a machine with capacity="
 )
 
-_COUNTED = "a SlotPool with capacities or quotas: SlotPool(slots, caps=), quota"
+_COUNTED = "a pool with capacities or quotas: SlotPool(slots, caps=), quota"
 
 
 def _uses_of(value: Any) -> Amounts | None:

@@ -1,4 +1,4 @@
-"""Capacities and quotas of a pool: methods of `SlotPool` that define and list them.
+"""Capacities and quotas of a pool: methods of pools that define and list them.
 
 The rules and the free amounts are in `slotkern._kernels.caps`. A capacity or a quota is
 a step function of time, here a list of (time, amount or None) in ascending order: the
@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from slotkern._kernels.pool import SlotPool
+    from slotkern.pool.host_pool import HostPool
     from slotkern.typing import Time
+
+    _Pool: TypeAlias = SlotPool | HostPool
 
 __all__ = [
     "check_weeks",
@@ -49,7 +52,7 @@ _WHEN = re.compile(
 )
 
 
-def define(pool: SlotPool, caps: Mapping[str, Any]) -> None:
+def define(pool: _Pool, caps: Mapping[str, Any]) -> None:
     """Define the capacities of a new pool: an amount, or a table of amounts by time."""
     if not hasattr(caps, "items"):
         raise TypeError(
@@ -61,7 +64,7 @@ def define(pool: SlotPool, caps: Mapping[str, Any]) -> None:
 
 
 def set_cap(
-    self: SlotPool,
+    self: _Pool,
     name: str,
     amount: Any,
     start: Time | None = None,
@@ -124,7 +127,7 @@ def set_cap(
 
 
 def quota(
-    self: SlotPool,
+    self: _Pool,
     what: str,
     amount: int | None,
     *,
@@ -195,7 +198,7 @@ def quota(
     _set(self, CapacityRule(what, account, bool(each), when, steps, weekly))
 
 
-def table(self: SlotPool) -> NDArray[np.void]:
+def table(self: _Pool) -> NDArray[np.void]:
     """The capacities and quotas from `now` on, by time.
 
     Returns
@@ -242,25 +245,25 @@ def table(self: SlotPool) -> NDArray[np.void]:
     return found
 
 
-def check_weeks(pool: SlotPool, slots: NDArray[np.void]) -> None:
+def check_weeks(pool: _Pool, slots: NDArray[np.void]) -> None:
     """Raise ValueError if quotas at hours of the week do not support slots to add."""
     for rule in _rules(pool):
         if rule.when is not None and rule.weekly is not None:
             _steps_of_week(pool, slots, rule.when, rule.weekly)
 
 
-def extend_weeks(pool: SlotPool) -> None:
+def extend_weeks(pool: _Pool) -> None:
     """Compute the hours of all quotas again after slots were added."""
     caps = _of_pool(pool)
     caps.set_rules([_extended(pool, rule) for rule in caps.rules])
 
 
-def has_weeks(pool: SlotPool) -> bool:
+def has_weeks(pool: _Pool) -> bool:
     """Return whether quotas hold at hours of the week, which new slots extend."""
     return any(rule.when is not None for rule in _rules(pool))
 
 
-def replace_rules(pool: SlotPool, rules: Sequence[CapacityRule]) -> None:
+def replace_rules(pool: _Pool, rules: Sequence[CapacityRule]) -> None:
     """Replace all capacities and quotas of a pool."""
     caps = _of_pool(pool)
     caps.set_rules(rules)
@@ -268,18 +271,18 @@ def replace_rules(pool: SlotPool, rules: Sequence[CapacityRule]) -> None:
         pool._capacities = caps
 
 
-def _extended(pool: SlotPool, rule: CapacityRule) -> CapacityRule:
+def _extended(pool: _Pool, rule: CapacityRule) -> CapacityRule:
     if rule.when is None or rule.weekly is None:
         return rule
     steps = _steps_of_week(pool, pool.origin, rule.when, rule.weekly)
     return CapacityRule(*rule.key, steps, rule.weekly)
 
 
-def _rules(pool: SlotPool) -> Sequence[CapacityRule]:
+def _rules(pool: _Pool) -> Sequence[CapacityRule]:
     return () if pool._capacities is None else pool._capacities.rules
 
 
-def _of_pool(pool: SlotPool) -> Caps:
+def _of_pool(pool: _Pool) -> Caps:
     """Return the capacities of a pool; the first call counts its owned windows."""
     if pool._capacities is not None:
         return pool._capacities
@@ -296,7 +299,7 @@ def _of_pool(pool: SlotPool) -> Caps:
     return Caps((), charges, pool.now)
 
 
-def _set(pool: SlotPool, rule: CapacityRule) -> None:
+def _set(pool: _Pool, rule: CapacityRule) -> None:
     caps = _of_pool(pool)
     caps.set_rule(rule)
     if pool._capacities is None:
@@ -321,7 +324,7 @@ def _joined(steps: _Steps) -> _Steps:
     return kept
 
 
-def _steps_of_table(pool: SlotPool, name: str, given: Any) -> _Steps:
+def _steps_of_table(pool: _Pool, name: str, given: Any) -> _Steps:
     """Return the steps of a table with the columns start, end and amount."""
     what = source_name(given, f"caps[{name!r}]")
     columns = columns_of(given, what)
@@ -367,7 +370,7 @@ def _steps_of_table(pool: SlotPool, name: str, given: Any) -> _Steps:
 
 
 def _steps_of_week(
-    pool: SlotPool, slots: NDArray[np.void], when: Any, amount: int
+    pool: _Pool, slots: NDArray[np.void], when: Any, amount: int
 ) -> _Steps:
     """Return the steps of an amount at hours of the week, in the time of slots."""
     found = _WHEN.fullmatch(when.strip()) if isinstance(when, str) else None

@@ -35,7 +35,7 @@ from slotkern.pool.saved import (
     has_tariffs,
     to_arrays,
 )
-from slotkern.pool.share_files import HOST_FORMAT, host_pool_of
+from slotkern.pool.share_files import HOST_FORMATS, host_pool_of
 from slotkern.slots import in_order, validate_slots
 
 __all__ = ["FORMAT", "check_state", "load_pool", "save_pool"]
@@ -77,7 +77,7 @@ def load_pool(path: AnyPath) -> SlotPool | HostPool:
         arrays = dict(
             read_archive(io.BytesIO(data), MemoryLimit(0, len(data), 1), False)
         )
-        if arrays.get("format", np.array("")).tolist() == HOST_FORMAT:
+        if arrays.get("format", np.array("")).tolist() in HOST_FORMATS:
             hosts = host_pool_of(arrays)
             known = generation_of(arrays) or generation_of_bytes(data)
             hosts._generations[os.path.realpath(path)] = known

@@ -9,6 +9,7 @@ them is refused or interrupted.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,9 +19,10 @@ from slotkern._kernels.windows import Window
 from slotkern.display import HasPlot
 from slotkern.pool.closures import windows_within
 from slotkern.pool.ledger import check_owner, window_rows
-from slotkern.pool.share_windows import ShareWindow, parts_taken, share_text, shared
+from slotkern.pool.share_windows import ShareWindow, nearest, share_text, shared
 
 if TYPE_CHECKING:
+    from slotkern._kernels.caps import Caps
     from slotkern.foundation.context import SlotContext
     from slotkern.pool.share_rows import ShareRows
 
@@ -34,6 +36,7 @@ class HostBookings(HasPlot):
     """Base class of `HostPool`: windows are booked, listed and released."""
 
     _rows: ShareRows
+    _capacities: Caps | None
     _booked: dict[object, Owned]  # in the order of the bookings; keys have no meaning
 
     @property
@@ -77,28 +80,57 @@ class HostBookings(HasPlot):
             Of this pool; those of a sequence are booked all or none. A window of whole
             nodes may also come from a search of ``pool.slots``.
         owner : str, optional
-            Owner of the windows; see `bookings`, `windows` and `release`.
+            Owner of the windows; see `bookings`, `windows` and `release`. By default
+            the account of each, if its request has one.
 
         Raises
         ------
         ValueError
             If a share is not free; the message contains the node and time, and the pool
-            is unchanged.
+            is unchanged. Also if a capacity or a quota has less than a window uses.
         """
+        self._book(self._checked(window), owner, {}, {})
+
+    def _book(
+        self,
+        windows: list[ShareWindow],
+        owner: str | None,
+        record: dict[Any, Any],
+        items: dict[Any, Any],
+    ) -> None:
+        """Book windows and add items to `record`: all, or nothing at an exception."""
         if owner is not None:
             check_owner(owner)
-        windows = self._checked(window)
-        owned: dict[object, Owned] = {}
-        if owner is not None:
-            owned = {object(): (each, owner) for each in windows}
+        owned: dict[object, Owned] = {
+            object(): (each, who)
+            for each in windows
+            if (who := owner or each.account) is not None
+        }
+        capacities = self._capacities
+        take = partial(self._take, windows, [(self._booked, owned), (record, items)])
+        if capacities is not None:
+            capacities.book([*windows], take)
+            return
+        take()
+        if self._capacities is not None:  # set by another thread meanwhile
+            self._capacities.count([*windows])
+
+    def _take(
+        self,
+        windows: list[ShareWindow],
+        records: list[tuple[dict[Any, Any], dict[Any, Any]]],
+    ) -> None:
+        """Take the amounts of windows and add items to records, all or none."""
         pieces = self._rows.pieces(windows)
         done: list[None] = []
         try:  # no interrupt between a booking and its None: both happen in `extend`
             done.extend(map(self._rows.core.book, *pieces))
-            self._booked.update(owned)
+            for record, items in records:
+                record.update(items)
         except BaseException:
-            for key in owned:
-                self._booked.pop(key, None)
+            for record, items in records:
+                for key in items:
+                    record.pop(key, None)
             for piece in reversed([*zip(*pieces, strict=True)][: len(done)]):
                 self._rows.core.release(*piece)
             raise
@@ -158,12 +190,31 @@ class HostBookings(HasPlot):
                 owned[key] = pair
             else:  # another thread released this one of several equal windows
                 key = self._key_of(windows[0])
-        self._give_back(windows, owned)
+        charged = [window for window, _ in owned.values()]
+        if self._capacities is not None and not owned:
+            others = self._capacities.windows_from(windows[0].start)
+            charged = [nearest(windows[0], cast("list[Any]", others)) or windows[0]]
+        self._give_back(windows, owned, charged)
 
     def _give_back(
+        self,
+        windows: list[ShareWindow],
+        owned: dict[object, Owned],
+        charged: list[ShareWindow],
+    ) -> None:
+        """Release windows, all or none; `owned` are those taken from `_booked`.
+
+        `charged` are the windows as the capacities of the pool count them.
+        """
+        release = partial(self._release_rows, windows, owned)
+        if self._capacities is None:
+            release()
+        else:
+            self._capacities.release([*charged], release)
+
+    def _release_rows(
         self, windows: list[ShareWindow], owned: dict[object, Owned]
     ) -> None:
-        """Release windows, all or none; `owned` are those taken from `_booked`."""
         pieces = self._rows.pieces(windows)
         done: list[None] = []
         try:
@@ -175,18 +226,10 @@ class HostBookings(HasPlot):
             raise
 
     def _key_of(self, window: ShareWindow) -> object | None:
-        """Return the key of an owned window, or of one with the same parts, or None.
-
-        The owner may have booked the parts as found by another criterion.
-        """
-        found, parts = None, parts_taken(window)
-        for key, (other, _) in reversed([*self._booked.items()]):
-            if other == window:
-                return key
-            same = found is None and other.start == window.start
-            if same and parts_taken(other) == parts:
-                found = key
-        return found
+        """Return the key of the owned window that is nearest to a window, or None."""
+        items = [*self._booked.items()]
+        found = nearest(window, [other for _, (other, _) in items])
+        return next((key for key, (other, _) in items if other is found), None)
 
     def _release_owner(self, owner: str, name: str | None) -> None:
         keys = [
@@ -202,7 +245,8 @@ class HostBookings(HasPlot):
             raise ValueError(f"{owner!r} has nothing booked{of} in this pool")
         popped = {key: self._booked.pop(key, None) for key in keys}
         owned = {key: pair for key, pair in popped.items() if pair is not None}
-        self._give_back([window for window, _ in owned.values()], owned)
+        windows = [window for window, _ in owned.values()]
+        self._give_back(windows, owned, windows)
         if covered:
             self._rows.end_reservations(owner)
 

@@ -7,50 +7,45 @@ needs no kernel: names, dates, owners, prices of shares, and tables.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import Caps, counted_fields
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_window
 from slotkern._kernels.slots import resolve_times
 from slotkern.display.table import Table
 from slotkern.foundation.adapters import adapter
-from slotkern.foundation.amounts import amounts_of
-from slotkern.foundation.checks import one_of, quote
+from slotkern.foundation.checks import one_of
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.special_fields import refuse_special
 from slotkern.machine.spans import FreeSlots
-from slotkern.pool.host_bookings import HostBookings
-from slotkern.pool.ledger import (
-    check_owner,
-    ids_of,
-    raise_unfit,
-    spans_of,
-    time_of,
-)
+from slotkern.pool import caps as cap_methods
+from slotkern.pool.host_changes import HostChanges
+from slotkern.pool.ledger import time_of
 from slotkern.pool.share_bookings import ShareBookings, schedule_shares
-from slotkern.pool.share_rows import SPAN, ShareRows
-from slotkern.pool.share_trees import asks_for_tree, tree_search
+from slotkern.pool.share_rows import ShareRows
+from slotkern.pool.share_trees import asks_for_tree, check_counts, tree_search
 from slotkern.pool.share_windows import ShareWindow, shared
 
 if TYPE_CHECKING:
     from slotkern.files.atomic import AnyPath
     from slotkern.foundation.amounts import Amounts
-    from slotkern.machine.capacity import Capacity
     from slotkern.machine.clock import Clock
     from slotkern.machine.nodes import Machine
     from slotkern.typing import Criterion, Shape, Time
 
 __all__ = ["HostPool"]
 
-_SPECIAL = ("share", "stack", "within", "tree", "whole")
+_SPECIAL = ("share", "stack", "within", "tree", "whole", "uses", "account")
 
 
-class HostPool(HostBookings):
-    """HostPool(free)
+class HostPool(HostChanges):
+    """HostPool(free, *, caps=None)
 
     Free amounts of nodes that several jobs share, to be searched, booked and released.
 
@@ -63,6 +58,8 @@ class HostPool(HostBookings):
     free : FreeSlots
         Of a machine with capacity: ``free_slots(Machine(table, capacity=["cores",
         "gpus"]), busy, start=, end=)``.
+    caps : mapping of str to int or table, optional
+        The capacities of the pool, as for `SlotPool`.
 
     Attributes
     ----------
@@ -76,6 +73,8 @@ class HostPool(HostBookings):
         The time in which whole nodes are free, as for `SlotPool`.
     now : float
         The last argument of `advance`; -inf initially.
+    caps : structured array
+        The capacities and quotas over time; see `slotkern.pool.caps.table`.
     owners : list of str
         The owners of windows that are not past.
 
@@ -99,6 +98,10 @@ class HostPool(HostBookings):
     takes its cheapest groups and nodes, of equal cost those that come first on the
     machine. All nodes need the same performance; criteria are start and finish.
 
+    Capacities and quotas are those of `SlotPool`: a quota on nodes counts the parts of
+    a window. It does not count requests for whole groups, which are refused, because
+    their number of parts is not known before the search.
+
     Searches of alternatives, batches, replays and shared ledgers do not support this
     pool.
 
@@ -118,9 +121,13 @@ class HostPool(HostBookings):
     [(0, 0.0, 4.0, 48, 3), (0, 4.0, 24.0, 64, 4)]
     """
 
-    _capacities = None  # shared hosts have no capacities of the pool
+    caps = property(cap_methods.table)
+    quota = cap_methods.quota
+    set_cap = cap_methods.set_cap
 
-    def __init__(self, free: FreeSlots) -> None:
+    def __init__(
+        self, free: FreeSlots, *, caps: Mapping[str, Any] | None = None
+    ) -> None:
         if not isinstance(free, FreeSlots):
             raise TypeError(
                 "a HostPool is made of free_slots(machine, ...), got "
@@ -137,11 +144,14 @@ class HostPool(HostBookings):
             )
         rows = ShareRows.of(free.machine, free.clock, free.amounts)
         self._set(free.machine, free.clock, rows)
+        if caps is not None:
+            cap_methods.define(self, caps)
 
     def _set(self, machine: Machine, clock: Clock | None, rows: ShareRows) -> None:
         self.machine, self.clock = machine, clock
         self.tariffs = None
         self._rows = rows
+        self._capacities: Caps | None = None
         self._booked = {}
         self._generations: dict[str, Any] = {}
 
@@ -151,11 +161,6 @@ class HostPool(HostBookings):
     def context(self) -> SlotContext:
         """The clock and machine of the pool."""
         return SlotContext(self.clock, self.machine)
-
-    @property
-    def capacity(self) -> Capacity:
-        """The amounts that nodes share."""
-        return cast("Capacity", self.machine.capacity)
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -180,7 +185,9 @@ class HostPool(HostBookings):
     @property
     def origin(self) -> NDArray[np.void]:
         """One slot for each node, over all time: ``Window.slots["row"]`` is its row."""
-        return self._rows.hosts
+        hosts = self._rows.hosts.copy()
+        hosts["start"], hosts["end"] = self._rows.limits
+        return hosts
 
     def _state(self) -> dict[str, NDArray[Any]]:
         """Return the removed nodes, as `SlotPool._state` does; no node is removed."""
@@ -249,13 +256,7 @@ class HostPool(HostBookings):
         ValueError, TypeError
             As for `find_window`; also for a share of an unknown resource.
         """
-        one_of("shape", shape, ("square", "ragged"))
-        resolved, share, demand = self._asked(request)
-        if asks_for_tree(request):
-            search = tree_search(self._rows, request, criterion, shape, options)
-            found = search.find(request, cast(str, criterion), shape)
-        else:
-            found = self._find_parts(resolved, share, demand, criterion, shape, options)
+        found = self._find_under(request, criterion, shape, self._capacities, options)
         if found is None and required:
             from slotkern.foundation.errors import NoWindowError
 
@@ -263,23 +264,45 @@ class HostPool(HostBookings):
             raise NoWindowError(reason, options.get("method", "exact"))
         return found
 
+    def _find_under(
+        self,
+        request: Request,
+        criterion: Any,
+        shape: str,
+        capacities: Caps | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> ShareWindow | None:
+        """Return `find` under other capacities and quotas than those of the pool."""
+        one_of("shape", shape, ("square", "ragged"))
+        resolved, share, demand = self._asked(request)
+        how = (criterion, shape, options or {})
+        found: ShareWindow | None
+        if asks_for_tree(request):
+            check_counts(resolved, capacities)
+            tree = tree_search(self._rows, request, *how)
+            search = partial(tree.find, criterion=criterion, shape=shape)
+            found = self._rows.find_under(search, resolved, criterion, capacities)
+        else:
+            found = self._find_parts(resolved, share, demand, capacities, how)
+        if found is not None and found.special is None:
+            found.special = counted_fields(request)
+        return found
+
     def _find_parts(
         self,
         request: Request,
         share: Amounts | None,
         demand: NDArray[np.int64] | None,
-        criterion: Any,
-        shape: str,
-        options: dict[str, Any],
+        capacities: Caps | None,
+        how: tuple[Any, str, Mapping[str, Any]],
     ) -> ShareWindow | None:
         """Return the best window of parts on any nodes."""
-        window, parts = self._rows.find(
-            request, demand, request.stack, criterion, shape, options
-        )
+        stack = request.stack
+        window, parts = self._rows.find(request, demand, stack, capacities, *how)
         if window is None:
             return None
         window.name, window.context = request.name, self.context
-        return shared(window, share, parts, request.stack > 1)
+        return shared(window, share, parts, stack > 1)
 
     def find_windows(
         self, requests: Iterable[Request], criterion: Criterion = "finish", **how: Any
@@ -292,7 +315,8 @@ class HostPool(HostBookings):
     ) -> tuple[Request, Amounts | None, NDArray[np.int64] | None]:
         """Return the request in numbers, its share on the grain, and its vector."""
         self._check_fields(request)
-        return resolve_times(self, request), *self._demand(request)
+        resolved = resolve_times(self, request, None, True)
+        return resolved, *self._demand(request)
 
     def _demand(
         self, request: Request
@@ -347,171 +371,14 @@ class HostPool(HostBookings):
         """
         return schedule_shares(self, requests, criterion, shape, owner)
 
-    # --- writing
-
-    def reserve(
-        self,
-        nodes: Any,
-        start: Time,
-        end: Time,
-        *,
-        share: Mapping[str, int] | None = None,
-        owner: str = "reserved",
-        partly: bool = False,
-        rule: str | None = None,
-    ) -> None:
-        """Withhold a share of nodes for a time, for maintenance or existing jobs.
-
-        Parameters
-        ----------
-        nodes : str, int or sequence of them
-            Names of the machine's nodes, or ids.
-        start, end : float, date or str
-            The span [start, end).
-        share : mapping of str to int, optional
-            What is withheld of each node; None for whole nodes.
-        owner : str
-            The owner; ``release(owner)`` gives the share back.
-        partly : bool
-            True: withhold the share even if it is not free. A node that lacks some of
-            it holds nothing more until other jobs have ended or were released.
-        rule : str, optional
-            As for `SlotPool.reserve`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a share that is not free, unless `partly`, an unknown node, and a span
-            that ends before it starts. The pool is then unchanged.
-        """
-        check_owner(owner)
-        if rule is None:
-            each = [self._spans(nodes, start, end)]
-        else:
-            times = spans_of(self.clock, start, end, rule)
-            each = [self._spans(nodes, *span) for span in times]
-        spans = np.concatenate(each)
-        amounts = self.capacity.amounts[spans["row"]]
-        if share is not None:
-            given = self.capacity.demand(amounts_of("share", share))
-            amounts = np.ascontiguousarray(np.broadcast_to(given, amounts.shape))
-        if not np.isfinite(spans["end"]).all():
-            raise ValueError("a reservation needs a finite end")
-        if not partly:
-            self._check_free(each, np.split(amounts, len(each)), rule)
-        self._rows.reserve(spans, amounts, owner)
-
-    def _check_free(
-        self,
-        spans: Sequence[NDArray[np.void]],
-        amounts: Sequence[NDArray[np.int64]],
-        rule: str | None,
-    ) -> None:
-        """Raise ValueError if the spans of a date lack amounts; it names all dates."""
-        wrong = []
-        for span, wanted in zip(spans, amounts, strict=True):
-            try:
-                self._rows.check_free(span, wanted, self.clock)
-            except ValueError as error:
-                wrong.append((float(span["start"][0]), str(error)))
-        raise_unfit(self.clock, wrong, len(spans), rule)
-
-    def disable(
-        self,
-        nodes: Any,
-        start: Time | None = None,
-        end: Time | None = None,
-        owner: str = "down",
-    ) -> list[ShareWindow]:
-        """Close nodes for a time; return the windows with an owner that it affects.
-
-        Parameters and errors are those of `SlotPool.disable`.
-        """
-        check_owner(owner)
-        spans = self._spans(nodes, start, end)
-        self._rows.disable(spans, owner)
-        first, last = spans["start"][0], spans["end"][0]
-        return [
-            window
-            for window, _ in self._owned_windows()
-            if window.start < last
-            and window.finish > first
-            and np.isin(window.nodes, spans["row"]).any()
-        ]
-
-    def enable(self, nodes: Any) -> None:
-        """Open nodes that `disable` closed; what is booked there stays booked.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a node that is not disabled, naming it; the pool is then unchanged.
-        """
-        rows = ids_of(cast(Any, self), nodes).astype(np.int64)
-        for row in rows.tolist():
-            if row not in self._rows.closed["node"]:
-                name = quote(self.machine.names[row].item())
-                raise ValueError(f"node {name} is not disabled")
-        self._rows.enable(rows)
-
-    @property
-    def closed(self) -> NDArray[np.void]:
-        """Closed time that is not past: node, start, end, owner, disabled (True)."""
-        return self._rows.closed
-
-    def _spans(
-        self, nodes: Any, start: Time | None, end: Time | None
-    ) -> NDArray[np.void]:
-        """Return a span of each of these nodes; None as start or end has no limit."""
-        first = self.now if start is None else time_of(self.clock, start, "start")
-        last = np.inf if end is None else time_of(self.clock, end, "end")
-        if not first < last:
-            raise ValueError(f"end {end} does not lie after start {start}")
-        rows = ids_of(cast(Any, self), nodes)
-        spans = np.empty(len(rows), SPAN)
-        spans["row"], spans["end"] = rows, last
-        spans["start"] = first if np.isfinite(first) else self._rows.limits[0]
-        return spans
-
-    def advance(self, now: Time) -> None:
-        """Set the current time; nothing before it is free any more.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a time before `now`.
-        """
-        time = time_of(self.clock, now, "now")
-        if time < self.now:
-            raise ValueError(f"now {now} lies before the pool's now, {self.now:g}")
-        self._rows.advance(time)
-        for key, (window, _) in [*self._booked.items()]:
-            if window.finish <= time:
-                self._booked.pop(key, None)
-
-    def add_slots(self, free: FreeSlots) -> None:
-        """Add free amounts of the same machine in time that the pool does not have yet.
-
-        Parameters
-        ----------
-        free : FreeSlots
-            Of an equal machine and clock, such as that of the next week.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For another machine or clock, and for time that the pool has already.
-        """
-        if not isinstance(free, FreeSlots):
-            raise TypeError(f"free must be FreeSlots, got {type(free).__name__}")
-        if free.machine != self.machine or free.clock != self.clock:
-            raise ValueError("free must have the machine and clock of the pool")
-        self._rows.add(cast(Any, free.amounts))
+    # --- copies
 
     def copy(self) -> HostPool:
         """Return an independent pool with the same amounts, bookings and owners."""
         other = HostPool.__new__(HostPool)
         other._set(self.machine, self.clock, self._rows.copy())
+        if self._capacities is not None:
+            other._capacities = self._capacities.copy()
         other._booked = self._booked.copy()
         other._generations = dict(self._generations)
         return other
@@ -612,6 +479,7 @@ class HostPool(HostBookings):
             and self.now == other.now
             and np.array_equal(self.amounts, other.amounts)
             and np.array_equal(self.closed, other.closed)
+            and np.array_equal(self.caps, other.caps)
             and self._owned_windows() == other._owned_windows()
         )
 

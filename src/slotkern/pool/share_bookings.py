@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import counted_fields, is_counted
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
@@ -17,11 +18,12 @@ from slotkern._kernels.slots import resolve_times
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
 from slotkern.display.table import Table
+from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import one_of
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.ledger import check_owner, window_rows
-from slotkern.pool.share_rows import SharePart, can_search
-from slotkern.pool.share_trees import asks_for_tree, tree_search
+from slotkern.pool.share_rows import SharePart, can_search, has_sums
+from slotkern.pool.share_trees import asks_for_tree, check_counts, tree_search
 from slotkern.pool.share_windows import share_text, shared
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class Unmade(NamedTuple):
         """Return the window."""
         job = self.job
         window = cast(Window, self.table[self.row])
-        window.name = job.given.name
+        window.name, window.special = job.given.name, counted_fields(job.given)
         return shared(window, job.share, None, job.given.stack > 1)
 
 
@@ -162,10 +164,10 @@ def schedule_shares(
                 continue
             for job in some:
                 run.find_and_book(job)
+        return run.bookings(jobs)
     except BaseException as error:
         cast(Any, error).bookings = run.bookings(jobs)
         raise
-    return run.bookings(jobs)
 
 
 def _checked_jobs(
@@ -182,7 +184,7 @@ def _checked_jobs(
         search = None
         try:
             pool._check_fields(request)
-            resolved = resolve_times(pool, request)
+            resolved = resolve_times(pool, request, None, True)
             key = request.share, request.stack
             if key not in known:
                 share, demand = pool._demand(request)
@@ -190,11 +192,17 @@ def _checked_jobs(
                 part = rows.part(demand, request.stack) if held else None
                 known[key] = share, demand, part
             share, demand, part = known[key]
+            counted = is_counted(pool._capacities, resolved)
             if asks_for_tree(request):
+                check_counts(resolved, pool._capacities)
                 part = None
                 search = tree_search(rows, request, criterion, shape, {})
                 search.check(request)
-            elif part is not None and not can_search(part, resolved):
+                search = None if counted else search
+            elif has_sums(resolved):
+                adapter("check_sum")(pool, resolved)
+                part = None
+            elif part is not None and (counted or not can_search(part, resolved)):
                 part = None
             # An array of a limit has one number for each slot of a view.
             if all(not isinstance(limit.of, np.ndarray) for limit in resolved.limits):
@@ -218,9 +226,13 @@ class _Run:
         self.reasons: list[str] = []
         self.tables: dict[int, NDArray[np.void]] = {}  # totals, by their first window
         self.key = object()  # of the owned windows, with the number of each
+        self.made: dict[int, ShareWindow] = {}  # booked outside of the binding
 
     def bookings(self, jobs: list[_ShareJob]) -> ShareBookings:
         """Return the results so far."""
+        for index, window in self.made.items():
+            if index >= len(self.reasons):  # stopped before its result was added
+                self._add(index, window, "booked")
         names = [job.given.name for job in jobs[: len(self.reasons)]]
         table = np.concatenate([WindowTable.of([]).table, *self.tables.values()])
         windows = self.windows[: len(names)]
@@ -252,13 +264,14 @@ class _Run:
             for i, (job, booked) in enumerate(zip(jobs, out.booked, strict=False))
         ]
         self.windows[first:] = unmade
-        if self.owner is not None:
+        if self.owner is not None or any(job.resolved.account for job in jobs):
             made = [None if each is None else each.window() for each in unmade]
             self.pool._booked.update(
                 {
-                    (self.key, first + i): (window, self.owner)
+                    (self.key, first + i): (window, who)
                     for i, window in enumerate(made)
                     if window is not None
+                    and (who := self.owner or window.account) is not None
                 }
             )
             self.windows[first:] = made
@@ -267,37 +280,51 @@ class _Run:
 
     def find_and_book(self, job: _ShareJob) -> None:
         """Search and book a job for which a view or a tree must be searched."""
-        pool, criterion, shape = self.pool, self.criterion, self.shape
-        window: ShareWindow | None
+        how = self.criterion, self.shape
+        index, owner = len(self.reasons), self.owner or job.resolved.account
         if job.search is not None:
-            window = job.search.schedule(
-                job.resolved, criterion, shape, pool._booked, self.owner
-            )
+            booked = self.pool._booked
+            job.search.schedule(job.resolved, *how, booked, owner, self.made, index)
         else:
-            window = _find_and_book(pool, job.given, criterion, shape, self.owner)
-        reason = "booked"
-        if window is None and job.search is not None:
-            reason = "groups"
-        elif window is None:
-            reason = pool._rows.reason(job.resolved, job.demand, shape)
-        self.tables[len(self.reasons)] = WindowTable.of([window]).table
-        self.windows.append(window)
-        self.reasons.append(reason)
+            self._find_and_book(job, index)
+        window = self.made.get(index)
+        self._add(index, window, "booked" if window else self._reason(job))
 
+    def _add(self, index: int, window: ShareWindow | None, reason: str) -> None:
+        """Add the result of a request; a repetition replaces it."""
+        self.tables[index] = WindowTable.of([window]).table
+        self.windows[index:] = [window]
+        self.reasons[index:] = [reason]
 
-def _find_and_book(
-    pool: HostPool, request: Request, criterion: Any, shape: Any, owner: str | None
-) -> ShareWindow | None:
-    """Book the best window; search again if another thread took a part of it."""
-    while True:
-        version = pool._rows.core.version
-        window = pool.find(request, criterion, shape=shape)
-        if window is None:
-            return None
-        try:
-            pool.book(window, owner)
-        except ValueError:
-            if pool._rows.core.version == version:
-                raise
-        else:
-            return window
+    def _find_and_book(self, job: _ShareJob, index: int) -> None:
+        """Book the best window; search again if another thread took a part of it."""
+        pool, refused = self.pool, None
+        while True:
+            version = pool._rows.core.version
+            window = pool.find(job.given, self.criterion, shape=self.shape)
+            if window is None:
+                return
+            try:
+                pool._book([window], self.owner, self.made, {index: window})
+            except ValueError:
+                if pool._rows.core.version == version and window == refused:
+                    raise
+                refused = window
+            else:
+                return
+
+    def _reason(self, job: _ShareJob) -> str:
+        """Return why a request has no window."""
+        pool, how = self.pool, (self.criterion, self.shape)
+        rules = pool._capacities
+        if (
+            rules is not None
+            and is_counted(rules, job.resolved)
+            and pool._find_under(job.given, *how, rules.with_rules(())) is not None
+        ):
+            caps = [rule for rule in rules.rules if rule.account is None]
+            found = pool._find_under(job.given, *how, rules.with_rules(caps))
+            return "cap" if found is None else "quota"
+        if asks_for_tree(job.given):
+            return "groups"
+        return pool._rows.reason(job.resolved, job.demand, self.shape)

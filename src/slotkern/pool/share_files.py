@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from slotkern.files.columns import InputError
 from slotkern.pool.generations import write_pool
-from slotkern.pool.saved import from_arrays, to_arrays
+from slotkern.pool.saved import (
+    capacities_of,
+    from_arrays,
+    has_capacities,
+    to_arrays,
+)
 from slotkern.pool.share_rows import SPAN, ShareReservation, ShareRows, closed_type
 from slotkern.pool.share_windows import share_window
 
@@ -19,9 +24,13 @@ if TYPE_CHECKING:
     from slotkern.machine.capacity import Capacity
     from slotkern.pool.host_pool import HostPool
 
-__all__ = ["HOST_FORMAT", "host_pool_of", "save_host_pool"]
+__all__ = ["HOST_FORMATS", "host_pool_of", "save_host_pool"]
 
 HOST_FORMAT = "slotkern host pool 1"
+#: The format of pools with capacities or quotas, which older versions would not keep.
+_CAPACITY_FORMAT = "slotkern host pool 2"
+#: All formats of pools of shared nodes.
+HOST_FORMATS = HOST_FORMAT, _CAPACITY_FORMAT
 
 #: Fields of the spans of a file; each table has a table of amounts.
 _TABLES = ("free", "booked", "reserved")
@@ -29,7 +38,9 @@ _TABLES = ("free", "booked", "reserved")
 
 def save_host_pool(pool: HostPool, path: AnyPath, overwrite: bool = False) -> None:
     """Write a pool to a file atomically; see `HostPool.save`."""
-    arrays = {"format": np.array(HOST_FORMAT)} | to_arrays(cast(Any, pool))
+    arrays = to_arrays(cast(Any, pool))
+    form = _CAPACITY_FORMAT if has_capacities(arrays) else HOST_FORMAT
+    arrays = {"format": np.array(form)} | arrays
     arrays |= _state_arrays(pool._rows)
     owned = pool._owned_windows()
     if owned:
@@ -103,6 +114,7 @@ def host_pool_of(arrays: Mapping[str, NDArray[Any]]) -> HostPool:
     rows.closures = [tuple(each[:4]) for each in closed.tolist()]
     pool = HostPool.__new__(HostPool)
     pool._set(machine, context.clock, rows)
+    pool._capacities = capacities_of(arrays)
     for window, owner in _windows(arrays, owned, machine.capacity):
         window.context = pool.context
         pool._booked[object()] = window, owner

@@ -6,15 +6,17 @@ others run on the slots of a view: the spans in which a node holds the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import Caps
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.request import Request
-from slotkern._kernels.search import CRITERIA, find_window
+from slotkern._kernels.search import CRITERIA, find_by_spans, find_window
 from slotkern._kernels.shares import ShareCore, TreeSearch
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, window_from_state
@@ -29,6 +31,7 @@ from slotkern.slots import make_slots
 
 __all__ = ["SPAN", "ShareReservation", "ShareRows", "closed_type"]
 
+_Window = TypeVar("_Window", bound=Window)
 _TIMES = (("start", "f8"), ("end", "f8"))
 SPAN = np.dtype([("row", "i8"), *_TIMES])
 
@@ -78,6 +81,7 @@ class ShareRows:
         self.trees: dict[tuple[str, ...], int] = {}  # by levels, for share_trees
         self.searches: dict[Any, TreeSearch] = {}
         self._version = core.version
+        self._fastest = float(machine.performance.max(initial=0)) or 1.0
         kinds, self._kind = np.unique(
             self.capacity.amounts, axis=0, return_inverse=True
         )
@@ -175,8 +179,13 @@ class ShareRows:
 
     # --- views
 
-    def view(self, demand: Demand, stack: int) -> ShareView:
-        """Return the view of a demand; it is cached until the next change."""
+    def view(
+        self, demand: Demand, stack: int, capacities: Caps | None = None
+    ) -> ShareView:
+        """Return the view of a demand, whose pool has these capacities and quotas.
+
+        It is cached until the next change.
+        """
         version = self.core.version
         if self._version != version:
             self._version = version
@@ -189,6 +198,8 @@ class ShareRows:
             machine = self.machine if parts == 1 else None
             found = ShareView(slots, SlotPool(slots, machine=machine), parts)
             self._views[key] = found
+        if found.pool._capacities is not capacities:
+            found.pool._capacities = capacities
         return found
 
     def slots(self, demand: Demand, stack: int) -> tuple[NDArray[np.void], int]:
@@ -259,9 +270,10 @@ class ShareRows:
         request: Request,
         demand: Demand,
         stack: int,
+        capacities: Caps | None,
         criterion: Any,
         shape: str,
-        options: dict[str, Any],
+        options: Mapping[str, Any],
     ) -> tuple[Window | None, int | None]:
         """Return the best window, and the number of its nodes that stand for one node.
 
@@ -272,19 +284,30 @@ class ShareRows:
         swept = type(criterion) is str and criterion in CRITERIA and not options
         part = self.part(demand, stack) if swept else None
         if part is not None and can_search(part, request):
-            found = self.core.find(
-                request,
-                part.amounts,
-                part.prices,
+            find_parts = partial(
+                self.core.find,
+                demand=part.amounts,
+                prices=part.prices,
                 stack=part.stack,
                 criterion=criterion,
                 shape=cast(Any, shape),
             )
-            return found, None
-        view = self.view(demand, stack)
+            return self.find_under(find_parts, request, criterion, capacities), None
+        view = self.view(demand, stack, capacities)
         search: Any = find_window
         asked = self.resolved(_plain(request), view)
         return search(view.pool, asked, criterion, shape=shape, **options), view.stack
+
+    def find_under(
+        self,
+        search: Callable[[Request], _Window | None],
+        request: Request,
+        criterion: Any,
+        capacities: Caps | None,
+    ) -> _Window | None:
+        """Return the best window of a search that keeps these capacities and quotas."""
+        found = find_by_spans(search, request, criterion, capacities, self._fastest)
+        return cast("_Window | None", found)
 
     def reason(self, request: Request, demand: Demand, shape: Any) -> str:
         """Return why a request has no window; see `ShareBookings`."""
@@ -530,7 +553,13 @@ def _within(spans: NDArray[np.void], known: NDArray[np.void]) -> NDArray[np.bool
 def can_search(part: SharePart, request: Request) -> bool:
     """Return whether the binding can search for a request with this part."""
     plain = not request.rules and (not request.limits or part.stack == 1)
+    plain = plain and not has_sums(request)  # which are limits, in a view
     return plain and is_free_of_times(request)
+
+
+def has_sums(request: Request) -> bool:
+    """Return whether a use of a capacity is a sum over the nodes."""
+    return any(isinstance(of, str) for of in (request.uses or {}).values())
 
 
 def is_free_of_times(request: Request) -> bool:

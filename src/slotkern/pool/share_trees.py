@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import NODES
 from slotkern._kernels.shares import TreeSearch
 from slotkern.expressions.groups import check_nesting, groups_of
 from slotkern.foundation.checks import one_of, quote
@@ -20,9 +21,10 @@ from slotkern.pool.share_rows import ShareRows, is_free_of_times
 from slotkern.pool.share_windows import ShareWindow
 
 if TYPE_CHECKING:
+    from slotkern._kernels.caps import Caps
     from slotkern._kernels.request import Request
 
-__all__ = ["Tree", "asks_for_tree", "make_tree", "tree_search"]
+__all__ = ["Tree", "asks_for_tree", "check_counts", "make_tree", "tree_search"]
 
 
 class Tree(NamedTuple):
@@ -48,6 +50,23 @@ def asks_for_tree(request: Request) -> bool:
     """Return whether a request has the field ``tree`` or ``whole``."""
     special = request.special
     return special is not None and ("tree" in special or "whole" in special)
+
+
+def check_counts(request: Request, capacities: Caps | None) -> None:
+    """Raise ValueError for uses that depend on the choice of groups."""
+    for name, of in (request.uses or {}).items():
+        if isinstance(of, str):
+            raise ValueError(
+                f"uses[{name!r}] is the sum {of!r}, but tree and whole support whole "
+                "numbers only"
+            )
+    rules = () if capacities is None else capacities.rules_of(request)
+    if request.whole is not None and any(rule.what == NODES for rule, _ in rules):
+        raise ValueError(
+            f"whole={request.whole!r} has a number of nodes that depends on the choice "
+            "of groups, which a quota on nodes does not count: define a capacity, name "
+            "it in uses, and limit that"
+        )
 
 
 def make_tree(counts: dict[str, int], whole: str | None, hosts: NDArray[Any]) -> Tree:

@@ -100,7 +100,8 @@ class ShareWindow(Window):
         return super().__eq__(other)
 
     def __reduce__(self) -> Any:
-        state = (*Window._state(self), self.name, self.context, self.proven_over)
+        more = (self.name, self.context, self.proven_over, self.special)
+        state = (*Window._state(self), *more)
         return _restored, (state, self.share, self.counts)
 
 
@@ -130,7 +131,9 @@ def shared(
     stacked : bool
         True: unite the parts of one host in one row with a count.
     """
-    state = list(window._state())
+    special = window.special or {}
+    counted = {k: special[k] for k in ("uses", "account") if k in special} or None
+    state = list(Window._state(window))
     parts = state[10]
     hosts = parts
     if host_of is not None:
@@ -144,7 +147,7 @@ def shared(
             sizes.append(len(each))
         hosts, counts = united, tuple(sizes)
     state[10] = tuple(hosts)
-    state += [window.name, window.context, window.proven_over]
+    state += [window.name, window.context, window.proven_over, counted]
     return _restored(state, share, counts)
 
 
@@ -168,6 +171,28 @@ def parts_taken(window: ShareWindow) -> tuple[Any, ...]:
     """Return the share of a window, and node, start, end and count of each row."""
     rows = window.slots[["node", "start", "end", "count"]].tolist()
     return window.share, sorted(rows)
+
+
+def nearest(window: ShareWindow, others: list[ShareWindow]) -> ShareWindow | None:
+    """Return the last of the windows that are most like a window, or None.
+
+    An equal window of equal uses and account is preferred to an equal one, and that to
+    one with the same parts: its owner may have found them by another criterion.
+    """
+    parts, found, most = None, None, 0
+    for other in reversed(others):
+        if other.start != window.start:
+            continue
+        if other == window:
+            likeness = 3 if other.special == window.special else 2
+        else:
+            parts = parts or parts_taken(window)
+            likeness = int(parts_taken(other) == parts)
+        if likeness > most:
+            found, most = other, likeness
+        if most == 3:
+            break
+    return found
 
 
 def share_text(window: ShareWindow | None) -> str:

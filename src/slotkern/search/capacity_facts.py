@@ -14,6 +14,7 @@ from slotkern._kernels.request import Request
 from slotkern._kernels.search import find_under
 from slotkern._kernels.windows import Window
 from slotkern.foundation.errors import UndecidedError
+from slotkern.pool.host_pool import HostPool
 
 __all__ = ["CapacityFacts", "capacity_facts"]
 
@@ -104,7 +105,7 @@ def capacity_facts(
 
     Parameters
     ----------
-    pool : SlotPool or other slots
+    pool : SlotPool, HostPool or other slots
     request : Request
         With times as numbers.
     window : Window or None
@@ -144,6 +145,8 @@ def capacity_facts(
 
 def _earliest(pool: Any, request: Request, shape: str, caps: Caps) -> Window | None:
     """Return the window of earliest start under other rules."""
+    if isinstance(pool, HostPool):
+        return pool._find_under(request, "start", shape, caps)
     try:
         return find_under(pool, request, "start", shape=shape, capacities=caps)
     except UndecidedError:

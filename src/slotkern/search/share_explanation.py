@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.caps import is_counted
 from slotkern._kernels.search import find_window
 from slotkern.pool.share_trees import asks_for_tree
 from slotkern.pool.share_windows import text_of
@@ -95,6 +96,8 @@ class ShareExplanation(Explanation):
                 f"{self._time_clause()}; {'' if few else 'only '}{self.request.nodes} "
                 f"{'is' if self.request.nodes == 1 else 'are'} asked for"
             )
+        if self.capacities is not None:
+            lines += self.capacities.lines(self.clock)
         if self.cheapest is not None:
             lines.append(self._describe_cheapest(self.cheapest))
         if self.fits:
@@ -126,7 +129,9 @@ def explain_share(pool: HostPool, request: Request, shape: Shape) -> Explanation
     resolved, share, demand = pool._asked(request)
     rows, stack = pool._rows, request.stack
     asked = resolved.replace(share=None, stack=1)
-    view = rows.view(demand, stack)
+    capacities = pool._capacities
+    is_counted(capacities, resolved)  # raises for uses that the pool does not have
+    view = rows.view(demand, stack, capacities)
     found = explain_slots(view.pool, rows.resolved(asked, view), shape, request, pool)
     if demand is None or share is None:
         return found
@@ -136,7 +141,7 @@ def explain_share(pool: HostPool, request: Request, shape: Shape) -> Explanation
     def fits(changed: NDArray[np.int64]) -> bool:
         if not changed.any():
             return False
-        each = rows.view(changed, stack)
+        each = rows.view(changed, stack, capacities)
         job = rows.resolved(asked, each)
         return find_window(each.pool, job, "first", shape=shape) is not None
 
@@ -150,7 +155,7 @@ def explain_share(pool: HostPool, request: Request, shape: Shape) -> Explanation
             continue
         amounts[name] = amount
         if lifted.any():
-            each = rows.view(lifted, stack)
+            each = rows.view(lifted, stack, capacities)
             searches = RelaxedSearches(each.pool, rows.resolved(asked, each), shape)
             nodes = len(np.unique(each.slots["node"]))
             without[name] = searches.most_nodes(nodes, budget=np.inf, limits=())

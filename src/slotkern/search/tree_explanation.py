@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slotkern._kernels.request import FIELDS
+from slotkern.search.capacity_facts import capacity_facts
 from slotkern.search.explanation import Explanation
 from slotkern.search.relaxations import LIFTED, RELAXATIONS
 
@@ -54,6 +55,8 @@ class TreeExplanation(Explanation):
             f"{asked.nodes} {unit}{inside} are asked for, for {length}",
             f"at most {self.together} are ever free together",
         ]
+        if self.capacities is not None:
+            lines += self.capacities.lines(self.clock)
         if self.cheapest is not None:
             lines.append(self._describe_cheapest(self.cheapest))
         if self.fits:
@@ -89,7 +92,11 @@ def explain_tree(pool: HostPool, request: Request, shape: Shape) -> TreeExplanat
     def find(**changes: Any) -> ShareWindow | None:
         return pool.find(resolved.replace(**changes), "start", shape=shape)
 
-    def most_parts(**changes: Any) -> int:
+    def find_uncounted(**changes: Any) -> ShareWindow | None:
+        job = resolved.replace(uses=None, account=None, **changes)
+        return pool._find_under(job, "start", shape, None)
+
+    def most_parts(find: Callable[..., ShareWindow | None], **changes: Any) -> int:
         each = _largest(
             len(pool) * request.stack,
             lambda k: find(nodes=k * groups, **changes) is not None,
@@ -100,7 +107,7 @@ def explain_tree(pool: HostPool, request: Request, shape: Shape) -> TreeExplanat
     free: dict[str, Any] = {
         name: each.default for name, each in FIELDS.items() if name != "volume"
     }
-    most = most_parts()
+    most = most_parts(find)
     found = Explanation(
         fits=window is not None,
         nodes_total=len(pool),
@@ -108,7 +115,7 @@ def explain_tree(pool: HostPool, request: Request, shape: Shape) -> TreeExplanat
         nodes_proper=len(pool),
         slots_total=len(pool.amounts),
         slots_long=len(pool.amounts),
-        together=most_parts(**free),
+        together=most_parts(find_uncounted, **free),
         cheapest=_least_cost(find),
         most_nodes=most,
         nearest_nodes=min(request.nodes, most),
@@ -121,6 +128,7 @@ def explain_tree(pool: HostPool, request: Request, shape: Shape) -> TreeExplanat
         shape=shape,
         clock=pool.clock,
         asked=request,
+        capacities=capacity_facts(pool, resolved, window, shape),
     )
     levels = {} if window is not None else _levels(resolved, find)
     return TreeExplanation(**vars(found), levels=levels)
@@ -151,12 +159,22 @@ def _liftable(
 
 
 def _least_cost(find: Callable[..., ShareWindow | None]) -> float | None:
-    """Return the least cost of any window: each search finds one of less cost."""
-    least, window = None, find(budget=math.inf)
-    while window is not None:
-        least = window.cost
-        window = find(budget=least * _BELOW) if least > 0 else None
-    return least
+    """Return the least cost of any window, or None.
+
+    Bisection: no window costs `low` or less. Each step halves the costs left, and ends
+    if no window costs less than the last one, in most cases the first.
+    """
+    if (window := find(budget=math.inf)) is None:
+        return None
+    low, high = 0.0, window.cost
+    while high > 0 and (window := find(budget=high * _BELOW)) is not None:
+        high = window.cost
+        middle = (low + high) / 2
+        if (window := find(budget=middle)) is None:
+            low = middle
+        else:
+            high = window.cost
+    return high
 
 
 #: A cost above the budget by 2^-50 of it is accepted; this factor excludes equal costs.
