@@ -4,8 +4,7 @@ OAR has resources, such as cores, with the address of their node; a node can be 
 all of its resources are alive. An advance reservation is a job that OAR planned when it
 was submitted. A job of the type ``inner`` runs in the time of its container, so it
 takes no further time. OAR's spans contain their last second, so a job of 599 seconds
-takes 600. Waiting jobs that are no reservations have no planned nodes in
-this output and take no time.
+takes 600. Other waiting jobs have no planned nodes in this output and take no time.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def read_oar(
     members: dict[str, dict[str, None]] = {}
     for place, record in _records(nodes, sources[0]):
         if _text(place, record, "type", "default") != "default":
-            continue  # licences and others are no nodes
+            continue  # a licence or another resource, not a node
         name = _text(place, record, "network_address")
         counts[name] = counts.get(name, 0) + 1
         state = _text(place, record, "state")

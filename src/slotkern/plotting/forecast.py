@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slotkern.foundation.extras import extra
 from slotkern.plotting.style import (
     FREE,
-    INK,
     WINDOW_COLOURS,
     check_picture_path,
-    escape_label,
     label_axes,
     new_figure,
-    save_figure,
+    save_axes,
 )
 from slotkern.plotting.times import TimeAxis, time_bounds
 from slotkern.replays.forecast import Forecast
@@ -84,7 +82,4 @@ def plot_forecast(
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.legend(frameon=False, loc="upper left")
-    if title is not None:
-        ax.set_title(escape_label(title), loc="left", color=INK)
-    figure: Any = ax.figure.figure
-    return save_figure(figure, target)
+    return save_axes(ax, target, title)

@@ -18,7 +18,7 @@ from slotkern.plotting.style import (
     escape_label,
     label_axes,
     new_figure,
-    save_figure,
+    save_axes,
 )
 from slotkern.plotting.times import TICKS, TimeAxis, time_bounds
 
@@ -92,12 +92,9 @@ def plot_front(
             ax.plot(x[some], y[some], "o", **style, label=label)
         label = "not proven"
     _format_axes(ax, front)
-    if title is not None:
-        ax.set_title(escape_label(title), loc="left", color=INK)
     if len(front):
         ax.legend(frameon=False)
-    figure: Any = ax.figure.figure
-    return save_figure(figure, target)
+    return save_axes(ax, target, title)
 
 
 def _format_axes(ax: Axes, front: Front) -> None:

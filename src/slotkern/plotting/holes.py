@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slotkern.foundation.extras import extra
 from slotkern.plotting.style import (
     FREE,
-    INK,
     WINDOW_COLOURS,
     check_picture_path,
-    escape_label,
     label_axes,
     new_figure,
-    save_figure,
+    save_axes,
 )
 from slotkern.plotting.times import TimeAxis, time_bounds
 from slotkern.search.holes import Holes
@@ -80,7 +78,4 @@ def plot_holes(
     ax.set_xlim(first, last)
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    if title is not None:
-        ax.set_title(escape_label(title), loc="left", color=INK)
-    figure: Any = ax.figure.figure
-    return save_figure(figure, target)
+    return save_axes(ax, target, title)

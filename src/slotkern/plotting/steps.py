@@ -15,7 +15,7 @@ from slotkern.plotting.style import (
     check_picture_path,
     escape_label,
     new_figure,
-    save_figure,
+    save_axes,
 )
 from slotkern.plotting.times import TimeAxis, first_context, time_bounds
 from slotkern.search.delegated import step_values
@@ -115,8 +115,7 @@ def plot_steps(
     ax.set_xlabel(times.label.replace("time", "start of the window"))
     ax.margins(y=0.15)
     ax.spines[["top", "right"]].set_visible(False)
-    figure: Figure = ax.figure.figure
-    return save_figure(figure, target)
+    return save_axes(ax, target)
 
 
 def _when(times: TimeAxis, start: float) -> str:

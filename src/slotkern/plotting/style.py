@@ -26,6 +26,7 @@ __all__ = [
     "escape_label",
     "label_axes",
     "new_figure",
+    "save_axes",
     "save_figure",
 ]
 
@@ -105,3 +106,11 @@ def save_figure(figure: Figure, target: Path | None) -> Figure:
     with open_atomic(target) as file:
         file.write(drawn.getvalue())
     return figure
+
+
+def save_axes(ax: Axes, target: Path | None, title: str | None = None) -> Figure:
+    """Set the title of axes, write their figure as `save_figure`, and return it."""
+    if title is not None:
+        ax.set_title(escape_label(title), loc="left", color=INK)
+    figure: Any = ax.figure.figure
+    return save_figure(figure, target)
