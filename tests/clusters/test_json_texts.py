@@ -62,6 +62,62 @@ def test_json_and_text_are_the_same_snapshot(form: Callable[[str], str]) -> None
     assert list(found.partitions) == ["batch", "fast"]
 
 
+def test_forms_of_releases_23_11_to_24_11() -> None:
+    """Fields as documented for data_parser v0.0.39 to v0.0.42, numbers as objects."""
+
+    def number(value: int, given: bool = True) -> dict[str, Any]:
+        return {"set": given, "infinite": False, "number": value}
+
+    node = {
+        "name": "a1",
+        "state": ["MIXED", "PLANNED"],
+        "cpus": 4,
+        "real_memory": 1000,
+        "weight": 1,
+        "active_features": ["slow", "ib"],
+        "gres": "gpu:l40s:4(S:0-1)",
+        "partitions": ["batch", "all"],
+        "reason": "",
+        "free_mem": number(900),
+    }
+    drained = node | {"name": "a2", "state": ["IDLE", "DRAIN"], "reason": "bad fan"}
+    job = {
+        "job_id": 525,
+        "job_state": ["RUNNING"],
+        "nodes": "a1",
+        "start_time": number(NOW - 60),
+        "end_time": number(NOW + 600),
+        "time_limit": number(11),
+        "user_name": "anna",
+        "partition": "batch",
+        "scheduled_nodes": "",
+        "job_resources": {"nodes": {"count": 1, "list": "a1", "whole": True}},
+    }
+    planned = job | {
+        "job_id": 526,
+        "job_state": ["PENDING"],
+        "nodes": "",
+        "start_time": number(NOW + 600),
+        "end_time": number(NOW + 900),
+        "scheduled_nodes": "a1",
+        "job_resources": None,
+    }
+    held = planned | {"job_id": 527, "start_time": number(0, given=False)}
+    found = read_slurm(
+        json.dumps({"nodes": [node, drained], "errors": [], "warnings": []}),
+        json.dumps({"jobs": [job, planned, held], "errors": [], "warnings": []}),
+        now=NOW,
+    )
+    assert found.busy.tolist() == [
+        (1, -float("inf"), float("inf"), "idle+drain: bad fan", ""),
+        (0, -float("inf"), NOW + 600, "job 525", "anna"),
+        (0, NOW + 600, NOW + 900, "job 526", "anna"),
+    ]
+    assert found.machine.columns["gpus"].tolist() == [4, 4]
+    assert found.machine.columns["feature_ib"].tolist() == [True, True]
+    assert list(found.partitions) == ["batch", "all"]
+
+
 def test_a_completing_job_holds_its_nodes() -> None:
     whole = json.loads(JOBS)
     whole["jobs"] = whole["jobs"][:1]
