@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from service import JOB, ROLES, SLOTS, Client, running
 
@@ -207,6 +208,33 @@ def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:
         assert found["window"] is None
         assert "8 nodes" in found["explanation"]["text"]
         assert (await client("POST", "/v1/bookings", none, "ann")).status == 409
+
+    run(tmp_path, test)
+
+
+def test_bookings_are_a_table_of_arrow(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        kind = "application/vnd.apache.arrow.stream"
+        for hold in (None, "1h"):
+            body = {"request": JOB, "name": "ice", "hold": hold}
+            assert (await client("POST", "/v1/bookings", body, "ann")).status == 201
+        listed = (await client("GET", "/v1/bookings", None, "rob")).json["bookings"]
+        answer = await client("GET", "/v1/bookings", None, "rob", accept=kind)
+        assert answer.headers["content-type"] == kind
+        table = pa.ipc.open_stream(answer.body).read_all()
+        assert table.schema.metadata == {b"version": b"2"}
+        rows = table.to_pylist()
+        assert [row["id"] for row in rows] == [1, 1, 2, 2]
+        assert {(row["owner"], row["job"]) for row in rows} == {("ann", "ice")}
+        assert [row["expires"] is None for row in rows] == [True, True, False, False]
+        parts = [part for each in listed for part in each["window"]["slots"]]
+        for name in ("node", "start", "end", "cost"):
+            assert [row[name] for row in rows] == [part[name] for part in parts]
+        empty = "/v1/bookings?owner=zoe"
+        answer = await client("GET", empty, None, "rob", accept=kind)
+        assert pa.ipc.open_stream(answer.body).read_all().num_rows == 0
+        answer = await client("GET", "/v1", None, "rob", accept=kind)
+        assert answer.status == 406
 
     run(tmp_path, test)
 

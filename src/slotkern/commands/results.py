@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from slotkern.calendars import to_ics
@@ -23,7 +22,7 @@ from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock
-from slotkern.search.records import Columns, DateColumn, cells, listing_columns
+from slotkern.search.records import Columns, arrow_table, cells, listing_columns
 from slotkern.viewer.pages import SUFFIXES, view
 
 with extra():
@@ -195,20 +194,6 @@ def _to_json(cell: Any) -> Any:
 
 
 def _parquet(columns: Columns) -> bytes:
-    pa, pq = pyarrow(), pyarrow("parquet")
-    arrays = {}
-    for name, column in columns.items():
-        if isinstance(column, DateColumn):
-            utc = column.clock.utc(column.times)
-            zone = column.clock.zone or "UTC"
-            kind = pa.timestamp(np.datetime_data(utc.dtype)[0], zone)
-            arrays[name] = pa.array(utc).cast(kind)
-        elif isinstance(column, np.ndarray) and column.dtype.kind != "f":
-            arrays[name] = pa.array(column)
-        else:
-            arrays[name] = pa.array(cells(column))
-            if isinstance(column, np.ndarray):  # even if all values are missing
-                arrays[name] = arrays[name].cast(pa.float64())
     sink = io.BytesIO()
-    pq.write_table(pa.table(arrays), sink)
+    pyarrow("parquet").write_table(arrow_table(columns), sink)
     return sink.getvalue()

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import REQUEST_FIELDS, Request
+from slotkern.files.arrow import pyarrow
 from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock
 
 __all__ = [
     "Columns",
     "DateColumn",
+    "arrow_table",
     "cells",
     "date_columns",
     "hostlist",
@@ -146,6 +148,25 @@ def listing_columns(table: NDArray[Any], clock: Clock | None) -> dict[str, Any]:
             clock, {name: table[name] for name in ("start", "finish")}
         )
     return columns
+
+
+def arrow_table(columns: Columns) -> Any:
+    """Return columns as a pyarrow.Table; missing values are null."""
+    pa = pyarrow()
+    arrays = {}
+    for name, column in columns.items():
+        if isinstance(column, DateColumn):
+            utc = column.clock.utc(column.times)
+            zone = column.clock.zone or "UTC"
+            kind = pa.timestamp(np.datetime_data(utc.dtype)[0], zone)
+            arrays[name] = pa.array(utc).cast(kind)
+        elif isinstance(column, np.ndarray) and column.dtype.kind != "f":
+            arrays[name] = pa.array(column)
+        else:
+            arrays[name] = pa.array(cells(column))
+            if isinstance(column, np.ndarray):  # even if all values are missing
+                arrays[name] = arrays[name].cast(pa.float64())
+    return pa.table(arrays)
 
 
 def cells(column: Any) -> list[Any]:

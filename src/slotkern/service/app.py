@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import slotkern as sk
+from slotkern.files.arrow import pyarrow
 from slotkern.foundation.extras import extra
 from slotkern.ledger.codec import entry_record
 from slotkern.search.records import strict_text
@@ -22,7 +24,7 @@ from slotkern.service.inputs import (
     refuse_unknown,
     version_of,
 )
-from slotkern.service.openapi import document
+from slotkern.service.openapi import ARROW, document
 from slotkern.service.operations import OPERATIONS, Exchange, Operation
 from slotkern.service.problems import Problem, problem_of, respond_problem
 from slotkern.service.users import User
@@ -134,6 +136,8 @@ class Service(Backend):
             query = dict(request.query_params)
             refuse_unknown("the query", query, operation.query)
             call = Exchange(self, request.user, body, number, query)
+            if ARROW in request.headers.get("accept", ""):
+                return await _arrow(operation, call)
             found = await operation.run(call)
             text = strict_text(found)
             return Response(text, call.status, media_type="application/json")
@@ -213,6 +217,16 @@ class Service(Backend):
                 self._page = version, made
             page = self._page[1]
         return Response(page, media_type="text/html")
+
+
+async def _arrow(operation: Operation, call: Exchange) -> Response:
+    """Return the table of an operation as a stream of Arrow."""
+    if operation.table is None:
+        raise Problem(406, f"{operation.path} has no table, only application/json")
+    table, sink = await operation.table(call), io.BytesIO()
+    with pyarrow("ipc").new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return Response(sink.getvalue(), media_type=ARROW)
 
 
 class _EventStream(StreamingResponse):

@@ -8,7 +8,10 @@ import slotkern as sk
 from slotkern.service.inputs import NUMBER, object_schema
 from slotkern.service.operations import OPERATIONS, Operation
 
-__all__ = ["document"]
+__all__ = ["ARROW", "document"]
+
+#: The type of a stream of Arrow, for clients that accept it.
+ARROW = "application/vnd.apache.arrow.stream"
 
 _OTHERS = {
     "/healthz": ("Whether the ledger can be read; needs no token.", "application/json"),
@@ -42,6 +45,8 @@ def _describe(operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {"operationId": operation.name}
     found |= {"summary": operation.summary, "x-role": operation.role}
     success = {"description": operation.summary, "content": {"application/json": {}}}
+    if operation.table is not None:
+        success["content"] = {"application/json": {}, ARROW: {}}
     problem = {"description": "The reason, as application/problem+json."}
     found["responses"] = {"200": success, "default": problem}
     if operation.created:

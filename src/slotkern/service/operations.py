@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import slotkern as sk
 from slotkern._kernels.request import Request
 from slotkern.ledger.errors import TokenUsed
 from slotkern.replays.forecast import forecast_policies
 from slotkern.search.records import (
+    arrow_table,
     cells,
     listing_columns,
+    part_columns,
     request_record,
     window_record,
 )
@@ -118,6 +122,7 @@ class Operation(NamedTuple):
     fields: Fields = MappingProxyType({})
     required: tuple[str, ...] = ()
     query: Mapping[str, str] = MappingProxyType({})  # the meaning of each name
+    table: Callable[[Exchange], Awaitable[Any]] | None = None  # of pyarrow
     created: str = ""  # the meaning of 201, if it is a status of success
 
 
@@ -207,6 +212,30 @@ async def _bookings(call: Exchange) -> dict[str, Any]:
         lambda: [_record(call, booking) for booking in pool.open_bookings(owner)]
     )
     return {"version": call.version, "bookings": records}
+
+
+async def _bookings_table(call: Exchange) -> Any:
+    """Return a row for each part of the bookings; the metadata has the version."""
+    pool, owner = call.app.pool, call.query.get("owner")
+
+    def read() -> Any:
+        found = pool.open_bookings(owner)
+        parts = part_columns(pool, pool.origin, [each.window for each in found])
+        index = parts.pop("window") - 1
+        ends = np.array(
+            [each.expires and each.expires.replace(tzinfo=None) for each in found],
+            "M8[us]",
+        )
+        columns: dict[str, Any] = {
+            "id": np.array([each.id for each in found], np.int64)[index],
+            "owner": [found[i].owner for i in index.tolist()],
+            "job": [found[i].window.name for i in index.tolist()],
+            "expires": ends[index],
+        }
+        table = arrow_table(columns | parts)
+        return table.replace_schema_metadata({"version": str(call.version)})
+
+    return await call.app.search(read)
 
 
 def _record(call: Exchange, booking: sk.Booking) -> dict[str, Any]:
@@ -371,6 +400,7 @@ OPERATIONS = (
     ),
     Operation(
         *("bookings", "GET", "/v1/bookings", "read", "The bookings.", _bookings),
+        table=_bookings_table,
         query={"owner": "Only the bookings of this owner."},
     ),
     Operation(

@@ -34,6 +34,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (ValueError, 400),
     (TypeError, 400),
     (OverflowError, 400),
+    (ModuleNotFoundError, 501),  # an extra that only some requests need
 )
 _AGAIN = {"retry-after": "1"}
 
