@@ -38,8 +38,9 @@ __all__ = ["OarCluster"]
 _MEANINGS: Meanings = (
     (BookingConflictError, ("reservation not valid", "reservation too old")),
     (BookingConflictError, ("there are not enough resources",)),
-    (BookingDeniedError, ("admission rule", "not allowed", "permission")),
     (UnreachableError, ("cannot connect", "connection refused", "timed out")),
+    # Not "admission rule": oarsub also prints it for jobs that it accepts.
+    (BookingDeniedError, ("not allowed", "permission")),
 )
 #: Seconds for which OAR may take to delete a job, at most.
 _PATIENCE = 30.0
