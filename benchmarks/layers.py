@@ -10,8 +10,9 @@ runs small workloads once, for the comparison of the windows.
 
 Workloads: streams of bookings into pools of 100 to 100,000 nodes that they fill, in
 which a node has one price, its slots have prices of their own, or nodes are of four
-kinds; searches of slots that do not change; all alternatives of a request. A last table
-has the time of a search by the number of parts, which must not jump.
+kinds; streams by cost into the papers' environments; searches of slots that do not
+change; all alternatives of a request. A last table has the time of a search by the
+number of parts, which must not jump.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ VARIANTS = {
 }
 CRITERIA = ("start", "finish", "runtime", "cost")
 MEAN_VOLUME = 150
+#: Nodes, parts and jobs of streams by cost into the papers' environments.
+PUBLISHED = ((100, 5, 400), (1000, 5, 3000), (1000, 15, 1000), (1000, 50, 300))
 PARTS = (14, 15, 16, 17, 20, 24, 28, 32)
 
 
@@ -57,7 +60,8 @@ class Pool:
 
     nodes: int
     span: float
-    prices: str = ""  # of nodes; "own prices" of slots; "few kinds" of nodes
+    # of nodes; "own prices" of slots; "few kinds" of nodes; "as published": environment
+    prices: str = ""
 
     def jobs(self, n: int, count: int, seed: int) -> list[sk.Request]:
         """Return jobs for n nodes; some budgets bind."""
@@ -79,6 +83,11 @@ class Pool:
 @lru_cache(maxsize=2)
 def slots_of(pool: Pool) -> NDArray[np.void]:
     """Return the free slots of the nodes."""
+    if pool.prices == "as published":
+        environment = sk.generate_environment(
+            "aep", nodes=pool.nodes, interval=pool.span, seed=1
+        )
+        return environment.slots
     rng = np.random.default_rng(pool.nodes)
     cuts = np.sort(rng.random((pool.nodes, 12)) * pool.span, axis=1)
     start, end = cuts[:, ::2].copy(), cuts[:, 1::2].copy()
@@ -227,6 +236,8 @@ def workloads() -> Iterator[Workload]:
         yield Stream(Pool(1000, 3600, "few kinds"), criterion, 5)
     for criterion in ("start", "cost"):
         yield Stream(Pool(1000, 3600, "own prices"), criterion, 5)
+    for nodes, n, count in PUBLISHED:
+        yield Stream(Pool(nodes, 3600, "as published"), "cost", n, count, filled=False)
     yield Stream(Pool(10_000, 600), "start", 5, filled=False)
     large = Pool(10_000, 3600)
     for criterion, n in (

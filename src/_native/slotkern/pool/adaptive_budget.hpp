@@ -30,14 +30,16 @@ class AdaptiveBudget {
     return static_cast<std::size_t>(mean_sweep_ + std::min(balance, max_overrun));
   }
 
-  // Records a sweep. Returns the part of its effort that counts towards building the bounds: less
-  // of it while cell searches do not gain.
-  std::size_t record_sweep(std::size_t effort) {
+  // Records a sweep; a cell search with good bounds would have spent `by_cells`. Returns what this
+  // would have saved, which counts towards building the bounds: less while cell searches do not
+  // gain.
+  std::int64_t record_sweep(std::size_t effort, std::size_t by_cells = 0) {
     const auto spent = static_cast<std::int64_t>(effort) + 1;
     effort_since_sweep_ = 0;
     mean_sweep_ = mean_sweep_ == 0 ? spent : (3 * mean_sweep_ + spent) / 4;
     earn(spent / decay_);
-    return effort * kMinDecay / static_cast<std::size_t>(decay_);
+    const auto saving = static_cast<std::int64_t>(effort) - static_cast<std::int64_t>(by_cells);
+    return saving * kMinDecay / decay_;
   }
 
   // Records a cell search: if it completed or gave up, and if most of its effort built bounds that

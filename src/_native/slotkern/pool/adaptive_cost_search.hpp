@@ -41,7 +41,7 @@ CostBoundCache::RowLease acquire_cost_row(const PreparedSlots& prepared, const Q
                                           CostBoundCache& costs, Free free) {
   if (!costs.should_use(prepared, query.volume)) return {};
   try {
-    if (!costs.covers(query.volume)) {
+    if (!costs.covers(query.volume) || costs.is_outgrown(prepared)) {
       if (prepared.slots.size() > kLongRunningSlots) enable_interrupts();
       const FreeTimeView time = free();
       costs.build(prepared, time.prices, time.spans, query.volume);
@@ -71,7 +71,7 @@ Status search_cheapest(const PreparedSlots& prepared, const Query& query, CostBo
   LowestCost goal;
   if (!row.table) {
     const bool any = detail::improve_cheapest(prepared, query, least, goal.best, work, found);
-    costs.record_sweep(query, work.effort);
+    costs.record_sweep(query, work.effort, CostSearch::usual_effort(query));
     work.effort += costs.take_effort();
     return any ? Status::ok : Status::none;
   }

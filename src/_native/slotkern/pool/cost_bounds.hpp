@@ -45,6 +45,12 @@ class CostBoundCache {
   // True if bounds exist that distinguish this volume.
   bool covers(double volume) const { return is_built_ && cells_.can_distinguish(volume); }
 
+  // True if the pool has grown to kMaxGrowth times its rows at build(): its cells have become too
+  // coarse. A build costs less than the searches that have added these rows.
+  bool is_outgrown(const PreparedSlots& prepared) const {
+    return is_built_ && prepared.slots.size() >= kMaxGrowth * rows_at_build_;
+  }
+
   // Heuristic: true if these slots are enough for bounds to pay, and few enough for the memory
   // limit.
   static bool is_applicable(const PreparedSlots& prepared) {
@@ -53,8 +59,9 @@ class CostBoundCache {
            MaxWorkMatrix::count_cells(prepared) >= 2 &&
            MaxWorkMatrix::count_bytes(prepared) <= kMaxBytes;
   }
-  // True if a search for this volume should use bounds: they cover it, or sweeps have spent a
-  // multiple (rebuild_threshold_) of the effort of build(). Requires is_applicable().
+  // True if a search for this volume should use bounds: they cover it, or sweeps have spent as much
+  // more than cell searches as a multiple (rebuild_threshold_) of the effort of build(). Requires
+  // is_applicable().
   bool should_use(const PreparedSlots& prepared, double volume) {
     drop_if_useless();
     if (covers(volume)) return true;
@@ -63,13 +70,13 @@ class CostBoundCache {
     // hold; such requests are left to sweeps.
     const double least = volume / prepared.nodes.front().performance;
     if (!(least > 1e-100 && volume > 1e-100 && volume < 1e100)) return false;
-    return missed_effort_ >= rebuild_threshold_ * prepared.options.effort_before_build *
-                                 build_effort(prepared);
+    return static_cast<std::size_t>(missed_effort_) >=
+           rebuild_threshold_ * prepared.options.effort_before_build * build_effort(prepared);
   }
-  // Records a sweep for this query.
-  void record_sweep(const Query& query, std::size_t effort) {
-    const std::size_t counts = budget_for(query).record_sweep(effort);
-    if (!covers(query.volume)) missed_effort_ += counts;
+  // Records a sweep for this query; a cell search with good bounds would have spent `by_cells`.
+  void record_sweep(const Query& query, std::size_t effort, std::size_t by_cells) {
+    const std::int64_t missed = budget_for(query).record_sweep(effort, by_cells);
+    if (!covers(query.volume)) missed_effort_ = std::max<std::int64_t>(0, missed_effort_ + missed);
     drop_if_useless();
   }
   // Records a cell search as AdaptiveBudget does, and its savings for the whole cache.
@@ -101,6 +108,7 @@ class CostBoundCache {
                                                               : backoff_threshold());
     cells_ = std::move(matrix);
     is_built_ = true;
+    rows_at_build_ = prepared.slots.size();
     max_rows_ = prepared.options.max_bound_rows;
     gain_ = static_cast<std::int64_t>(build_effort(prepared));
     max_gain_ = kMaxGain * gain_;
@@ -201,7 +209,7 @@ class CostBoundCache {
     is_built_ = false;
     cells_.clear();
     tables_.clear();
-    num_rows_ = missed_effort_ = 0;
+    num_rows_ = 0, missed_effort_ = 0;
     largest_uncovered_volume_ = 0;
     rebuild_threshold_ = threshold;
   }
@@ -226,6 +234,7 @@ class CostBoundCache {
   static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 2,
                                kMaxWidthBits = 13;  // wider n share one budget
   static constexpr std::size_t kChangeEffort = 16;  // to book or release a part
+  static constexpr std::size_t kMaxGrowth = 2;      // of the rows of the pool since build()
   static constexpr std::int64_t kMaxGain = 4;       // times the effort of build()
   static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond: sweeps only
 
@@ -261,8 +270,9 @@ class CostBoundCache {
   std::vector<Table> tables_;
   std::array<AdaptiveBudget, 2 * kMaxWidthBits + 2> budgets_;
   bool is_built_ = false;
-  std::size_t num_rows_ = 0, max_rows_ = 0;
-  std::size_t missed_effort_ = 0;  // effort of sweeps for volumes not covered
+  std::size_t rows_at_build_ = 0;            // of the pool
+  std::size_t num_rows_ = 0, max_rows_ = 0;  // of bounds
+  std::int64_t missed_effort_ = 0;  // that bounds would have saved, for volumes not covered
   std::size_t rebuild_threshold_ = 1;  // times the effort of build()
   // Effort that cell searches have saved since build(), less that of changes, plus that of one
   // build(); and the most that is remembered.

@@ -135,6 +135,11 @@ class CostSearch {
     return kEffort * (max_work_ - work_left_) + 16 + cells_.size() / 64;
   }
   static constexpr std::size_t kEffort = 5;  // effort of a step
+  // The effort of a search with good bounds: it reads kMinProbedCells cells.
+  static std::size_t usual_effort(const Query& query) {
+    const auto n = static_cast<std::size_t>(query.n);
+    return kEffort * kMinProbedCells * (n / 8 + 1 + n + kBatch);
+  }
   // True if most of the effort built bounds that later searches reuse.
   bool was_mostly_build() const { return 2 * kEffort * build_work_ >= effort(); }
 

@@ -32,8 +32,9 @@ struct IndexOptions {
   std::size_t cell_buckets = 1024;
   // Rows of cost bounds in all tables.
   std::size_t max_bound_rows = 153;
-  // Effort of sweeps, in units of the effort of a build, before cost bounds are built.
-  std::size_t effort_before_build = 8;
+  // Effort that good cost bounds would have saved, in units of the effort of a build, before they
+  // are built. 1 would also build for searches that are cheap anyway.
+  std::size_t effort_before_build = 2;
   // Effort that cell searches may lose before they have gained (pool/adaptive_budget.hpp).
   std::int64_t cell_search_credit = 0;
 

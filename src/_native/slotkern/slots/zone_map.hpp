@@ -114,18 +114,21 @@ class SlotZoneMap {
   }
 
   // Calls visit(row, position) in order for the slots at positions from..last that pass, until it
-  // returns false. `visit` may tighten `thresholds`: the next block uses the new values.
+  // returns false. `visit` may tighten `thresholds`: the next block uses the new values. Returns
+  // the number of blocks whose rows were tested.
   template <class Visit>
-  void each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
-            std::size_t last, Visit visit) const {
-    each_of(order, thresholds, from, last, [](std::size_t) { return ~std::uint64_t{0}; }, visit);
+  std::size_t each(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
+                   std::size_t last, Visit visit) const {
+    const auto all = [](std::size_t) { return ~std::uint64_t{0}; };
+    return each_of(order, thresholds, from, last, all, visit);
   }
   // The same for blocks selected by some(entries), a 64-bit mask of the blocks at `entries` and
   // after.
   template <class Some, class Visit>
-  void each_of(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
-               std::size_t last, Some some, Visit visit) const {
-    if (slots_ == 0 || from > last) return;
+  std::size_t each_of(const BlockDirectory& order, const Thresholds& thresholds, std::size_t from,
+                      std::size_t last, Some some, Visit visit) const {
+    std::size_t tested = 0;
+    if (slots_ == 0 || from > last) return tested;
     const std::size_t first_block = from / 64, last_block = last / 64;
     std::uint64_t wanted = ~std::uint64_t{0} << first_block % 64;
     for (std::size_t leaf = first_block / 64; leaf <= last_block / 64; ++leaf) {
@@ -135,7 +138,8 @@ class SlotZoneMap {
       for (wanted = ~std::uint64_t{0}; blocks &= some(entries); blocks &= blocks - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(blocks));
         const std::size_t entry = entries + j, block = leaf * 64 + j;
-        if (block > last_block) return;
+        if (block > last_block) return tested;
+        ++tested;
         const std::size_t rows = 64 * (order.empty() ? entry : order.block(entry));
         std::uint64_t hits = row_bounds_.pass(rows, thresholds);
         if (!hits && blocks_ > options_.max_unindexed_blocks) on_false_positive(entry, rows);
@@ -143,10 +147,11 @@ class SlotZoneMap {
         for (; hits; hits &= hits - 1) {
           const auto offset = static_cast<std::size_t>(std::countr_zero(hits));
           const std::size_t position = block * 64 + offset;
-          if (position > last || !visit(rows + offset, position)) return;
+          if (position > last || !visit(rows + offset, position)) return tested;
         }
       }
     }
+    return tested;
   }
   // The same for all positions up to `last`: visit(row).
   template <class Visit>
