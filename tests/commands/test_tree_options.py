@@ -33,6 +33,7 @@ def pool(tmp_path: Path) -> Path:
     [
         (["--nodes", 4, "--tree", "switch=1,rack=2"], [0, 1, 3, 4]),
         (["--nodes", 2, "--tree", "rack=1,switch=2"], [0, 6]),
+        (["--nodes", 2, "--tree", "rack=1", "--tree", "switch=2"], [0, 6]),
         (["--nodes", 1, "--whole", "rack"], [0, 1, 2]),
         (["--nodes", 1, "--tree", "switch=2", "--whole", "rack"], None),
         (["--nodes", 2, "--tree", "switch=2", "--whole", "rack"], [0, 1, 2, 6, 7, 8]),
@@ -52,6 +53,11 @@ def test_groups_of_trees_are_found(
     assert found.exit_code == 0, found.output
     answer = json.loads(found.stdout)
     assert [part["node"] for part in answer["window"]["slots"]] == nodes
+
+
+def test_amounts_that_are_given_twice_are_refused(pool: Path) -> None:
+    twice = ["--nodes", 2, "--tree", "rack=1", "--tree", "rack=2"]
+    refused(run("find", pool, *twice, *JOB), "tree has 'rack' twice")
 
 
 def test_a_request_without_a_window_is_explained(pool: Path) -> None:

@@ -345,6 +345,20 @@ def test_what_a_pool_does_not_count_is_refused() -> None:
         pool.book(window)
 
 
+def test_a_price_above_the_largest_number_is_refused() -> None:
+    machine = sk.Machine(
+        {"name": ["a", "b"], "cores": [4, 8]}, capacity="cores", prices={"cores": 3e307}
+    )
+    pool = new_pool(machine)
+    job = sk.Request(1, 0.5, share={"cores": 5})
+    window = pool.find(job)
+    assert window is not None
+    assert window.cost == 0.5 * 5 * 3e307
+    # Node a has no finite price either, but cannot hold the part.
+    with pytest.raises(ValueError, match="price of a part on node 'b' is above"):
+        pool.find(job.replace(share={"cores": 8}))
+
+
 def test_quotas_at_hours_of_the_week_extend_over_new_time() -> None:
     clock = sk.Clock("2026-10-23", unit="h", zone="Europe/Berlin")  # a Friday
     free = [

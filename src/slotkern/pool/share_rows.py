@@ -22,6 +22,7 @@ from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, window_from_state
 from slotkern.expressions.filters import columns_of_filter, evaluate
 from slotkern.expressions.limits import columns_of_term
+from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
 from slotkern.machine.capacity import Capacity
 from slotkern.machine.nodes import Machine
@@ -172,9 +173,19 @@ class ShareRows:
             part: NDArray[np.float64] = machine.price * (taken / size).max(axis=1)
             return part
         total = np.zeros(len(machine))
-        for name, price in capacity.prices.items():
-            unit = machine.columns[price] if isinstance(price, str) else price
-            total += taken[:, capacity.names.index(name)] * unit
+        with np.errstate(over="ignore"):
+            for name, price in capacity.prices.items():
+                unit = machine.columns[price] if isinstance(price, str) else price
+                total += taken[:, capacity.names.index(name)] * unit
+        endless = np.isinf(total)
+        holders = endless & (capacity.amounts >= taken).all(axis=1)
+        if holders.any():
+            name = quote(machine.names[holders.argmax()].item())
+            raise ValueError(
+                f"the price of a part on node {name} is above the largest number: "
+                "use a larger unit of money in the prices of the machine"
+            )
+        total[endless] = np.finfo(float).max  # no part fits there
         return total
 
     # --- views
