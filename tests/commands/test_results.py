@@ -208,7 +208,7 @@ def test_a_picture_of_the_comparison_names_each_window_once(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("slotkern sch", ["schedule"]),
+        ("slotkern sched", ["schedule"]),
         ("slotkern find --wall", ["--walltime"]),
         ("slotkern find x.npz --criterion fi", ["first", "finish"]),
         ("slotkern find x.npz --shape ", ["ragged", "square"]),

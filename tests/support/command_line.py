@@ -40,4 +40,4 @@ def refused(result: Any, *words: Any) -> None:
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
     for word in words:
-        assert str(word) in result.stderr
+        assert str(word) in result.stderr, result.stderr

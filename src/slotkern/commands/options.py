@@ -81,8 +81,8 @@ def _option_of_special(name: str, field: SpecialField) -> inspect.Parameter:
     text = field.text.split(". ")[0].removesuffix(".").replace("`", "")
     if field.kind == "amounts":
         text += f", such as {EXAMPLES[name]}"
-    number = field.kind == "integer"
-    annotation: Any = int if number else str | None
+    kinds = {"integer": int, "amounts": list[str] | None}  # amounts may be repeated
+    annotation: Any = kinds.get(field.kind, str | None)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -131,6 +131,9 @@ def build_request(given: dict[str, Any]) -> sk.Request:
             if isinstance(value, str):
                 check: Any = moment_of if field.kind == "time" else duration_of
                 check(value, f"--{name.replace('_', '-')}")
+    for name, special in SPECIAL_FIELDS.items():
+        if special.kind == "amounts":
+            fields[name] = ",".join(given[name]) if given[name] else None
     return sk.Request(**fields)
 
 
