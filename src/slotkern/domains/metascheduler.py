@@ -96,6 +96,8 @@ class Domains(JoinedDomains):
     joined pool is built again in O(m log m) for m slots of all domains. Otherwise a
     search takes the time of one in a `SlotPool`.
 
+    *Threads.* One thread at a time may use a `Domains`.
+
     Examples
     --------
     >>> import slotkern as sk
