@@ -10,7 +10,7 @@ import pytest
 
 import slotkern as sk
 from slotkern.domains import booking as steps
-from slotkern.ledger import TokenUsed
+from slotkern.ledger import Busy, Corrupt, TokenUsed
 
 _JOB = sk.Request(4, 10)
 
@@ -119,3 +119,48 @@ def test_the_bookings_of_a_token_in_a_ledger(domains: sk.Domains) -> None:
     assert pool.bookings_of("x")[0].expires is None
     pool.release(found)
     assert pool.bookings_of("x") == []
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "state"), [(0, "until its hold ends"), (1, "booked")]
+)
+def test_a_part_that_cannot_be_released_is_reported(
+    domains: sk.Domains,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    confirmed: int,
+    state: str,
+) -> None:
+    confirm, calls = steps._confirm, iter(range(9))
+
+    def confirm_or_fail(pool: Any, parts: Any) -> Any:
+        if next(calls) == confirmed:
+            raise Busy("later")
+        return confirm(pool, parts)
+
+    def fail(*_given: Any) -> None:
+        raise Corrupt("locked")
+
+    monkeypatch.setattr(steps, "_confirm", confirm_or_fail)
+    monkeypatch.setattr(steps, "release_part", fail)
+    with pytest.raises(Busy, match="later"):
+        domains.place(_JOB, token="t")
+    assert f"a: a part stays {state}: locked" in caplog.text
+    assert "b: a part stays until its hold ends: locked" in caplog.text
+
+
+def test_a_ledger_that_cannot_release_its_part_is_an_error(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booking = domains.place(_JOB)
+    assert booking is not None
+
+    def fail(*_given: Any) -> None:
+        raise Corrupt("contradiction")
+
+    with monkeypatch.context() as during:
+        during.setattr(domains["b"], "release", fail)
+        with pytest.raises(Corrupt, match="contradiction"):
+            domains.release(booking)
+    domains.release(booking)
+    assert _open(domains) == [0, 0]

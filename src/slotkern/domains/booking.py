@@ -118,10 +118,12 @@ def _roll_back(name: str, pool: SlotPool, parts: Sequence[Part]) -> None:
     for part in parts:
         try:
             release_part(pool, part)
+        except LedgerError as error:  # first: some are also a ValueError
+            confirmed = isinstance(part, Window) or part.expires is None
+            left = "booked" if confirmed else "until its hold ends"
+            log.warning("%s: a part stays %s: %s", name, left, error)
         except (LookupError, ValueError):
             pass  # the hold has ended, or the local manager has released the part
-        except LedgerError as error:
-            log.warning("%s: a part stays until its hold ends: %s", name, error)
 
 
 def recover_parts(

@@ -23,7 +23,7 @@ from slotkern.domains.booking import (
 from slotkern.domains.members import JoinedDomains
 from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
-from slotkern.ledger.errors import TokenUsed
+from slotkern.ledger.errors import LedgerError, TokenUsed
 from slotkern.ledger.shared import Booking
 from slotkern.pool.ledger import reservation
 
@@ -368,6 +368,8 @@ class Domains(JoinedDomains):
         ------
         ValueError
             If no domain has it. Domains that have released it already are skipped.
+        slotkern.ledger.LedgerError
+            If a ledger cannot be read or written: repeat the call.
         """
         if isinstance(window, str):
             owned = [
@@ -396,6 +398,8 @@ class Domains(JoinedDomains):
         for domain, part in parts.items():
             try:
                 release_part(self[domain], part)
+            except LedgerError:
+                raise  # some are also a ValueError, but the part may still be booked
             except (LookupError, ValueError) as error:
                 log.info("%s: %s", domain, error)
             else:
