@@ -87,7 +87,7 @@ def book_parts(
         for name, ledger in ledgers.items():
             held[name] = ledger.book(windows[name], owner, hold=delay, token=token)
             made[name] = held[name]
-        for name in windows.keys() - ledgers.keys():
+        for name in [each for each in windows if each not in ledgers]:
             pools[name].book(windows[name], owner)
             made[name] = windows[name]
         if delay is not None:

@@ -267,8 +267,10 @@ class Domains(JoinedDomains):
         Notes
         -----
         The parts are completed if one was confirmed, and released otherwise, or if some
-        have been released. Parts that are past count as booked. `SharedPool.compact`
-        drops old tokens.
+        have been released. Call it when the process that placed the token has ended:
+        it releases the holds of one that still runs. All domains of the booking must
+        be among these: a ledger does not contain which others took part. Parts that are
+        past count as booked. `SharedPool.compact` drops old tokens.
         """
         return self._recover(token)[0]
 
