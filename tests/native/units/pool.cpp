@@ -544,7 +544,7 @@ void shortest_costs_a_few_earliest_searches() {
           CHECK(book(p.pool, mine.found.start, mine.parts, 5, bad) == Status::ok);
       }
     }
-    CHECK(effort[1] < (kinds ? 2 : 6) * effort[0]);
+    CHECK(effort[1] < (kinds ? 2.5 : 8.5) * effort[0]);  // 2.24 and 7.77, with tests of blocks
   }
 }
 
