@@ -522,3 +522,21 @@ def test_replay_leaves_the_frozen_objects_of_the_program_frozen(
         assert 0 < gc.get_freeze_count() <= frozen
     finally:
         gc.unfreeze()
+
+
+def test_the_replay_after_an_interrupted_one_enables_the_collector(
+    pool: sk.SharedPool, other: sk.SharedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replay, "_MANY_OBJECTS", 0)
+    other.place(sk.Request(1, 1))
+    with monkeypatch.context() as patched:
+        patched.setattr(gc, "freeze", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            pool.refresh()
+    assert not gc.isenabled()
+    other.place(sk.Request(1, 1))
+    pool.refresh()
+    assert gc.isenabled()

@@ -228,15 +228,20 @@ class FollowedPool(SlotPool):
             self._purge_at = _PURGE + 2 * len(self._bookings)
 
 
+_paused = False  # a replay has disabled the collector
+
+
 @contextmanager
 def _no_collections() -> Iterator[None]:
     """Pause the garbage collector while entries are replayed.
 
     They make no cycles, and each collection would walk all windows of the pool. At the
     end many new objects join the oldest generation, where the first collection after
-    the pause would have put them after a walk over all of them.
+    the pause would have put them after a walk over all of them. If an interrupt comes
+    before the collector is enabled again, the next replay enables it.
     """
-    was_enabled = gc.isenabled()
+    global _paused
+    was_enabled = _paused = gc.isenabled() or _paused
     gc.disable()
     try:
         yield
@@ -246,6 +251,7 @@ def _no_collections() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+            _paused = False
 
 
 def _given(value: Any) -> Any:
