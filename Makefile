@@ -147,7 +147,7 @@ lint: $(VENV)/.installed
 # writes its report to stderr before it ends the process, so stderr is not captured. Excluded are
 # folders whose tests build programs or call the kernels in the same way as other tests. Hypothesis
 # runs a third of the cases, because the fuzzers run far more under the same sanitizers.
-UNSANITIZED := architecture browser calendars clusters commands docs native notebooks plotting service studies viewer
+UNSANITIZED := architecture browser calendars docs native notebooks service studies
 $(SAN)/.installed: $(SOURCES) | toolchain
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	$(PYTHON) -m venv $(SAN)
