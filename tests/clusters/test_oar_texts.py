@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slotkern.clusters import read_oar
+from slotkern.clusters import ClusterError, NameTakenError, OarCluster, Site, read_oar
 
 NOW = 1795837210
 INF = float("inf")
@@ -98,6 +100,7 @@ def test_a_job_past_its_end_holds_its_nodes_for_a_minute() -> None:
         ("[]", "", r"oarnodes: \[\] is no JSON object"),
         ("/!\\ No nodes to display...\n", "", "oarnodes: there is no node"),
         ('{"1": 5}', "", "oarnodes, '1': 5 is no object"),
+        ('{"1": {}, "1": {}}', "", "oarnodes: no valid JSON: the key '1' occurs twice"),
         ('{"1": {"state": "Alive"}}', "", "'1', network_address: None is no text"),
         ('{"1": {"network_address": "a"}}', "", "'1', state: None is no text"),
         (NODES, numbered([job(1, startTime="x")]), "startTime: 'x' is no whole number"),
@@ -111,3 +114,82 @@ def test_malformed_json_is_refused(nodes: str, jobs: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_oar(nodes, jobs, now=NOW)
     assert "\n" not in str(caught.value)
+
+
+def test_a_job_without_a_number_is_refused() -> None:
+    lost = job(1)
+    del lost["Job_Id"]
+    with pytest.raises(ValueError, match="oarstat, '1': Job_Id is missing"):
+        spans(lost)
+
+
+def test_blanks_are_no_jobs() -> None:
+    assert spans() == []
+    assert len(read_oar(NODES, "\n" * 10**6, now=NOW).busy) == 2
+
+
+def reservation(number: int, owner: str, node: str = "a1") -> dict[str, Any]:
+    return job(
+        number,
+        owner=owner,
+        name="run1",
+        startTime=NOW + 3600,
+        types=["container"],
+        reservation="Scheduled",
+        state="Waiting",
+        reserved_resources={"1": {"network_address": node}},
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "deleted"),
+    [
+        ([], [reservation(7, "anna")], ""),
+        ([], [reservation(7, "bert")], "7\n"),
+        ([], [reservation(7, "anna", "a2")], "7\n"),
+        ([], [reservation(3, "bert"), reservation(7, "anna")], "7\n"),
+        ([], [reservation(3, "anna"), reservation(7, "anna")], "7\n"),
+        ([reservation(3, "bert"), reservation(4, "bert")], [], ""),
+        ([reservation(3, "anna"), reservation(4, "bert")], [], ""),
+    ],
+)
+def test_a_call_deletes_no_reservation_but_its_own(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: list[dict[str, Any]],
+    after: list[dict[str, Any]],
+    deleted: str,
+) -> None:
+    jobs, later, gone = (tmp_path / name for name in ("jobs", "later", "gone"))
+    jobs.write_text(numbered(before))
+    later.write_text(numbered(after))
+    gone.touch()
+    for name, line in (
+        ("oarstat", f"cat {jobs}"),
+        ("oarsub", f"cp {later} {jobs}; echo OAR_JOB_ID=7"),
+        ("oardel", f'echo "$@" >> {gone}'),
+    ):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    cluster = OarCluster(Site(zone="UTC"))
+    first = (before or after)[0]
+    given = ("run1", ["a1"], NOW + 3600, NOW + 4200, "anna")
+    if first == reservation(first["Job_Id"], "anna"):
+        assert cluster.reserve(*given).nodes == ("a1",)
+    else:
+        with pytest.raises(NameTakenError):
+            cluster.reserve(*given)
+    assert gone.read_text() == deleted
+
+
+def test_a_program_that_may_not_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "oarstat"
+    program.write_text("no program")
+    program.chmod(0o644 if os.getuid() else 0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterError, match=r"oarstat: \w+"):
+        OarCluster(Site(zone="UTC")).bookings()

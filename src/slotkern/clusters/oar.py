@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ _MEANINGS: Meanings = (
 )
 #: Seconds for which OAR may take to delete a job, at most.
 _PATIENCE = 30.0
+_NUMBER = re.compile(r"OAR_JOB_ID=([0-9]+)")
 
 
 class OarCluster(LiveCluster):
@@ -109,33 +111,37 @@ class OarCluster(LiveCluster):
     ) -> ClusterBooking:
         """Submit an advance reservation.
 
-        If two callers reserve one name at the same time, the lower number stays.
+        If two callers reserve one name at the same time, the lower number stays. This
+        call deletes its own reservation if it is not the wanted one, and no other.
         """
         check_name("name", name)
         check_name("user", user)
         check_nodes(nodes)
         mine, _ = self._named(name)
+        own = None
         if not mine:
             date = dt.datetime.fromtimestamp(start, dt.UTC)
             length = end - start - LAST_SECOND
-            self._run(
+            text = self._run(
                 *("oarsub", "-r", f"{date:%Y-%m-%d %H:%M:%S}", "-t", "container"),
                 *self._what(name, nodes, length),
                 f"sleep {length}",
                 privileged=True,
             )
+            own = _NUMBER.search(text)
             mine, _ = self._named(name)
         if not mine:
             raise ClusterError(f"{name}: OAR accepted the reservation, but lacks it")
-        for other in mine[1:]:
-            self._run("oardel", str(other.number), privileged=True)
         found = _booking(mine[0], [])
+        wanted = ClusterBooking(name, start, end, tuple(sorted(nodes)), user)
+        if own and (mine[0].number != int(own[1]) or found != wanted):
+            self._run("oardel", own[1], privileged=True)
         if found.user != user:
             raise NameTakenError(
                 f"name {name!r} belongs to a reservation of {found.user}, not {user}; "
                 "OAR reserves for the user who runs oarsub"
             )
-        if found != ClusterBooking(name, start, end, tuple(sorted(nodes)), user):
+        if found != wanted:
             raise NameTakenError(f"name {name!r} belongs to another reservation")
         return found
 

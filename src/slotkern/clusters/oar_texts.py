@@ -33,7 +33,7 @@ LAST_SECOND = 1
 _ENDED = frozenset(("Terminated", "Error", "toError"))
 _HALTED = frozenset(("Hold", "Suspended", "Resuming"))
 #: OAR prints this, and no JSON, if there is no job or node.
-_NOTHING = re.compile(r"\s*(?:/!\\[^\n]*)?\s*")
+_NOTHING = re.compile(r"(?:/!\\[^\n]*)?")
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def read_oar_jobs(text: str, source: str = "oarstat") -> list[OarJob]:
         ]
         found.append(
             OarJob(
-                _whole(place, record, "Job_Id"),
+                _number(place, record),
                 _text(place, record, "name", ""),
                 _text(place, record, "owner", ""),
                 _text(place, record, "state"),
@@ -205,10 +205,10 @@ def _nodes(place: str, record: dict[str, Any]) -> tuple[str, ...]:
 
 def _records(text: str, source: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the place and the object of each record of JSON."""
-    if _NOTHING.fullmatch(text):
+    if _NOTHING.fullmatch(text.strip()):
         return []
     try:
-        whole = json.loads(text)
+        whole = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{source}: no valid JSON: {error}") from None
     if not isinstance(whole, dict):
@@ -217,6 +217,15 @@ def _records(text: str, source: str) -> list[tuple[str, dict[str, Any]]]:
         if not isinstance(record, dict):
             raise ValueError(f"{source}, {quote(key)}: {quote(record)} is no object")
     return [(f"{source}, {quote(key)}", record) for key, record in whole.items()]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these keys; a repeated key would hide a record."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {quote(max(keys, key=keys.count))} occurs twice")
+    return found
 
 
 def _text(
@@ -228,6 +237,13 @@ def _text(
     if not isinstance(value, str) or not (value or default == ""):
         raise ValueError(f"{place}, {field}: {quote(value)} is no text")
     return value
+
+
+def _number(place: str, record: dict[str, Any]) -> int:
+    """Return the number of a job, which all jobs have."""
+    if record.get("Job_Id") is None:
+        raise ValueError(f"{place}: Job_Id is missing")
+    return _whole(place, record, "Job_Id")
 
 
 def _whole(place: str, record: dict[str, Any], field: str) -> int:

@@ -66,6 +66,8 @@ def run_program(
         raise ClusterError(
             f"the program {argv[0]} is not installed here{missing}"
         ) from None
+    except OSError as error:  # not executable, or its arguments are too long
+        raise ClusterError(f"{argv[0]}: {error.strerror}") from None
     output = done.stdout.decode("utf-8", "replace")
     if done.returncode == 0:
         return output
