@@ -56,6 +56,7 @@ class CostBoundCache {
   static bool is_applicable(const PreparedSlots& prepared) {
     const std::size_t rows = prepared.slots.size(), nodes = prepared.nodes.size();
     return rows >= prepared.options.min_cost_bound_rows && nodes > 0 && nodes <= kMaxNodes &&
+           (nodes <= kManyNodes || rows >= kMinRowsPerNode * nodes) &&
            MaxWorkMatrix::count_cells(prepared) >= 2 &&
            MaxWorkMatrix::count_bytes(prepared) <= kMaxBytes;
   }
@@ -231,12 +232,14 @@ class CostBoundCache {
     return std::min(2 * rebuild_threshold_, kMaxRebuildThreshold);
   }
 
-  static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 2,
+  static constexpr std::size_t kMaxTables = 32, kMaxRebuildThreshold = 8,
                                kMaxWidthBits = 13;  // wider n share one budget
   static constexpr std::size_t kChangeEffort = 16;  // to book or release a part
   static constexpr std::size_t kMaxGrowth = 2;      // of the rows of the pool since build()
   static constexpr std::int64_t kMaxGain = 4;       // times the effort of build()
-  static constexpr std::size_t kMaxNodes = 4096, kMaxBytes = 1 << 24;  // beyond: sweeps only
+  static constexpr std::size_t kMaxNodes = 1 << 14, kMaxBytes = 1 << 25;  // beyond: sweeps only
+  // With fewer rows a node, cells of many nodes have too many starts to be searched.
+  static constexpr std::size_t kManyNodes = 4096, kMinRowsPerNode = 10;
 
   // Returns a new row with bounds inherited from lower classes and from the next smaller number of
   // parts m: n parts cost at least n / m times as much as the m cheapest of them.

@@ -247,7 +247,9 @@ class CostSearch {
     for (std::size_t most = batch, evaluated = 0;; listed = 0) {
       for (; listed < most && following != kEnd; following = walk.next_already_free())
         w_.ranks[listed++] = following;
+      const std::size_t sorted = w_.candidates.size();
       if (!collect_candidates(listed)) return false;
+      sort_order(evaluated, sorted);
       if (!charge(w_.times.size() * (w_.candidates.size() - evaluated) / 16)) return false;
       const double next = following == kEnd ? kInfinity : volume_ * cells_.rate(following);
       if (!evaluate_times(evaluated, next)) break;
@@ -313,7 +315,7 @@ class CostSearch {
     const Slot slot{span.start, span.end, node.performance, price, rate, 0, 0};
     const double from = query_.start_in(slot), until = query_.limit(slot);
     if (!(std::max(from, cell_begin_) + length <= until && query_.admits(slot, 0))) return;
-    insert(volume_ * rate, {from, until, length, span.origin_row, node.place});
+    append(volume_ * rate, {from, until, length, span.origin_row, node.place});
     if (span.start < cell_begin_) return;
     const auto same = [from](const CostTime& time) { return time.start == from; };
     if (std::none_of(w_.times.begin(), w_.times.end(), same)) w_.times.push_back({from});
@@ -322,15 +324,27 @@ class CostSearch {
   void grow_order() {
     if (w_.order.size() <= w_.candidates.size()) w_.order.resize(2 * w_.order.size() + 64);
   }
-  void insert(double key, const CostCandidate& candidate) {
+  void append(double key, const CostCandidate& candidate) {
     grow_order();
-    const std::size_t size = w_.candidates.size();
-    const Entry entry{key, size};
-    if (size == 0 || !(key < w_.order[size - 1].key))  // the usual order
-      w_.order[size] = entry;
-    else
-      insert_sorted(w_.order, size, entry, ByKey{});
+    w_.order[w_.candidates.size()] = {key, w_.candidates.size()};
     w_.candidates.push_back(candidate);
+  }
+
+  // Sorts the candidates by key. The first `evaluated` cost less than all others, and the first
+  // `sorted` are in order; all are, unless slots of a node differ in price.
+  void sort_order(std::size_t evaluated, std::size_t sorted) {
+    const std::size_t size = w_.candidates.size();
+    if (size - sorted <= kMaxInsertions) {
+      for (; sorted < size; ++sorted) {
+        const Entry entry = w_.order[sorted];
+        if (sorted > 0 && entry.key < w_.order[sorted - 1].key)
+          insert_sorted(w_.order, sorted, entry, ByKey{});
+      }
+      return;
+    }
+    const auto first = w_.order.begin() + static_cast<std::ptrdiff_t>(evaluated),
+               last = w_.order.begin() + static_cast<std::ptrdiff_t>(size);
+    if (!std::is_sorted(first, last, ByKey{})) std::sort(first, last, ByKey{});
   }
 
   static bool is_live(const CostCandidate& part, double t) {
@@ -353,9 +367,8 @@ class CostSearch {
         time.parts += counts;
       }
       if (time.parts < n_) {
-        double sum = time.sum;
-        for (std::size_t i = time.parts; i < n_ && can_fit(sum); ++i) sum += next;
-        if (can_fit(sum)) w_.times[num_open++] = time;
+        const double missing = static_cast<double>(n_ - time.parts);
+        if (can_fit(time.sum + missing * next)) w_.times[num_open++] = time;
       } else if (can_fit(time.sum)) {
         accept(time);
       }
@@ -414,6 +427,7 @@ class CostSearch {
   // Starts of one node in a cell that are not charged to the budget.
   static constexpr std::size_t kFreeSpansPerNode = 3;
   static constexpr std::ptrdiff_t kMaxLinearSteps = 16;  // beyond: bisection
+  static constexpr std::size_t kMaxInsertions = 32;      // into sorted candidates; beyond: sort
 
   const MaxWorkMatrix& cells_;
   const PreparedSlots& prepared_;
