@@ -15,7 +15,7 @@ BRIEF_RUNS   ?= 20000
 BUILD_TOOLS := "scikit-build-core>=1.0" "cython>=3.2.1,<3.4" "numpy>=2.0" cmake ninja
 , := ,
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e ".[$(1)]" | sed "/^Requirement already/d"
-TARGETS := search constrained groups alternatives pool choose values tariffs replay withdraw shares
+TARGETS := search constrained groups alternatives pool choose values tariffs replay withdraw shares trees
 BINDINGS := $(subst /,.,$(patsubst src/%.pyx,%,$(subst _native,slotkern,$(shell find src -name "*.pyx"))))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 

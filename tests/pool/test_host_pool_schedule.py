@@ -168,7 +168,7 @@ def test_an_interrupt_keeps_what_is_booked_with_its_owner() -> None:
 
 @pytest.mark.parametrize("how", [{"within": "cores"}, {"tree": {"cores": 1}}])
 def test_an_interrupt_after_any_line_keeps_what_is_booked(how: Any) -> None:
-    """Views and trees are booked by calls of their own: interrupt after each line."""
+    """Views are booked by Python, trees by the binding: interrupt after each line."""
     machine = sk.Machine({"name": list("ab"), "cores": 8}, capacity="cores")
     jobs = [sk.Request(2, 1, share={"cores": 2}, **how)] * 3
     files, stops = ("host_bookings.py", "share_bookings.py"), 0
@@ -204,7 +204,9 @@ def test_an_interrupt_after_any_line_keeps_what_is_booked(how: Any) -> None:
 
 
 #: Functions in which a line may follow a booking.
-_BOOKING = ("schedule_shares", "find_and_book", "_find_and_book", "_add")
+_BOOKING = (
+    *("schedule_shares", "schedule", "find_and_book", "_find_and_book", "_add"),
+)
 
 
 def test_threads_that_schedule_at_one_time_book_no_amount_twice() -> None:

@@ -52,7 +52,8 @@ cdef class Caps:
     cdef readonly tuple rules
     cdef readonly frozenset names
     cdef readonly double now
-    cdef dict charges  # of each booked window: nodes, uses, account
+    cdef dict charges  # of each booked window: a list of tuples (nodes, uses, account)
+    cdef list deferred  # (object with window() and finish, charge) of windows that are not in `charges`
     cdef tuple paces  # cached (table of slots, its largest performance)
     cdef size_t version, purge_threshold
     cdef list fill(self, int64_t nodes, object uses, object account, vector[CapacityUse]& out)
@@ -66,6 +67,8 @@ cdef class Caps:
     cdef int charge(self, list windows) except -1
     cdef bint give_back(self, Window window) except -1
     cdef int forget(self, double now) except -1
+    cdef int defer(self, object booked, tuple charge) except -1
+    cdef int settle(self) except -1
 
 
 cdef list fill_uses(Caps capacities, Request request, vector[CapacityUse]& out)

@@ -112,6 +112,9 @@ cdef class Caps:
         No earlier time counts.
     """
 
+    def __cinit__(self):
+        self.deferred = []
+
     def __init__(self, rules=(), charges=(), double now=-INFINITY):
         self.charges, self.now, self.purge_threshold = {}, now, 64
         self.paces = None
@@ -122,6 +125,7 @@ cdef class Caps:
     def set_rules(self, rules):
         """Replace all rules, and count the booked windows again."""
         rules = tuple(rules)
+        self.settle()
         self.rules = rules
         self.names = frozenset([rule.what for rule in rules if rule.account is None])
         self.version += 1
@@ -259,6 +263,7 @@ cdef class Caps:
     cdef int charge(self, list windows) except -1:
         """Count windows that were booked before these rules existed."""
         cdef Window window
+        self.settle()
         for window in windows:
             if window.criterion == RESERVED or window in self.charges:
                 continue
@@ -269,6 +274,7 @@ cdef class Caps:
 
     cdef bint give_back(self, Window window) except -1:
         """Give back the amounts of a released window; return whether it had a charge."""
+        self.settle()
         cdef list charges = self.charges.get(window)
         if charges is None:
             return False
@@ -282,6 +288,31 @@ cdef class Caps:
     def record(self, Window window not None, tuple charge not None):
         """Append a charge to those of a window: equal windows share their nodes in some pools."""
         self.charges.setdefault(window, []).append(charge)
+
+    cdef int defer(self, object booked, tuple charge) except -1:
+        """Record the charge of a booked window that is created later by `booked.window()`."""
+        self.deferred.append((booked, charge))
+        return 0
+
+    cdef int settle(self) except -1:
+        """Record the deferred charges with their windows.
+
+        An exception, such as KeyboardInterrupt, leaves each charge in exactly one place.
+        """
+        cdef list charges
+        cdef tuple entry
+        while self.deferred:
+            entry = self.deferred[len(self.deferred) - 1]
+            window = entry[0].window() if entry[0].finish > self.now else None
+            charges = None if window is None else self.charges.setdefault(window, [])
+            # Python code of the window ran above: another thread may have recorded the entry.
+            if self.deferred and self.deferred[len(self.deferred) - 1] is entry:
+                self.deferred.pop()
+                if charges is not None:
+                    charges.append(entry[1])
+            elif charges is not None and not charges:
+                self.charges.pop(window, None)
+        return 0
 
     # No signal handler runs between the last change by a function and that of the amounts.
 
@@ -316,6 +347,7 @@ cdef class Caps:
     def windows_from(self, double start):
         """Return the windows with a charge that begin at this time."""
         cdef Window window
+        self.settle()
         return [window for window in self.charges if window.start == start]
 
     cdef int forget(self, double now) except -1:
@@ -327,7 +359,7 @@ cdef class Caps:
             rule.limit.forget(now)
             for counter in rule.counters.values():
                 counter.free.forget(now)
-        if len(self.charges) > self.purge_threshold:
+        if <size_t>(len(self.charges) + len(self.deferred)) > self.purge_threshold:
             self.drop_past()
         return 0
 
@@ -335,6 +367,7 @@ cdef class Caps:
         """Drop the charges of windows that are past."""
         cdef Window window
         cdef dict kept = {}
+        self.settle()
         for window, charges in self.charges.items():
             if window.finish > self.now:
                 kept[window] = charges

@@ -1,8 +1,10 @@
 # Internal declarations: hosts whose resources are shared.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libcpp.atomic cimport atomic
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
+from slotkern._kernels.caps cimport Caps, CapacityUse
 from slotkern._kernels.headers cimport Answer, CWindowTable, Part, Query, ShapeKind
 from slotkern._kernels.pool cimport Bookings, shared_mutex
 from slotkern._kernels.request cimport Request
@@ -81,13 +83,25 @@ cdef extern from "slotkern/shares/schedule.hpp" namespace "slotkern" nogil:
     Status spans_of_demand(const CSharePool&, const int32_t*, vector[HostSpan]&) noexcept
     Status rows_of_host(const CSharePool&, size_t, vector[HostSpan]&, vector[int32_t]&,
                         vector[uint8_t]&) noexcept
-    Status schedule_shares(CSharePool&, const vector[ShareRequest]&, int, size_t, CWindowTable&,
-                           vector[uint8_t]&) noexcept
+    cdef cppclass CShareJob "slotkern::ShareJob":
+        const Query* query
+        ShareRequest parts
+        TreeRequest tree
+        bint is_tree
+
+    cdef cppclass QueueUses:
+        size_t first_job
+        vector[vector[CapacityUse]] uses
+        double now
+
+    Status schedule_shares(CSharePool&, const vector[CShareJob]&, int, size_t, const QueueUses&,
+                           CWindowTable&, vector[uint8_t]&) noexcept
 
 
 cdef class SharedHosts:
     cdef CSharePool pool
     cdef shared_mutex mutex
+    cdef atomic[int] waiting  # threads other than the main one that wait for the mutex
     cdef readonly PreparedSlots hosts  # one slot a host
     cdef object table                  # the array of `hosts`
     cdef readonly object capacity      # int64[host, resource]
@@ -107,9 +121,28 @@ cdef class ShareCore(SharedHosts):
     cdef object read_part(self, demand, prices, stack, vector[int32_t]& amounts, ShareRequest& out)
     cdef object check_prices(self, object prices)
     cdef Request compile(self, Request request)
-    cdef Status schedule_some(self, const vector[ShareRequest]& jobs, int criterion,
-                              Bookings out) except *
+    cdef Status schedule_some(self, const vector[CShareJob]& jobs, int criterion,
+                              ShareQueue queue) except *
     cdef int change(self, object spans, object amounts, int kind) except -1
+
+
+cdef class ShareQueue:
+    cdef readonly Bookings table
+    cdef list jobs, windows, reasons
+    cdef Caps capacities
+    cdef object owner
+    cdef dict owned
+    cdef size_t first  # the length of `reasons` before the first result
+    cdef list fill_uses(self, QueueUses& out, size_t most)
+    cdef int record(self) except -1
+    cdef int add(self, object window, size_t code) except -1
+
+
+cdef class BookedJob:
+    cdef readonly Bookings table
+    cdef readonly size_t row
+    cdef readonly object job
+    cdef object made  # the window, once it was accessed
 
 
 cdef class TreeSearch:
@@ -122,6 +155,6 @@ cdef class TreeSearch:
     cdef bint whole
     cdef int64_t groups  # product of the counts
     cdef Answer search(self, Request request, size_t& parts) except *
+    cdef int fill(self, Request request, vector[int32_t]& counts, TreeRequest& out) except -1
     cdef Window window(self, const Answer& answer, size_t parts, Request request, str criterion,
                        str shape)
-    cdef Status book(self, Window window)

@@ -1,9 +1,10 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slotkern._kernels.caps import Caps
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
@@ -17,9 +18,29 @@ MAX_SHARE: int
 HOST_SPAN: np.dtype[np.void]
 
 def check_amounts(amounts: NDArray[Any], name: str) -> None: ...
-def empty_bookings(
-    criterion: BuiltIn, shape: Shape, context: SlotContext | None = None
-) -> Bookings: ...
+
+class BookedJob:
+    table: Bookings
+    row: int
+    job: Any
+    def window(self) -> ShareWindow: ...
+    @property
+    def finish(self) -> float: ...
+
+class ShareQueue:
+    table: Bookings
+    def __init__(
+        self,
+        criterion: BuiltIn,
+        shape: Shape,
+        jobs: list[Any],
+        windows: list[BookedJob | None],
+        reasons: list[str],
+        capacities: Caps | None,
+        owner: str | None,
+        owned: dict[Any, Any],
+        context: SlotContext | None = None,
+    ) -> None: ...
 
 class SharedHosts:
     @property
@@ -58,9 +79,10 @@ class ShareCore(SharedHosts):
     def check(self, request: Request) -> None: ...
     def schedule(
         self,
-        out: Bookings,
+        queue: ShareQueue,
         requests: list[Request],
-        parts: list[tuple[ArrayLike, ArrayLike | None, int]],
+        parts: list[tuple[ArrayLike, ArrayLike | None, int] | TreeSearch],
+        reason: Callable[[int], str],
     ) -> None: ...
     def book(self, window: Window, demand: ArrayLike) -> None: ...
     def release(self, window: Window, demand: ArrayLike) -> None: ...
@@ -102,13 +124,4 @@ class TreeSearch:
     def find(
         self, request: Request, criterion: str, shape: str
     ) -> ShareWindow | None: ...
-    def schedule(
-        self,
-        request: Request,
-        criterion: str,
-        shape: str,
-        booked: dict[object, tuple[ShareWindow, str]],
-        owner: str | None,
-        made: dict[int, ShareWindow],
-        key: int,
-    ) -> ShareWindow | None: ...
+    def window_of(self, table: Bookings, row: int, request: Request) -> ShareWindow: ...

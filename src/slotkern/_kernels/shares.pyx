@@ -14,6 +14,7 @@ from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport (
     InterruptScope, Status, attempt, is_main_thread, number, status_error)
+from slotkern._kernels.caps cimport Caps, CapacityUse
 from slotkern._kernels.headers cimport Answer, Part, ShapeKind
 from slotkern._kernels.pool cimport Bookings
 from slotkern._kernels.request cimport Request, copy_request, parse_shape, search_error
@@ -21,6 +22,7 @@ from slotkern._kernels.shares cimport *
 from slotkern._kernels.slots cimport PreparedSlots, resolve_times
 from slotkern._kernels.windows cimport Window, window_from_answer
 
+from slotkern._kernels.base import REASONS
 from slotkern._kernels.caps import counted_fields
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.windows import ALL_STARTS
@@ -260,19 +262,23 @@ cdef class ShareCore(SharedHosts):
         """Raise the error of `find` for a request whose filter or limits the hosts do not have."""
         self.compile(request)
 
-    def schedule(self, Bookings out not None, list requests not None, list parts not None):
-        """Find and book a window for each request, in order; append the results to `out`.
+    def schedule(self, ShareQueue queue not None, list requests not None, list parts not None,
+                 reason):
+        """Find and book a window for each request, in order; append the results to the queue.
 
         Parameters
         ----------
-        out : Bookings
-            Empty, of `empty_bookings`. After an exception, such as KeyboardInterrupt, it has what
-            was booked.
+        queue : ShareQueue
+            New, of as many jobs. After an exception, such as KeyboardInterrupt, its lists and
+            dictionaries have what was booked.
         requests : list of Request
             As for `find`.
-        parts : list of (amounts, prices, stack)
-            For each request the arguments of `find`. Requests whose parts are alike share one
-            object: it is read once.
+        parts : list of ((amounts, prices, stack) or TreeSearch)
+            For each request the arguments of `find`, or the search for its tree. Requests whose
+            parts are alike share one object: it is read once.
+        reason : function
+            Called with the index of a request that the capacities of the queue count and that
+            has no window; returns the word of `REASONS`.
 
         Raises
         ------
@@ -284,44 +290,78 @@ cdef class ShareCore(SharedHosts):
         Equal to `find` and `book` of each request. Other threads may change the hosts between two
         groups of `JOBS_AT_ONCE` requests, never between a search and its booking.
         """
-        cdef vector[ShareRequest] jobs, of_parts
-        cdef vector[vector[int32_t]] amounts
-        cdef ShareRequest job
-        cdef Request compiled
+        cdef vector[CShareJob] jobs, of_parts
+        cdef vector[vector[int32_t]] amounts, counts
+        cdef CShareJob job, none
+        cdef TreeSearch search
+        cdef Request request, compiled
         cdef dict known = {}
         cdef list owned = []  # the objects to which the jobs point
-        cdef int index = INDEX[out.criterion]
-        cdef size_t place
+        cdef int index = INDEX[queue.table.criterion]
+        cdef size_t place, i, size = len(requests)
         cdef Status status = Status.ok
-        amounts.resize(len(parts))  # one for each object, whose address remains valid
-        job.shape = parse_shape(out.shape)
-        for request, part in zip(requests, parts, strict=True):
-            place = known.setdefault(id(part), of_parts.size())
-            if place == of_parts.size():
-                demand, prices, stack = part
-                owned.append(self.read_part(demand, prices, stack, amounts[place], job))
-                of_parts.push_back(job)
+        amounts.resize(size)  # whose addresses remain valid
+        counts.resize(size)
+        jobs.reserve(size)
+        for i, part in enumerate(parts):
+            request = requests[i]
             compiled = self.compile(request)
             owned.append(compiled)
-            job = of_parts[place]
+            if type(part) is TreeSearch:
+                search, job = part, none
+                search.fill(request, counts[i], job.tree)
+                job.is_tree = True
+            else:
+                place = known.setdefault(id(part), of_parts.size())
+                if place == of_parts.size():
+                    job = none
+                    job.parts.shape = parse_shape(queue.table.shape)
+                    demand, prices, stack = part
+                    owned.append(self.read_part(demand, prices, stack, amounts[place], job.parts))
+                    of_parts.push_back(job)
+                job = of_parts[place]
             job.query = &compiled.query
             jobs.push_back(job)
-        while status == Status.ok and out.codes.size() < jobs.size():
-            status = self.schedule_some(jobs, index, out)
-        if status != Status.ok:
-            raise search_error(status, jobs[out.codes.size()].query[0])
+        while queue.table.codes.size() < size:
+            status = self.schedule_some(jobs, index, queue)
+            i = queue.table.codes.size()
+            if status == Status.none:
+                queue.add(None, REASONS.index(reason(i)))
+            elif status != Status.ok:
+                raise search_error(status, jobs[i].query[0])
 
-    cdef Status schedule_some(self, const vector[ShareRequest]& jobs, int criterion,
-                              Bookings out) except *:
-        """Schedule the next jobs while the hosts are locked."""
+    cdef Status schedule_some(self, const vector[CShareJob]& jobs, int criterion,
+                              ShareQueue queue) except *:
+        """Schedule the next jobs while the hosts are locked, and record them."""
         cdef Status status = Status.ok
         cdef InterruptScope interrupts
+        cdef QueueUses uses
+        cdef Bookings out = queue.table
+        cdef size_t version
+        cdef list counters  # own the memory of `uses`
         while attempt(interrupts, status):
-            self.lock()
-            with nogil:
-                status = schedule_shares(self.pool, jobs, criterion, JOBS_AT_ONCE, out.windows,
-                                         out.codes)
+            if queue.capacities is None:
+                self.lock()
+                with nogil:
+                    status = schedule_shares(self.pool, jobs, criterion, JOBS_AT_ONCE, uses,
+                                             out.windows, out.codes)
+                    self.mutex.unlock()
+            else:
+                while True:
+                    version = queue.capacities.version
+                    counters = queue.fill_uses(uses, JOBS_AT_ONCE)
+                    self.lock()
+                    if queue.capacities.version == version:
+                        break
+                    self.mutex.unlock()  # the rules were replaced while this thread waited
+                # Only code that holds the GIL changes counters.
+                status = schedule_shares(self.pool, jobs, criterion, JOBS_AT_ONCE, uses,
+                                         out.windows, out.codes)
                 self.mutex.unlock()
+            queue.record()
+            if self.waiting.load() > 0:  # other threads need both the hosts and the GIL
+                with nogil:
+                    wait_briefly(self.mutex)
         return status
 
     def reserve(self, spans, amounts):
@@ -601,4 +641,5 @@ cdef class ShareCore(SharedHosts):
         return ShareCore.restore, (self.hosts, self.capacity, self.state())
 
 
+include "shares_queue.pxi"
 include "shares_trees.pxi"

@@ -67,9 +67,11 @@ cdef class SharedHosts:
                     wait_briefly(self.mutex)
                 PyErr_CheckSignals()
             else:
+                self.waiting.fetch_add(1)
                 with nogil:
                     self.mutex.lock()
                     self.mutex.unlock()
+                self.waiting.fetch_sub(1)
         return 0
 
     cdef str describe(self, HostSpan span):
@@ -171,12 +173,3 @@ cdef int check_status(Status status) except -1:
     if status != Status.ok:
         raise status_error(status, "change shared hosts", {"part": "a host"})
     return 0
-
-
-def empty_bookings(str criterion not None, str shape not None, context=None):
-    """Return the empty result of `ShareCore.schedule`; errors are those of `find`."""
-    cdef Bookings out = Bookings.__new__(Bookings)
-    one_of("criterion", criterion, INDEX)
-    parse_shape(shape)
-    out.criterion, out.shape, out.context = criterion, shape, context
-    return out

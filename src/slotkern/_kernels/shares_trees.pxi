@@ -56,19 +56,27 @@ cdef class TreeSearch:
                 f"nodes={request.query.n} cannot be divided among {self.groups} groups of the "
                 f"tree: give a multiple of {self.groups} {unit}")
 
+    cdef int fill(self, Request request, vector[int32_t]& counts, TreeRequest& out) except -1:
+        """Write the search for a request without its query; `out` points to `counts`."""
+        self.check(request)
+        cdef int64_t each = request.query.n // self.groups
+        counts = self.counts
+        if self.whole:
+            counts.push_back(<int32_t>each)
+        out = self.asked
+        out.counts = counts.data()
+        out.parts = 0 if self.whole else <int32_t>each
+        return 0
+
     cdef Answer search(self, Request request, size_t& parts) except *:
         """Search once; `parts` becomes the number of parts of the answer."""
         cdef Request compiled = self.core.compile(request)
         cdef Answer answer
         cdef InterruptScope interrupts
-        cdef TreeRequest asked = self.asked  # threads share this object
-        cdef vector[int32_t] counts = self.counts
-        cdef int64_t each = request.query.n // self.groups
-        self.check(request)
-        if self.whole:
-            counts.push_back(<int32_t>each)
-        asked.query, asked.counts = &compiled.query, counts.data()
-        asked.parts = 0 if self.whole else <int32_t>each
+        cdef TreeRequest asked  # threads share this object
+        cdef vector[int32_t] counts
+        self.fill(request, counts, asked)
+        asked.query = &compiled.query
         while attempt(interrupts, answer.status):
             self.core.lock()
             with nogil:
@@ -105,32 +113,12 @@ cdef class TreeSearch:
             return None
         return self.window(answer, parts, request, criterion, shape)
 
-    def schedule(self, Request request not None, str criterion, str shape, dict booked, owner,
-                 dict made, key):
-        """Find a window and book it; search again if another thread has taken a part of it.
-
-        The window becomes an item of `made` under the key; with an owner, both an item of `booked`
-        under a new key. No signal handler runs between the booking and these items.
-        """
-        cdef size_t parts = 0, version
+    def window_of(self, Bookings table not None, size_t row, Request request not None):
+        """Return the window that `ShareCore.schedule` booked for a request with this search."""
         cdef Answer answer
-        cdef Window window
-        cdef Status status
-        while True:
-            version = self.core.version
-            answer = self.search(request, parts)
-            if answer.status == Status.none:
-                return None
-            window = self.window(answer, parts, request, criterion, shape)
-            status = self.book(window)
-            if status == Status.ok:
-                break
-            if self.core.version == version:
-                check_status(status)
-        if owner is not None:
-            booked[object()] = window, owner
-        made[key] = window
-        return window
+        answer.found = table.windows.found[row]
+        answer.parts = table.windows.parts_of(row)
+        return self.window(answer, table.windows.count(row), request, table.criterion, table.shape)
 
     cdef Window window(self, const Answer& answer, size_t parts, Request request, str criterion,
                        str shape):
@@ -162,20 +150,3 @@ cdef class TreeSearch:
         window.share = self.share
         window.counts = tuple(counts) if self.asked.stack > 1 else None
         return window
-
-    cdef Status book(self, Window window):
-        """Book a window of `window`."""
-        cdef vector[Part] parts
-        cdef size_t failed = 0
-        cdef Status status
-        cdef Py_ssize_t i, k
-        counts = window.counts
-        for i in range(window.count):
-            for k in range(1 if counts is None else counts[i]):
-                parts.push_back(window.parts[i])
-        self.core.lock()
-        with nogil:
-            status = book_shares(self.core.pool, window.start, parts.data(), parts.size(),
-                                 self.asked.demand, failed)
-            self.core.mutex.unlock()
-        return status

@@ -23,6 +23,7 @@ from slotkern.pool.share_windows import ShareWindow, nearest, share_text, shared
 
 if TYPE_CHECKING:
     from slotkern._kernels.caps import Caps
+    from slotkern._kernels.shares import BookedJob
     from slotkern.foundation.context import SlotContext
     from slotkern.pool.share_rows import ShareRows
 
@@ -32,12 +33,19 @@ Owned = tuple[ShareWindow, str]
 """A window and its owner."""
 
 
+def _made(pair: tuple[ShareWindow | BookedJob, str]) -> Owned:
+    """Return a value of `HostBookings._booked`; the window of a queue is created now."""
+    window, owner = pair
+    return window if isinstance(window, ShareWindow) else window.window(), owner
+
+
 class HostBookings(HasPlot):
     """Base class of `HostPool`: windows are booked, listed and released."""
 
     _rows: ShareRows
     _capacities: Caps | None
-    _booked: dict[object, Owned]  # in the order of the bookings; keys have no meaning
+    # In the order of the bookings; keys have no meaning.
+    _booked: dict[object, tuple[ShareWindow | BookedJob, str]]
 
     @property
     def context(self) -> SlotContext:
@@ -67,7 +75,11 @@ class HostBookings(HasPlot):
     def _owned_windows(self) -> list[Owned]:
         """Return pairs of a window that is not past and its owner, by booking."""
         now = self.now
-        return [pair for pair in [*self._booked.values()] if pair[0].finish > now]
+        return [pair for _, pair in self._owned_items() if pair[0].finish > now]
+
+    def _owned_items(self) -> list[tuple[object, Owned]]:
+        """Return the items of `_booked`; windows of queues are created now."""
+        return [(key, _made(pair)) for key, pair in [*self._booked.items()]]
 
     def book(
         self, window: Window | Iterable[Window | None], owner: str | None = None
@@ -187,7 +199,7 @@ class HostBookings(HasPlot):
         key = self._key_of(windows[0])
         while key is not None and not owned:
             if (pair := self._booked.pop(key, None)) is not None:
-                owned[key] = pair
+                owned[key] = _made(pair)
             else:  # another thread released this one of several equal windows
                 key = self._key_of(windows[0])
         charged = [window for window, _ in owned.values()]
@@ -227,14 +239,14 @@ class HostBookings(HasPlot):
 
     def _key_of(self, window: ShareWindow) -> object | None:
         """Return the key of the owned window that is nearest to a window, or None."""
-        items = [*self._booked.items()]
+        items = self._owned_items()
         found = nearest(window, [other for _, (other, _) in items])
         return next((key for key, (other, _) in items if other is found), None)
 
     def _release_owner(self, owner: str, name: str | None) -> None:
         keys = [
             key
-            for key, (window, other) in [*self._booked.items()]
+            for key, (window, other) in self._owned_items()
             if other == owner
             and window.finish > self.now
             and name in (None, window.name)
@@ -244,7 +256,7 @@ class HostBookings(HasPlot):
             of = "" if name is None else f" for {name!r}"
             raise ValueError(f"{owner!r} has nothing booked{of} in this pool")
         popped = {key: self._booked.pop(key, None) for key in keys}
-        owned = {key: pair for key, pair in popped.items() if pair is not None}
+        owned = {key: _made(pair) for key, pair in popped.items() if pair is not None}
         windows = [window for window, _ in owned.values()]
         self._give_back(windows, owned, windows)
         if covered:

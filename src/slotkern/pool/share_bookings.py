@@ -13,7 +13,7 @@ from slotkern._kernels.caps import counted_fields, is_counted
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
-from slotkern._kernels.shares import empty_bookings
+from slotkern._kernels.shares import BookedJob, ShareQueue
 from slotkern._kernels.slots import resolve_times
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
@@ -34,21 +34,6 @@ if TYPE_CHECKING:
     from slotkern.pool.share_windows import ShareWindow
 
 __all__ = ["ShareBookings", "schedule_shares"]
-
-
-class Unmade(NamedTuple):
-    """A booked window of a queue that is created when it is accessed."""
-
-    table: Bookings
-    row: int
-    job: _ShareJob
-
-    def window(self) -> ShareWindow:
-        """Return the window."""
-        job = self.job
-        window = cast(Window, self.table[self.row])
-        window.name, window.special = job.given.name, counted_fields(job.given)
-        return shared(window, job.share, None, job.given.stack > 1)
 
 
 class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
@@ -73,7 +58,7 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
 
     def __init__(
         self,
-        windows: list[ShareWindow | Unmade | None],
+        windows: list[ShareWindow | BookedJob | None],
         reasons: list[str],
         names: list[str | None],
         context: SlotContext,
@@ -99,7 +84,7 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
                 self.table[index],
             )
         found = self._windows[index]
-        if isinstance(found, Unmade):
+        if isinstance(found, BookedJob):
             self._windows[index] = found = found.window()
         return found
 
@@ -136,15 +121,31 @@ class ShareBookings(HasTable, Sequence["ShareWindow | None"]):
         return f"ShareBookings({int(self.booked.sum())} of {len(self)} booked)"
 
 
+class _Form(NamedTuple):
+    """The fields that jobs have in common, in numbers."""
+
+    share: Amounts | None
+    demand: NDArray[np.int64] | None
+    stacked: bool
+    search: TreeSearch | None  # for groups of a tree
+    part: SharePart | TreeSearch | None  # for the binding; None: a view is searched
+
+
 class _ShareJob(NamedTuple):
-    """A request of a queue as given and in numbers, and what each part takes."""
+    """A request of a queue as given and in numbers."""
 
     given: Request
     resolved: Request
-    share: Amounts | None
-    demand: NDArray[np.int64] | None
-    part: SharePart | None  # None: the binding does not schedule this request
-    search: TreeSearch | None  # of a request for a tree
+    form: _Form
+    part: SharePart | TreeSearch | None  # None: the binding does not schedule it
+
+    def window(self, table: Bookings, row: int) -> ShareWindow:
+        """Return the window that the binding has booked."""
+        if self.form.search is not None:
+            return self.form.search.window_of(table, row, self.given)
+        window = cast(Window, table[row])
+        window.name, window.special = self.given.name, counted_fields(self.given)
+        return shared(window, self.form.share, None, self.form.stacked)
 
 
 def schedule_shares(
@@ -175,43 +176,83 @@ def _checked_jobs(
 ) -> list[_ShareJob]:
     """Check all requests, before the first is booked."""
     rows, jobs = pool._rows, []
-    known: dict[Any, tuple[Any, Any, SharePart | None]] = {}
+    forms: dict[Any, _Form] = {}
     for i, request in enumerate(requests_of(requests)):
         if not isinstance(request, Request):
             raise TypeError(
                 f"requests[{i}] must be a Request, got {type(request).__name__}"
             )
-        search = None
         try:
             pool._check_fields(request)
             resolved = resolve_times(pool, request, None, True)
-            key = request.share, request.stack
-            if key not in known:
-                share, demand = pool._demand(request)
-                held = rows.can_hold(demand)
-                part = rows.part(demand, request.stack) if held else None
-                known[key] = share, demand, part
-            share, demand, part = known[key]
-            counted = is_counted(pool._capacities, resolved)
-            if asks_for_tree(request):
-                check_counts(resolved, pool._capacities)
-                part = None
-                search = tree_search(rows, request, criterion, shape, {})
-                search.check(request)
-                search = None if counted else search
-            elif has_sums(resolved):
-                adapter("check_sum")(pool, resolved)
-                part = None
-            elif part is not None and (counted or not can_search(part, resolved)):
-                part = None
+            key = _key_of(request)
+            form = forms.get(key)
+            if form is None:
+                form = forms[key] = _form(pool, request, criterion, shape)
+            part = form.part
+            if form.search is not None:
+                form.search.check(request)
+            if pool._capacities is not None or request.uses is not None:
+                part = _counted_part(pool, resolved, form, criterion)
+            elif form.search is None and part is not None:
+                part = part if can_search(part, resolved) else None
             # An array of a limit has one number for each slot of a view.
-            if all(not isinstance(limit.of, np.ndarray) for limit in resolved.limits):
+            if not any(isinstance(limit.of, np.ndarray) for limit in resolved.limits):
                 rows.core.check(resolved)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None
-        jobs.append(_ShareJob(request, resolved, share, demand, part, search))
+        jobs.append(_ShareJob(request, resolved, form, part))
     return jobs
+
+
+#: Criteria by which the first span with enough of all capacities has the best window.
+_FIRST = ("start", "finish")
+
+
+def _key_of(request: Request) -> tuple[Any, ...]:
+    """Return the fields on which the form of a request depends."""
+    special = request.special
+    if special is None:
+        return ()
+    share, tree = special.get("share"), special.get("tree")
+    return (
+        share and tuple(share.items()),
+        tree and tuple(tree.items()),
+        special.get("stack"),
+        special.get("whole"),
+        request.where,
+        len(request.limits) > 0,
+    )
+
+
+def _form(pool: HostPool, request: Request, criterion: str, shape: Any) -> _Form:
+    """Return the form of a request."""
+    rows, stacked = pool._rows, request.stack > 1
+    share, demand = pool._demand(request)
+    if asks_for_tree(request):
+        search = tree_search(rows, request, criterion, shape, {})
+        return _Form(share, demand, stacked, search, search)
+    part = rows.part(demand, request.stack) if rows.can_hold(demand) else None
+    return _Form(share, demand, stacked, None, part)
+
+
+def _counted_part(
+    pool: HostPool, request: Request, form: _Form, criterion: str
+) -> SharePart | TreeSearch | None:
+    """Return the part of a request in a pool with capacities, or with uses."""
+    counted = is_counted(pool._capacities, request)
+    if form.search is not None:
+        check_counts(request, pool._capacities)
+        return form.search
+    if has_sums(request):
+        adapter("check_sum")(pool, request)
+        return None
+    part = cast("SharePart | None", form.part)
+    if part is None or not can_search(part, request):
+        return None
+    # Other criteria compare the windows of all spans, and limits need proofs.
+    return None if counted and (criterion not in _FIRST or request.limits) else part
 
 
 class _Run:
@@ -222,10 +263,9 @@ class _Run:
     ) -> None:
         self.pool, self.criterion, self.shape = pool, criterion, shape
         self.owner = owner
-        self.windows: list[ShareWindow | Unmade | None] = []
+        self.windows: list[Any] = []  # ShareWindow, BookedJob or None
         self.reasons: list[str] = []
-        self.tables: dict[int, NDArray[np.void]] = {}  # totals, by their first window
-        self.key = object()  # of the owned windows, with the number of each
+        self.tables: dict[int, WindowTable] = {}  # totals, by their first window
         self.made: dict[int, ShareWindow] = {}  # booked outside of the binding
 
     def bookings(self, jobs: list[_ShareJob]) -> ShareBookings:
@@ -234,65 +274,41 @@ class _Run:
             if index >= len(self.reasons):  # stopped before its result was added
                 self._add(index, window, "booked")
         names = [job.given.name for job in jobs[: len(self.reasons)]]
-        table = np.concatenate([WindowTable.of([]).table, *self.tables.values()])
+        tables = [WindowTable.of([]), *self.tables.values()]
+        table = np.concatenate([each.table for each in tables])
         windows = self.windows[: len(names)]
         return ShareBookings(windows, self.reasons, names, self.pool.context, table)
 
     def schedule(self, jobs: list[_ShareJob]) -> None:
-        """Search and book jobs in the binding; at an error keep what was booked."""
-        out = empty_bookings(self.criterion, self.shape, self.pool.context)
-        first, stopped = len(self.reasons), None
-        queue = [job.resolved for job in jobs]
+        """Search and book jobs in the binding, which records what was booked."""
+        queue = ShareQueue(
+            self.criterion,
+            self.shape,
+            jobs,
+            self.windows,
+            self.reasons,
+            self.pool._capacities,
+            self.owner,
+            self.pool._booked,
+            self.pool.context,
+        )
+        self.tables[len(self.reasons)] = queue.table
+        resolved = [job.resolved for job in jobs]
         parts: list[Any] = [job.part for job in jobs]
-        try:
-            self.pool._rows.core.schedule(out, queue, parts)
-        except BaseException as error:
-            stopped = error
-        while True:  # record what was booked despite further signals
-            try:
-                self._record(out, jobs, first)
-                break
-            except KeyboardInterrupt as error:
-                stopped = error
-        if stopped is not None:
-            raise stopped
-
-    def _record(self, out: Bookings, jobs: list[_ShareJob], first: int) -> None:
-        """Add results from number `first` on; a repetition replaces them."""
-        unmade = [
-            Unmade(out, i, job) if booked else None
-            for i, (job, booked) in enumerate(zip(jobs, out.booked, strict=False))
-        ]
-        self.windows[first:] = unmade
-        if self.owner is not None or any(job.resolved.account for job in jobs):
-            made = [None if each is None else each.window() for each in unmade]
-            self.pool._booked.update(
-                {
-                    (self.key, first + i): (window, who)
-                    for i, window in enumerate(made)
-                    if window is not None
-                    and (who := self.owner or window.account) is not None
-                }
-            )
-            self.windows[first:] = made
-        self.tables[first] = out.table
-        self.reasons[first:] = out.reasons
+        self.pool._rows.core.schedule(
+            queue, resolved, parts, lambda i: self._reason(jobs[i])
+        )
 
     def find_and_book(self, job: _ShareJob) -> None:
-        """Search and book a job for which a view or a tree must be searched."""
-        how = self.criterion, self.shape
-        index, owner = len(self.reasons), self.owner or job.resolved.account
-        if job.search is not None:
-            booked = self.pool._booked
-            job.search.schedule(job.resolved, *how, booked, owner, self.made, index)
-        else:
-            self._find_and_book(job, index)
+        """Search and book a job for which a view must be searched."""
+        index = len(self.reasons)
+        self._find_and_book(job, index)
         window = self.made.get(index)
         self._add(index, window, "booked" if window else self._reason(job))
 
     def _add(self, index: int, window: ShareWindow | None, reason: str) -> None:
         """Add the result of a request; a repetition replaces it."""
-        self.tables[index] = WindowTable.of([window]).table
+        self.tables[index] = WindowTable.of([window])
         self.windows[index:] = [window]
         self.reasons[index:] = [reason]
 
@@ -327,4 +343,4 @@ class _Run:
             return "cap" if found is None else "quota"
         if asks_for_tree(job.given):
             return "groups"
-        return pool._rows.reason(job.resolved, job.demand, self.shape)
+        return pool._rows.reason(job.resolved, job.form.demand, self.shape)

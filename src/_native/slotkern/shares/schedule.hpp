@@ -1,9 +1,9 @@
 // The scheduling loop on shared hosts: finds and books a window for each job of a queue, in order.
 // And the functions of a SharePool that return a Status and never throw, for bindings.
 //
-// Input: jobs with their demand, stack, prices and shape, and a criterion. Output: for each job a
-// row of a window table, whose parts are on hosts, and a Reason. Equal to find() and book() of the
-// pool for one job after the other.
+// Input: jobs for parts or for groups of a tree, what each uses of the capacities of the pool, and a
+// criterion. Output: for each job a row of a window table, whose parts are on hosts, and a Reason.
+// Equal to find() and book() of the pool for one job after the other.
 //
 // Cost of a job: one search (shares/share_pool.hpp) and one change of rows for each part. A job
 // without a window costs up to two more searches and, if only few hosts hold its parts, O(rows).
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/pool/first_within.hpp"
 #include "slotkern/shares/share_pool.hpp"
 
 namespace slotkern {
@@ -146,12 +147,13 @@ namespace detail {
 
 // Returns how many parts, up to n, the hosts that are fast enough hold at some time from now on,
 // each host at its own time.
-inline std::int64_t count_places(const SharePool& pool, const ShareRequest& job) {
+inline std::int64_t count_places(const SharePool& pool, const ShareRequest& job,
+                                 const Query& query) {
   const ShareHosts& hosts = pool.hosts();
   const double from = std::max(hosts.begin, pool.now());
   std::int64_t places = 0;
-  for (std::size_t h = 0; h < hosts.ids.size() && places < job.query->n; ++h) {
-    if (hosts.performance[h] < job.query->min_performance) continue;
+  for (std::size_t h = 0; h < hosts.ids.size() && places < query.n; ++h) {
+    if (hosts.performance[h] < query.min_performance) continue;
     for (Amount parts = 1; parts <= job.stack; ++parts) {
       bool holds = false;
       pool.rows().each_span(h, from, hosts.end, job.demand, parts,
@@ -165,39 +167,93 @@ inline std::int64_t count_places(const SharePool& pool, const ShareRequest& job)
 
 }  // namespace detail
 
+// A job of a queue: parts on any hosts, or groups of a tree.
+struct ShareJob {
+  const Query* query;
+  ShareRequest parts;  // its query is not read
+  TreeRequest tree;    // the same
+  bool is_tree = false;
+};
+
+// What jobs of a queue use of the capacities of the pool. Empty: nothing.
+struct QueueUses {
+  std::size_t first_job = 0;  // index of the job of uses[0]
+  std::vector<std::vector<CapacityUse>> uses;
+  double now = -kInfinity;  // of the capacities
+
+  // Returns null if no capacity counts the job.
+  const std::vector<CapacityUse>* of(std::size_t job) const {
+    const bool is_counted = job < first_job + uses.size() && !uses[job - first_job].empty();
+    return is_counted ? &uses[job - first_job] : nullptr;
+  }
+};
+
 // Schedules the jobs from number reasons.size() on, at most `most` of them. Appends one row and one
-// Reason for each. After an interruption or an error, both hold what was booked.
-inline Status schedule_shares(SharePool& pool, const std::vector<ShareRequest>& jobs,
-                              int criterion, std::size_t most, WindowTable& out,
+// Reason for each. After an interruption or an error, both hold what was booked. Returns none if the
+// next job has uses, but no window: the caller adds the reason. Uses require the criterion start or
+// finish.
+inline Status schedule_shares(SharePool& pool, const std::vector<ShareJob>& jobs, int criterion,
+                              std::size_t most, const QueueUses& counted, WindowTable& out,
                               std::vector<std::uint8_t>& reasons) noexcept {
   return guarded([&] {
     Workspace& work = workspace();
     const std::size_t last = std::min(jobs.size(), reasons.size() + most);
+    const bool by_finish = criterion_name(criterion) == Finish::name;
     reasons.reserve(jobs.size());
     while (reasons.size() < last) {
       poll();
-      const ShareRequest& job = jobs[reasons.size()];
+      const ShareJob& job = jobs[reasons.size()];
+      const std::vector<CapacityUse>* const uses = counted.of(reasons.size());
       const auto find = [&](const Query& query, int by, Found& found) {
-        ShareRequest asked = job;
+        if (!job.is_tree) {
+          ShareRequest asked = job.parts;
+          asked.query = &query;
+          return pool.find(asked, by, ShareMethod::automatic, work, found);
+        }
+        TreeRequest asked = job.tree;
         asked.query = &query;
-        return pool.find(asked, by, ShareMethod::automatic, work, found);
+        const Status status = pool.find_tree(asked, work, found);
+        if (status == Status::ok && by_finish) found.value = found.start + found.runtime;
+        return status;
       };
+      double finish = 0;
+      bool is_unexplained = false;
       const Status status = detail::schedule_next(
           *job.query, work, out, reasons,
-          [&](Found& found) { return find(*job.query, criterion, found); },
+          [&](Found& found) {
+            if (!uses) return find(*job.query, criterion, found);
+            const Status answer = find_first_within(
+                *uses, *job.query, counted.now, job.query->length(pool.hosts().performances.back()),
+                by_finish, found,
+                [&](const Query& query, Found& each) { return find(query, criterion, each); });
+            finish = found.start + found.runtime;
+            return answer;
+          },
           [&](double start) {
+            const PartAmounts demand = job.is_tree ? job.tree.demand : job.parts.demand;
             std::size_t failed_part = 0;
-            return pool.book(start, work.parts.data(), work.parts.size(), job.demand,
-                             failed_part);
+            if (uses) add_uses(*uses, start, finish, counted.now, -1);
+            const Status booked =
+                pool.book(start, work.parts.data(), work.parts.size(), demand, failed_part);
+            if (uses && booked != Status::ok) add_uses(*uses, start, finish, counted.now, 1);
+            return booked;
           },
           [&](Status failure) {
-            const std::int64_t places = detail::count_places(pool, job);
+            is_unexplained = uses != nullptr;
+            if (is_unexplained) return Reason::cap;  // replaced by the caller
+            if (job.is_tree)
+              return failure == Status::volume_too_small ? Reason::volume : Reason::groups;
+            const std::int64_t places = detail::count_places(pool, job.parts, *job.query);
             return detail::rejection_reason(failure, places, *job.query, [&](const Query& freer) {
               Found found;
               return find(freer, criterion_index(Start::name), found);  // the cheapest to search
             });
           });
       if (status != Status::ok) return status;
+      if (!is_unexplained) continue;
+      out.drop_last();
+      reasons.pop_back();
+      return Status::none;
     }
     return Status::ok;
   });

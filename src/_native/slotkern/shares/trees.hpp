@@ -6,16 +6,19 @@
 // at which such groups exist, and of the choices at that start the cheapest. Tie rule: each group
 // takes the cheapest of its groups and hosts, of equal cost those that come first in the tree.
 //
-// At a time t each host has the number of parts that it takes if they start at t, and the end of
-// the last row that prevents one more: before that time it takes no more. So the k-th least of
-// these times in a group is a lower bound on the time at which k of its hosts serve, the k-th least
-// of the bounds of groups one on the time of the level above, and the bound of the root one on the
-// start. The search goes from bound to bound until the bound is t itself. Exact because the parts
-// of a host only fall between these times, and because choices in disjoint groups are independent:
-// the least cost of a group is the sum of the least costs of its cheapest groups.
+// At a time t each host has the number of parts that it takes if they start at t, and a time before
+// which it takes no more: the first row from which on it holds one more for as long as a part, or a
+// row before that. So the k-th least of these times in a group is a lower bound on the time at which
+// k of its hosts serve, the k-th least of the bounds of groups one on the time of the level above,
+// and the bound of the root one on the start. The search goes from bound to bound until the bound is
+// t itself. A bound after t remains true at later times, so only the groups whose bounds are reached
+// are evaluated again. Exact because the parts of a host only fall between these times, and because
+// choices in disjoint groups are independent: the least cost of a group is the sum of the least
+// costs of its cheapest groups.
 //
-// Cost: for each time visited O(rows met * resources) of each kLanes hosts, and O(hosts). Earlier
-// searches of no harder requests give the first time (shares/start_bounds.hpp).
+// Cost: for each time visited O(kMaxRows or rows met * resources) of each kLanes hosts of the groups
+// reached, and O(groups and hosts of these). Earlier searches of no harder requests give the first
+// time (shares/start_bounds.hpp).
 #pragma once
 
 #include <algorithm>
@@ -42,6 +45,16 @@ class EarliestTrees {
     Known& known = trees_.emplace_back();
     for (ShareStartBounds& bounds : known.bounds) bounds.reset(resources_ + tree.first.size());
     known.tree = std::move(tree);
+    for (std::size_t g = 0; g + 1 < known.tree.first.back().size(); ++g) {
+      known.first_lanes.push_back(static_cast<std::uint32_t>(known.lanes.size()));
+      for (std::uint32_t i = known.tree.first.back()[g]; i < known.tree.first.back()[g + 1]; ++i) {
+        const std::uint32_t lanes = known.tree.hosts[i] / kLanes;
+        const auto begin = known.lanes.begin() + known.first_lanes.back();
+        if (std::find(begin, known.lanes.end(), lanes) == known.lanes.end())
+          known.lanes.push_back(lanes);
+      }
+    }
+    known.first_lanes.push_back(static_cast<std::uint32_t>(known.lanes.size()));
     return trees_.size() - 1;
   }
   std::size_t size() const { return trees_.size(); }
@@ -63,10 +76,19 @@ class EarliestTrees {
 
  private:
   static constexpr std::size_t kLanes = detail::kLanes;
+  static constexpr std::size_t kMaxRows = 32;  // scanned for later starts
 
   struct Known {
     HostTree tree;
+    // The groups of kLanes hosts that contain hosts of each innermost group, and their offsets.
+    std::vector<std::uint32_t> lanes, first_lanes;
     ShareStartBounds bounds[3];  // of parts of one demand, of whole hosts, and of whole groups
+  };
+  // The evaluation of kLanes hosts.
+  struct LaneState {
+    std::size_t first;       // row of `time`
+    double time;             // of the evaluation, which is not before; -infinity: none
+    double due;              // none of the hosts takes a part from `time` to here
   };
   // Memory of the searches, which only grows.
   struct TreeScratch {
@@ -78,7 +100,7 @@ class EarliestTrees {
     std::vector<std::vector<double>> costs;   // [level][group]
     std::vector<std::vector<std::uint32_t>> picked;  // [level]: groups taken of one group
     std::vector<double> values;  // [host] at least
-    std::vector<std::pair<std::size_t, std::size_t>> met;  // [group]: the rows met, first and end
+    std::vector<LaneState> lanes;  // [group of kLanes hosts]
     std::vector<double> prices;  // of the parts or groups of one group
     std::vector<Amount> key;  // of ShareStartBounds
     std::vector<std::pair<double, std::uint32_t>> order;
@@ -107,7 +129,6 @@ class EarliestTrees {
       const bool records = !is_filtered_ && query_.earliest <= std::max(first, bound);
       bool is_first = true;  // the first time at which the groups exist
       while (t <= query_.latest && t < kInfinity && t + length_ <= query_.deadline) {
-        evaluate(t);
         double next = bound_of_root(t);
         if (next == t) {
           if (records && is_first) bounds.record(demand, parts, t);
@@ -129,10 +150,12 @@ class EarliestTrees {
       scratch_.when.resize(hosts), scratch_.parts.resize(hosts);
       scratch_.least.resize(r * kLanes), scratch_.more.resize(r * kLanes);
       scratch_.values.resize(hosts);
-      scratch_.met.assign(rows_.groups().size(), {0, 0});
+      scratch_.lanes.assign(rows_.groups().size(), {0, -kInfinity, -kInfinity});
       scratch_.bounds.resize(std::max(scratch_.bounds.size(), levels()));
       scratch_.costs.resize(std::max(scratch_.costs.size(), levels()));
       scratch_.picked.resize(std::max(scratch_.picked.size(), levels()));
+      for (std::size_t level = 0; level < levels(); ++level)
+        scratch_.bounds[level].assign(groups_of(level), -kInfinity);
       scratch_.key.assign(r, 0);
       if (request_.demand.stride == 0) std::copy_n(request_.demand.first, r, scratch_.key.data());
       scratch_.key.insert(scratch_.key.end(), request_.counts, request_.counts + levels());
@@ -151,39 +174,42 @@ class EarliestTrees {
     std::size_t groups_of(std::size_t level) const { return tree_.first[level].size() - 1; }
     bool takes_all() const { return request_.parts == 0; }
 
-    // Sets the parts of each host at t, and the time before which it has no more of them.
-    void evaluate(double t) {
-      for (std::size_t g = 0; g < rows_.groups().size(); ++g) {
-        const ShareRows::HostGroup& group = rows_.groups()[g];
-        auto& [first, end] = scratch_.met[g];  // times only rise
-        if (end == 0) first = group.row_at(t);
-        while (first + 1 < group.size() && group.begins[first + 1] <= t) ++first;
-        end = std::max(end, first + 1);
-        while (end < group.size() && group.begins[end] < t + length_) ++end;
-        const std::size_t count = end - first;
-        const std::size_t host = g * kLanes, hosts = std::min(kLanes, hosts_.ids.size() - host);
-        std::int32_t blocked[kLanes];
-        const Amount* wanted = scratch_.demand.data();
-        if (request_.demand.stride != 0) wanted += g * rows_.resources() * kLanes;
-        if (request_.stack > 1) {
-          detail::least_of_lanes(group.cells.data(), group.slots.data() + first, count,
-                                 rows_.resources(), scratch_.least.data());
-          count_stacks(host);
-          wanted = scratch_.more.data();
-        }
-        detail::scan_lanes(group.cells.data(), group.slots.data() + first, count,
-                           rows_.resources(), wanted, blocked);
-        const double* const ends = group.begins.data() + first;  // of the row before
-        const auto rows = static_cast<std::int32_t>(std::min<std::size_t>(
-            group.size() - first, std::numeric_limits<std::int32_t>::max()));
-        for (std::size_t l = 0; l < hosts; ++l) {
-          const std::int32_t row = blocked[l];
-          scratch_.when[host + l] = row == 0 ? t : row < rows ? ends[row] : kInfinity;
-        }
-        if (request_.stack == 1)
-          for (std::size_t l = 0; l < hosts; ++l) scratch_.parts[host + l] = blocked[l] == 0;
-        if (is_filtered_) filter(host, hosts);
+    // Sets the parts of each of kLanes hosts at t, and the time before which it has no more of them.
+    void evaluate(std::size_t g, double t) {
+      LaneState& lanes = scratch_.lanes[g];
+      if (lanes.time == t || (request_.stack == 1 && lanes.due > t)) return;
+      const ShareRows::HostGroup& group = rows_.groups()[g];
+      std::size_t first = lanes.first;  // times only rise
+      if (lanes.time == -kInfinity) first = group.row_at(t);
+      while (first + 1 < group.size() && group.begins[first + 1] <= t) ++first;
+      lanes.first = first, lanes.time = t;
+      const std::size_t host = g * kLanes, hosts = std::min(kLanes, hosts_.ids.size() - host);
+      std::int32_t next[kLanes];
+      const Amount* wanted = scratch_.demand.data();
+      if (request_.demand.stride != 0) wanted += g * rows_.resources() * kLanes;
+      if (request_.stack > 1) {
+        std::size_t count = 1;
+        while (first + count < group.size() && group.begins[first + count] < t + length_) ++count;
+        detail::least_of_lanes(group.cells.data(), group.slots.data() + first, count,
+                               rows_.resources(), scratch_.least.data());
+        count_stacks(host);
+        wanted = scratch_.more.data();
       }
+      const std::size_t rows = group.size() - first;
+      detail::scan_starts(group.cells.data(), group.slots.data() + first,
+                          group.begins.data() + first, t, rows, kMaxRows, rows_.resources(), wanted,
+                          length_, next);
+      const double* const begins = group.begins.data() + first;
+      for (std::size_t l = 0; l < hosts; ++l) {
+        const auto row = static_cast<std::size_t>(next[l]);
+        scratch_.when[host + l] = row == 0 ? t : row < rows ? begins[row] : kInfinity;
+      }
+      if (request_.stack == 1)
+        for (std::size_t l = 0; l < hosts; ++l) scratch_.parts[host + l] = next[l] == 0;
+      if (is_filtered_) filter(host, hosts);
+      double due = kInfinity;
+      for (std::size_t l = 0; l < hosts; ++l) due = std::min(due, scratch_.when[host + l]);
+      lanes.due = due;
     }
     // Reads the parts of the hosts of a group from `least`; `more` becomes the demand of one more.
     void count_stacks(std::size_t host) {
@@ -210,17 +236,22 @@ class EarliestTrees {
     }
 
     // Returns a lower bound on the start of a window, which is t if one starts at t. The bounds of
-    // groups are stored.
+    // groups are stored; only those that are not after t are computed again.
     double bound_of_root(double t) {
-      for (std::size_t level = levels(); level-- > 0;) {
+      std::vector<double>& finest = scratch_.bounds[levels() - 1];
+      const std::vector<std::uint32_t>& first = tree_.first[levels() - 1];
+      for (std::size_t g = 0; g < finest.size(); ++g) {
+        if (finest[g] > t) continue;
+        for (std::uint32_t k = known_.first_lanes[g]; k < known_.first_lanes[g + 1]; ++k)
+          evaluate(known_.lanes[k], t);
+        finest[g] = bound_of_hosts(first[g], first[g + 1], t);
+      }
+      for (std::size_t level = levels() - 1; level-- > 0;) {
         std::vector<double>& bounds = scratch_.bounds[level];
-        bounds.resize(groups_of(level));
-        const bool is_finest = level + 1 == levels();
-        for (std::size_t g = 0; g < bounds.size(); ++g) {
-          const std::uint32_t *first = &tree_.first[level][g], begin = first[0], end = first[1];
-          bounds[g] = is_finest ? bound_of_hosts(begin, end, t)
-                                : bound_of_groups(level + 1, begin, end, t);
-        }
+        for (std::size_t g = 0; g < bounds.size(); ++g)
+          if (bounds[g] <= t)
+            bounds[g] = bound_of_groups(level + 1, tree_.first[level][g],
+                                        tree_.first[level][g + 1], t);
       }
       return bound_of_groups(0, 0, static_cast<std::uint32_t>(groups_of(0)), t);
     }
@@ -250,6 +281,11 @@ class EarliestTrees {
     // are fewer.
     template <class Value>
     double kth_of(std::uint32_t begin, std::uint32_t end, std::size_t k, double t, Value value) {
+      if (k == 1) {
+        double least = kInfinity;
+        for (std::uint32_t i = begin; i < end; ++i) least = std::min(least, value(i));
+        return std::max(least, t);
+      }
       double* const later = scratch_.values.data();
       std::size_t size = 0;
       for (std::uint32_t i = begin; i < end; ++i) {
@@ -263,11 +299,20 @@ class EarliestTrees {
       std::nth_element(later, later + (k - now - 1), later + size);
       return later[k - now - 1];
     }
-    // Returns the first time at which a host may have more parts.
+    // Returns the first time after t at which a group may have other parts.
     double next_gain(double t) const {
       double next = kInfinity;
-      for (std::size_t h = 0; h < hosts_.ids.size(); ++h)
-        if (scratch_.when[h] > t) next = std::min(next, scratch_.when[h]);
+      const std::vector<double>& finest = scratch_.bounds[levels() - 1];
+      for (std::size_t g = 0; g < finest.size(); ++g) {
+        if (finest[g] > t) {
+          next = std::min(next, finest[g]);
+          continue;
+        }
+        const std::vector<std::uint32_t>& first = tree_.first[levels() - 1];
+        for (std::uint32_t i = first[g]; i < first[g + 1]; ++i)
+          if (const double when = scratch_.when[tree_.hosts[i]]; when > t)
+            next = std::min(next, when);
+      }
       return next;
     }
 
