@@ -76,6 +76,12 @@ def random_request(rnd, most=2, where=None, **more):
     )
 
 
+def rows_of(slots):
+    """Return the slots as dicts of plain numbers and text."""
+    names = slots.dtype.names
+    return [dict(zip(names, row, strict=True)) for row in slots.tolist()]
+
+
 def admitted(slot, request):
     """Return True if a slot passes the filters that the cases use."""
     where = request.where
@@ -91,17 +97,21 @@ def admitted(slot, request):
 
 def windows(slots, request, shape, starts):
     """Yield every window of a request at these starts."""
-    rows = [slot for slot in slots if admitted(slot, request)]
+    rows = [slot for slot in rows_of(slots) if admitted(slot, request)]
     lengths = [request.length(slot["performance"]).item() for slot in rows]
     overhead = request.setup > 0 or request.step > 0
+    earliest, latest, deadline = request.earliest, request.latest, request.deadline
+    fitting = [
+        (slot, length, slot["start"], min(slot["end"], deadline))
+        for slot, length in zip(rows, lengths, strict=True)
+    ]
     for start in starts:
-        if not request.earliest <= start <= request.latest:
+        if not earliest <= start <= latest:
             continue
         live = [
             (slot, length)
-            for slot, length in zip(rows, lengths, strict=True)
-            if slot["start"] <= start
-            and start + length <= min(slot["end"], request.deadline)
+            for slot, length, begin, end in fitting
+            if begin <= start and start + length <= end
         ]
         for parts in itertools.combinations(live, request.nodes):
             nodes = frozenset(int(slot["node"]) for slot, _ in parts)

@@ -34,7 +34,7 @@ Owned = tuple[ShareWindow, str]
 
 
 def _made(pair: tuple[ShareWindow | BookedJob, str]) -> Owned:
-    """Return a value of `HostBookings._booked`; the window of a queue is created now."""
+    """Return a window, created now if it is of a queue, and its owner."""
     window, owner = pair
     return window if isinstance(window, ShareWindow) else window.window(), owner
 

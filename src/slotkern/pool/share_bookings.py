@@ -194,8 +194,8 @@ def _checked_jobs(
                 form.search.check(request)
             if pool._capacities is not None or request.uses is not None:
                 part = _counted_part(pool, resolved, form, criterion)
-            elif form.search is None and part is not None:
-                part = part if can_search(part, resolved) else None
+            elif isinstance(part, SharePart) and not can_search(part, resolved):
+                part = None
             # An array of a limit has one number for each slot of a view.
             if not any(isinstance(limit.of, np.ndarray) for limit in resolved.limits):
                 rows.core.check(resolved)
@@ -206,6 +206,7 @@ def _checked_jobs(
     return jobs
 
 
+_EMPTY = WindowTable.of([]).table
 #: Criteria by which the first span with enough of all capacities has the best window.
 _FIRST = ("start", "finish")
 
@@ -274,8 +275,8 @@ class _Run:
             if index >= len(self.reasons):  # stopped before its result was added
                 self._add(index, window, "booked")
         names = [job.given.name for job in jobs[: len(self.reasons)]]
-        tables = [WindowTable.of([]), *self.tables.values()]
-        table = np.concatenate([each.table for each in tables])
+        tables = [each.table for each in self.tables.values()]
+        table = tables[0] if len(tables) == 1 else np.concatenate([_EMPTY, *tables])
         windows = self.windows[: len(names)]
         return ShareBookings(windows, self.reasons, names, self.pool.context, table)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.caps import NODES
 from slotkern._kernels.shares import TreeSearch
-from slotkern.expressions.groups import check_nesting, groups_of
+from slotkern.expressions.groups import LevelGroups, check_nesting, groups_of
 from slotkern.foundation.checks import one_of, quote
 from slotkern.pool.share_rows import ShareRows, is_free_of_times
 from slotkern.pool.share_windows import ShareWindow
@@ -69,7 +69,12 @@ def check_counts(request: Request, capacities: Caps | None) -> None:
         )
 
 
-def make_tree(counts: dict[str, int], whole: str | None, hosts: NDArray[Any]) -> Tree:
+def make_tree(
+    counts: dict[str, int],
+    whole: str | None,
+    hosts: NDArray[Any],
+    known: dict[str, LevelGroups] | None = None,
+) -> Tree:
     """Return the tree of some levels; groups are in the order of their first nodes.
 
     Parameters
@@ -80,6 +85,8 @@ def make_tree(counts: dict[str, int], whole: str | None, hosts: NDArray[Any]) ->
         The finest level, if its groups are taken whole.
     hosts : structured array
         One row for each node.
+    known : dict of str to LevelGroups, optional
+        The groups of levels; those of other levels are added.
 
     Raises
     ------
@@ -88,7 +95,10 @@ def make_tree(counts: dict[str, int], whole: str | None, hosts: NDArray[Any]) ->
         that is not coarser than `whole`.
     """
     columns = [*counts, *([] if whole is None else [whole])]
-    groups = {level: groups_of(level, hosts) for level in columns}
+    groups = {} if known is None else known
+    for level in columns:
+        if level not in groups:
+            groups[level] = groups_of(level, hosts)
     check_nesting(columns, hosts, "the tree")
     # If levels have equal groups, one that asks for several groups is the outer one.
     levels = sorted(counts, key=lambda level: (groups[level].groups, -counts[level]))
@@ -103,8 +113,10 @@ def make_tree(counts: dict[str, int], whole: str | None, hosts: NDArray[Any]) ->
         levels.append(whole)
     keys = []
     for level in levels:
-        _, first = np.unique(groups[level].of_row, return_index=True)
-        keys.append(first[groups[level].of_row])  # the first node of the group
+        of_row = groups[level].of_row
+        first = np.empty(groups[level].groups, np.intp)
+        first[of_row[::-1]] = np.arange(len(hosts))[::-1]  # the last write remains
+        keys.append(first[of_row])  # the first node of the group
     nodes = np.lexsort((np.arange(len(hosts)), *reversed(keys)))
     starts = [np.flatnonzero(np.diff(key[nodes], prepend=-1)) for key in keys]
     inner = [*starts[1:], np.arange(len(hosts))]
@@ -162,7 +174,7 @@ _MAX_SEARCHES = 256
 
 def _new_search(rows: ShareRows, request: Request) -> TreeSearch:
     counts, whole = dict(request.tree or {}), request.whole
-    tree = make_tree(counts, whole, rows.hosts)
+    tree = make_tree(counts, whole, rows.hosts, rows.levels)
     index = rows.trees.get(tree.levels)
     if index is None:
         first = [each.tolist() for each in tree.first]

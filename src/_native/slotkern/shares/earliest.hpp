@@ -24,11 +24,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "slotkern/base/interrupt.hpp"
+#include "slotkern/shares/lanes.hpp"
 #include "slotkern/shares/start_bounds.hpp"
 #include "slotkern/window/find.hpp"
 
@@ -57,8 +57,6 @@ struct ShareHosts {
 
 namespace detail {
 
-inline constexpr std::size_t kLanes = ShareRows::kLanes;
-
 // Finds the least and the largest of some prices. A leaf function, for the clones: lanes that are
 // independent of each other become vectors.
 SLOTKERN_NARROW_CLONES static inline void find_price_range(const double* prices, std::size_t size,
@@ -74,77 +72,6 @@ SLOTKERN_NARROW_CLONES static inline void find_price_range(const double* prices,
     }
   for (; i < size; ++i) low[0] = std::min(low[0], prices[i]), high[0] = std::max(high[0], prices[i]);
   least = *std::min_element(low, low + 8), most = *std::max_element(high, high + 8);
-}
-
-// The hosts of a group that hold a demand in all rows of a range. Row numbers count from 1.
-struct RowScan {
-  std::uint32_t fits;  // bit of each lane
-  std::int32_t first_end;  // least number, over the lanes that do not fit, of the last blocking row
-  std::int32_t blocked[kLanes];  // number of the last blocking row of each lane, 0: it fits
-};
-
-// Scans rows from the last to the first. Row i has its cells at `cells + slots[i] * resources *
-// kLanes`; lane l ignores rows with numbers above limits[l] (null: none). Resources beyond the third
-// are compared in passes of their own. A leaf function, for the clones.
-SLOTKERN_NARROW_CLONES static inline void scan_rows(
-    const Amount* cells, const std::uint32_t* slots, std::size_t rows, std::size_t resources,
-    const Amount* demand, const std::int32_t* limits, RowScan* scan) {
-  const std::size_t second = resources > 1 ? 1 : 0, third = resources > 2 ? 2 : 0;
-  const Amount q0 = demand[0], q1 = demand[second], q2 = demand[third];
-  std::int32_t* __restrict blocked = scan->blocked;
-  for (std::size_t l = 0; l < kLanes; ++l) blocked[l] = 0;
-  for (std::size_t row = rows; row-- > 0;) {
-    const Amount* const a = cells + slots[row] * resources * kLanes;
-    const Amount *const b = a + second * kLanes, *const c = a + third * kLanes;
-    if (row > 0)
-      for (std::size_t d = 0; d < resources * kLanes; d += 16)
-        prefetch(cells + slots[row - 1] * resources * kLanes + d);
-    const auto number = static_cast<std::int32_t>(row + 1);
-    std::int32_t least = number;
-    if (limits) {
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const bool lacks = ((a[l] < q0) | (b[l] < q1) | (c[l] < q2)) & (number <= limits[l]);
-        const std::int32_t hit = lacks ? number : 0;
-        const std::int32_t now = blocked[l] > hit ? blocked[l] : hit;
-        blocked[l] = now;
-        least = least < now ? least : now;
-      }
-    } else {
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const bool lacks = (a[l] < q0) | (b[l] < q1) | (c[l] < q2);
-        const std::int32_t hit = lacks ? number : 0;
-        const std::int32_t now = blocked[l] > hit ? blocked[l] : hit;
-        blocked[l] = now;
-        least = least < now ? least : now;
-      }
-    }
-    for (std::size_t d = 3; d < resources; ++d)
-      for (std::size_t l = 0; l < kLanes; ++l) {
-        const bool lacks = (a[d * kLanes + l] < demand[d]) & (!limits || number <= limits[l]);
-        const std::int32_t hit = lacks ? number : 0;
-        blocked[l] = blocked[l] > hit ? blocked[l] : hit;
-      }
-    if (least > 0) break;  // all are blocked: earlier rows change nothing
-  }
-  std::int32_t first_end = std::numeric_limits<std::int32_t>::max();
-  std::uint8_t flags[kLanes];
-  for (std::size_t l = 0; l < kLanes; ++l) {
-    const std::int32_t end = blocked[l] > 0 ? blocked[l] : std::numeric_limits<std::int32_t>::max();
-    first_end = first_end < end ? first_end : end;
-    flags[l] = blocked[l] == 0;
-  }
-  scan->first_end = first_end;
-  std::uint32_t bits = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    for (std::size_t w = 0; w < kLanes / 8; ++w) {  // packs eight 0/1 bytes into eight bits
-      std::uint64_t word;
-      std::memcpy(&word, flags + 8 * w, 8);
-      bits |= static_cast<std::uint32_t>(word * 0x0102040810204080u >> 56) << (8 * w);
-    }
-  } else {
-    for (std::size_t l = 0; l < kLanes; ++l) bits |= std::uint32_t{flags[l]} << l;
-  }
-  scan->fits = bits;
 }
 
 }  // namespace detail

@@ -211,7 +211,7 @@ inline Status schedule_shares(SharePool& pool, const std::vector<ShareJob>& jobs
           return pool.find(asked, by, ShareMethod::automatic, work, found);
         }
         TreeRequest asked = job.tree;
-        asked.query = &query;
+        asked.query = &query, asked.uses = uses;
         const Status status = pool.find_tree(asked, work, found);
         if (status == Status::ok && by_finish) found.value = found.start + found.runtime;
         return status;
@@ -222,10 +222,13 @@ inline Status schedule_shares(SharePool& pool, const std::vector<ShareJob>& jobs
           *job.query, work, out, reasons,
           [&](Found& found) {
             if (!uses) return find(*job.query, criterion, found);
-            const Status answer = find_first_within(
-                *uses, *job.query, counted.now, job.query->length(pool.hosts().performances.back()),
-                by_finish, found,
-                [&](const Query& query, Found& each) { return find(query, criterion, each); });
+            const double length = job.query->length(pool.hosts().performances.back());
+            const Status answer =
+                job.is_tree ? find(*job.query, criterion, found)
+                            : find_first_within(*uses, *job.query, counted.now, length, by_finish,
+                                                found, [&](const Query& query, Found& each) {
+                                                  return find(query, criterion, each);
+                                                });
             finish = found.start + found.runtime;
             return answer;
           },

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "slotkern/pool/caps.hpp"
 #include "slotkern/shares/rows.hpp"
 #include "slotkern/slots/request.hpp"
 
@@ -37,6 +38,7 @@ struct TreeRequest {
   std::size_t tree = 0;            // as returned by EarliestTrees::add()
   const Amount* counts = nullptr;  // [level]: groups inside each group of the level above
   Amount parts = 1;                // of each innermost group; 0: all of its hosts
+  const std::vector<CapacityUse>* uses = nullptr;  // of the pool's capacities; null: none
 };
 
 }  // namespace slotkern

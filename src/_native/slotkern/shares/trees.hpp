@@ -2,7 +2,8 @@
 //
 // Input: rows, hosts of one performance, a tree of groups (racks of switches, nodes of racks), a
 // query, how many groups of each level are taken inside each group of the level above, and what is
-// taken of each innermost group: a number of parts, or all of its hosts. Output: the earliest start
+// taken of each innermost group: a number of parts, or all of its hosts; and what the window uses of
+// the capacities of the pool. Output: the earliest start
 // at which such groups exist, and of the choices at that start the cheapest. Tie rule: each group
 // takes the cheapest of its groups and hosts, of equal cost those that come first in the tree.
 //
@@ -126,9 +127,13 @@ class EarliestTrees {
       const std::int64_t parts = std::max(request_.parts, 1);
       const double bound = bounds.bound(demand, parts);
       double t = std::max({query_.earliest, first, bound});
-      const bool records = !is_filtered_ && query_.earliest <= std::max(first, bound);
+      bool records = !is_filtered_ && query_.earliest <= std::max(first, bound);
       bool is_first = true;  // the first time at which the groups exist
-      while (t <= query_.latest && t < kInfinity && t + length_ <= query_.deadline) {
+      for (;;) {
+        const double allowed = first_with_enough(t);
+        if (allowed > t) records = false;  // the groups may have existed in between
+        t = allowed;
+        if (!(t <= query_.latest && t < kInfinity && t + length_ <= query_.deadline)) break;
         double next = bound_of_root(t);
         if (next == t) {
           if (records && is_first) bounds.record(demand, parts, t);
@@ -145,6 +150,16 @@ class EarliestTrees {
     }
 
    private:
+    // Returns the first time from t on from which the capacities have enough for a part.
+    double first_with_enough(double t) const {
+      while (request_.uses && t < kInfinity) {
+        const TimeSpan span = span_with_enough(*request_.uses, t, length_);
+        if (span.first == kInfinity || span.first + length_ <= span.last) return span.first;
+        t = span.last;
+      }
+      return t;
+    }
+
     void prepare() {
       const std::size_t hosts = rows_.groups().size() * kLanes, r = rows_.resources();
       scratch_.when.resize(hosts), scratch_.parts.resize(hosts);
