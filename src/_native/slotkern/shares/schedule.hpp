@@ -175,7 +175,7 @@ struct ShareJob {
   bool is_tree = false;
 };
 
-// What jobs of a queue use of the capacities of the pool. Empty: nothing.
+// The uses of the capacities of the pool by jobs of a queue. Empty: no job has any.
 struct QueueUses {
   std::size_t first_job = 0;  // index of the job of uses[0]
   std::vector<std::vector<CapacityUse>> uses;
