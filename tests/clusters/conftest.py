@@ -76,8 +76,9 @@ def oar_access(
 ) -> Iterator[SiteAccess]:
     monkeypatch.setenv("PATH", f"{oar.folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("TZ", "America/New_York")
-    site = Site(lead=30, before=2, zone="UTC", timeout=60)
+    # No reservation starts during a test: no node answers, so its job would fail.
+    site = Site(lead=900, before=2, zone="UTC", timeout=60)
     cluster = OarCluster(site, "cluster")
     yield SiteAccess(cluster, site)
     for each in cluster.bookings():
-        cluster.release(each.name)
+        cluster.release(each.name, each.number)

@@ -236,7 +236,7 @@ def test_several_sites_all_or_none() -> None:
         assert second.cluster.find("pair") is None
 
     class StuckCluster(RecordedCluster):
-        def release(self, name: str) -> bool:
+        def release(self, name: str, number: int | None = None) -> bool:
             raise ClusterError("in use")
 
     stuck = StuckCluster(access().cluster.read())
@@ -314,7 +314,7 @@ def test_random_bookings_never_overlap() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("horizont = 5", "unknown key 'horizont'; known: after, before"),
+        ("horizont = 5", "unknown key 'horizont'; known: after, apart, before"),
         ("horizon = 0", "horizon must be"),
         ("lead = -1", "lead"),
         ("after = 90", "after 90 is not whole minutes"),
@@ -329,6 +329,11 @@ def test_random_bookings_never_overlap() -> None:
         ("[[node]]\nwhere = 3", "node 0: where must be a filter"),
         ("zone = 'Mars'", "zone 'Mars' is not known"),
         ("conf = 1", "conf must be a text"),
+        ("system = 'pbs'", "system must be one of slurm, oar; got 'pbs'"),
+        ("system = ['oar']", "system must be a text"),
+        ("system = 'oar'\nconf = 'x'", "conf 'x' is for system 'slurm', but system is"),
+        ("system = 'slurm'\ngroup = 'x'", "group 'x' is for system 'oar', but system"),
+        ("apart = -1", "apart"),
         ("=", "site.toml: "),
     ],
 )
@@ -337,6 +342,33 @@ def test_wrong_site_files_are_one_line(tmp_path: Path, text: str, message: str) 
     path.write_text(text)
     done = run("cluster", "show", "--site", path)
     refused(done, str(path), message)
+
+
+def test_the_scheduler_of_a_site_file(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text('system = "oar"\napart = 90\n')
+    site = read_site(path)
+    assert (site.system, site.apart, site.lead) == ("oar", 90, 60)
+    assert read_site(path, "slurm") == site  # the file comes first
+    refused(run("cluster", "show", "--site", path, "--slurm"), path, "is 'oar', but")
+    path.write_text("")
+    assert read_site(path, "oar") == Site.of_system("oar")
+    assert read_site(path) == Site()
+
+
+def test_time_apart_is_kept_before_and_after_each_occupant() -> None:
+    text = "JOBID|STATE|NODELIST|START_TIME|END_TIME|USER|SCHEDNODES\n"
+    text += f"7|PENDING||{NOW + 1000}|{NOW + 2000}|anna|n1\n"
+    nodes = "NODELIST|STATE|PARTITION\nn1|idle|batch\n"
+    snapshot = read_slurm(nodes, text, now=NOW, zone="UTC")
+    for apart, before, spans in (
+        (0, 5, [(15, 1000), (2005, 9000)]),
+        (60, 5, [(15, 940), (2060, 9000)]),
+        (60, 90, [(15, 940), (2090, 9000)]),
+    ):
+        site = Site(horizon=9000, apart=apart, before=before)
+        free = ClusterPlan.of_snapshot(snapshot, site).free["batch"]
+        assert free.slots[["start", "end"]].tolist() == spans
 
 
 def test_rules_of_a_site_file(tmp_path: Path) -> None:
@@ -356,7 +388,10 @@ def test_rules_of_a_site_file(tmp_path: Path) -> None:
 def test_commands_without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     done = run("cluster", "when", "--nodes", 1, "--walltime", "1h")
-    refused(done, "the program scontrol is not installed here", "free --sinfo")
+    refused(done, "neither scontrol of Slurm nor oarstat of OAR is", "free --sinfo")
+    for option, program in (("--slurm", "scontrol"), ("--oar", "oarnodes")):
+        done = run("cluster", "show", option)
+        refused(done, f"the program {program} is not installed here")
     refused(
         run("cluster", "when", "--nodes", 1, "--walltime", "10"), "--walltime: '10'"
     )

@@ -67,6 +67,35 @@ def test_nodes_are_counted_and_grouped() -> None:
     assert list(read_oar(NODES, "", now=NOW).partitions) == ["default"]
 
 
+def test_the_order_of_nodes_is_that_of_their_numbers() -> None:
+    """OAR prints the records in another order each time."""
+    records = {str(k): node(f"n{k}") for k in range(1, 13)}
+    mixed = dict(sorted(records.items()))
+    assert list(mixed) != list(records)
+    names = [f"n{k}" for k in range(1, 13)]
+    assert read_oar(json.dumps(mixed), "", now=NOW).machine.names.tolist() == names
+
+
+def test_nodes_of_jobs_that_are_unknown_are_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "slotkern")
+    there = {"1": {"network_address": "gone2"}}
+    resa = {"reservation": "Scheduled", "reserved_resources": there, "state": "Waiting"}
+    found = spans(
+        job(1, assigned_network_address=["a1", "gone"]),
+        job(2, state="Terminated", assigned_network_address=["gone3"]),
+        job(3, state="Waiting", startTime=0),
+        job(4, startTime=NOW + 60, **resa),
+        job(5, types=["inner=4"], assigned_network_address=["gone4"]),
+    )
+    assert [row[:1] + row[3:] for row in found] == [(0, "job 1", "anna")]
+    assert [record.message for record in caplog.records] == [
+        "1 waiting jobs have no planned nodes and are left out",
+        "2 nodes of jobs are not among the nodes and are left out",
+    ]
+
+
 def test_running_jobs_and_reservations_are_busy() -> None:
     there = {"1": {"network_address": "a1"}, "3": {"network_address": "a2"}}
     resa = {"reservation": "Scheduled", "reserved_resources": there, "state": "Waiting"}

@@ -12,7 +12,13 @@ pytest.importorskip("rich")
 from command_line import refused, run
 
 import slotkern as sk
-from slotkern.clusters import RecordedCluster, UnreachableError, read_slurm
+from slotkern.clusters import (
+    RecordedCluster,
+    Site,
+    SiteAccess,
+    UnreachableError,
+    read_slurm,
+)
 from slotkern.commands import cluster
 
 NODES = "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch up 1:00 4 idle n[1-4]\n"
@@ -21,9 +27,10 @@ NOW = 1800000000
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> RecordedCluster:
-    """Replace the Slurm of the commands by a cluster in memory."""
+    """Replace the scheduler of the commands by a cluster in memory."""
     found = RecordedCluster(read_slurm(NODES, now=NOW, zone="Europe/Berlin"))
-    monkeypatch.setattr(cluster, "SlurmCluster", lambda _site: found)
+    access = SiteAccess(found, Site())
+    monkeypatch.setattr(cluster, "open_cluster", lambda *_: access)
     return found
 
 

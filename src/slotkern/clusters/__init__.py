@@ -2,10 +2,12 @@
 
 from .booking import SiteAccess, book, book_all, check_booking
 from .files import read_slurm_files
+from .local import open_cluster
 from .oar import OarCluster
 from .oar_texts import read_oar
 from .planning import ClusterPlan, PlannedWindow
 from .protocol import (
+    AmbiguousNameError,
     BookingConflictError,
     BookingDeniedError,
     ClusterBooking,
@@ -14,6 +16,7 @@ from .protocol import (
     NameTakenError,
     UnreachableError,
 )
+from .queues import ClusterQueue, QueuedJob, forecast_start
 from .recorded import RecordedCluster
 from .site import Site, read_site
 from .slurm import SlurmCluster
@@ -21,16 +24,19 @@ from .snapshot import Partition, Snapshot
 from .texts import read_slurm
 
 __all__ = [
+    "AmbiguousNameError",
     "BookingConflictError",
     "BookingDeniedError",
     "ClusterBooking",
     "ClusterError",
     "ClusterPlan",
+    "ClusterQueue",
     "LiveCluster",
     "NameTakenError",
     "OarCluster",
     "Partition",
     "PlannedWindow",
+    "QueuedJob",
     "RecordedCluster",
     "Site",
     "SiteAccess",
@@ -40,6 +46,8 @@ __all__ = [
     "book",
     "book_all",
     "check_booking",
+    "forecast_start",
+    "open_cluster",
     "read_oar",
     "read_site",
     "read_slurm",

@@ -110,7 +110,7 @@ def book(
         except UnreachableError:  # the job may exist: the same call completes it
             raise
         except BaseException:
-            cluster.release(name)
+            cluster.release(name, made.number)
             raise
         return replace(made, job=job)
     raise last
@@ -240,9 +240,9 @@ def book_all(
 def _roll_back(
     sites: Mapping[str, SiteAccess], made: Mapping[str, ClusterBooking], name: str
 ) -> None:
-    for site in made:
+    for site, each in made.items():
         try:
-            sites[site].cluster.release(name)
+            sites[site].cluster.release(name, each.number)
         except ClusterError as error:
             log.warning("%s: %s may still be reserved: %s", site, name, error)
 

@@ -4,6 +4,10 @@ This module alone contains OAR's commands. A reservation is an advance reservati
 the type ``container``; its job is an ``inner`` job of it with the same name. OAR
 refuses an advance reservation whose nodes are not free, and deletes the inner jobs with
 their container. Dates are written in UTC.
+
+Names are not unique in OAR. The command of a reservation of this module has a mark, and
+a user has one marked reservation of a name: the one with the lowest number. Others are
+never deleted but by their number.
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from collections.abc import Sequence
 
 from slotkern.foundation.logger import log
 
+from .oar_queue import read_oar_queue
 from .oar_texts import LAST_SECOND, OarJob, read_oar, read_oar_jobs
 from .programs import Meanings, run_program
 from .protocol import (
+    AmbiguousNameError,
     BookingConflictError,
     BookingDeniedError,
     ClusterBooking,
@@ -30,6 +36,7 @@ from .protocol import (
     check_name,
     check_nodes,
 )
+from .queues import ClusterQueue
 from .site import Site
 from .slurm import system_zone
 from .snapshot import Snapshot
@@ -43,8 +50,10 @@ _MEANINGS: Meanings = (
     # Not "admission rule": oarsub also prints it for jobs that it accepts.
     (BookingDeniedError, ("not allowed", "permission")),
 )
-#: Seconds for which OAR may take to delete a job, at most.
+#: Seconds for which OAR may take to validate a reservation or to delete a job.
 _PATIENCE = 30.0
+#: The end of the command of a reservation of `OarCluster`, a comment of the shell.
+_MARK = " # booked by slotkern"
 _NUMBER = re.compile(r"OAR_JOB_ID=([0-9]+)")
 
 
@@ -54,10 +63,10 @@ class OarCluster(LiveCluster):
     Parameters
     ----------
     site : Site
-        Uses its ``zone``, ``timeout`` and ``sudo``.
+        Uses its ``zone``, ``timeout``, ``sudo`` and ``group``.
     group : str
-        The property of nodes whose values are the partitions; by default all nodes are
-        one partition.
+        The property of nodes whose values are the partitions; by default that of the
+        site, else all nodes are one partition.
 
     Raises
     ------
@@ -66,9 +75,14 @@ class OarCluster(LiveCluster):
     """
 
     def __init__(self, site: Site | None = None, group: str = "") -> None:
-        self.site, self.group = site or Site(), group
+        self.site = site or Site()
+        self.group = group or self.site.group
         self.zone = self.site.zone or system_zone()
         self._environment = dict(os.environ) | {"LC_ALL": "C", "TZ": "UTC"}
+
+    def ping(self) -> None:
+        """Raise ClusterError if OAR does not answer."""
+        self._run("oarstat", "-J", "--sql", "job_id=0")
 
     def read(self) -> Snapshot:
         """Return the state of the cluster."""
@@ -80,31 +94,46 @@ class OarCluster(LiveCluster):
             group=self.group,
         )
 
+    def queue(self) -> ClusterQueue:
+        """Return the jobs by number, those of the queue besteffort last."""
+        return read_oar_queue(
+            self._run("oarnodes", "-J"),
+            self._run("oarstat", "-f", "-J"),
+            now=float(int(time.time())),
+            zone=self.zone,
+            group=self.group,
+        )
+
     def _named(self, name: str) -> tuple[list[OarJob], list[OarJob]]:
-        """Return the reservations of a name that last, and their jobs, by number."""
-        text = self._run("oarstat", "-f", "-J", "--sql", f"job_name='{name}'")
-        jobs = [each for each in read_oar_jobs(text) if each.name == name]
-        mine = [
-            each
-            for each in jobs
-            if each.is_reservation and each.container is None and not each.has_ended
-        ]
-        numbers = {each.number for each in mine[:1]}
-        return mine, [each for each in jobs if each.container in numbers]
+        """Return the reservations of a name that last, and all jobs, by number.
+
+        Waits for reservations that OAR has not validated yet.
+        """
+        until = time.monotonic() + _PATIENCE
+        while True:
+            text = self._run("oarstat", "-f", "-J", "--sql", f"job_name='{name}'")
+            jobs = [each for each in read_oar_jobs(text) if each.name == name]
+            mine = [each for each in jobs if each.is_lasting_reservation]
+            if all(each.is_validated for each in mine):
+                return mine, jobs
+            if time.monotonic() > until:
+                raise UnreachableError(
+                    f"{name}: OAR did not validate it within {_PATIENCE:g} s"
+                )
+            time.sleep(0.2)
 
     def find(self, name: str) -> ClusterBooking | None:
-        """Return the reservation of a name, and its job, which may have ended."""
+        """Return the reservation of a name, and its job, which may have ended.
+
+        If several reservations have the name, it is the one with the lowest number.
+        """
         mine, jobs = self._named(check_name("name", name))
         return _booking(mine[0], jobs) if mine else None
 
     def bookings(self) -> list[ClusterBooking]:
         """Return all advance reservations, each with the job in its time."""
         jobs = read_oar_jobs(self._run("oarstat", "-f", "-J"))
-        return [
-            _booking(each, [job for job in jobs if job.container == each.number])
-            for each in jobs
-            if each.is_reservation and each.container is None and not each.has_ended
-        ]
+        return [_booking(each, jobs) for each in jobs if each.is_lasting_reservation]
 
     def reserve(
         self, name: str, nodes: Sequence[str], start: int, end: int, user: str
@@ -112,7 +141,9 @@ class OarCluster(LiveCluster):
         """Submit an advance reservation.
 
         If two callers reserve one name at the same time, the lower number stays. This
-        call deletes its own reservation if it is not the wanted one, and no other.
+        call deletes its own reservation if it is not the wanted one, and the marked
+        ones of the user with higher numbers: their callers were killed, or delete them
+        too.
         """
         check_name("name", name)
         check_name("user", user)
@@ -125,7 +156,7 @@ class OarCluster(LiveCluster):
             text = self._run(
                 *("oarsub", "-r", f"{date:%Y-%m-%d %H:%M:%S}", "-t", "container"),
                 *self._what(name, nodes, length),
-                f"sleep {length}",
+                f"sleep {length}{_MARK}",
                 privileged=True,
             )
             own = _NUMBER.search(text)
@@ -136,6 +167,8 @@ class OarCluster(LiveCluster):
         wanted = ClusterBooking(name, start, end, tuple(sorted(nodes)), user)
         if own and (mine[0].number != int(own[1]) or found != wanted):
             self._run("oardel", own[1], privileged=True)
+        elif own:
+            self._delete_twins(mine)
         if found.user != user:
             raise NameTakenError(
                 f"name {name!r} belongs to a reservation of {found.user}, not {user}; "
@@ -144,6 +177,16 @@ class OarCluster(LiveCluster):
         if found != wanted:
             raise NameTakenError(f"name {name!r} belongs to another reservation")
         return found
+
+    def _delete_twins(self, mine: Sequence[OarJob]) -> None:
+        """Delete the marked reservations of the first one's user, except the first."""
+        for each in mine[1:]:
+            if each.owner == mine[0].owner and each.command.endswith(_MARK):
+                try:
+                    self._run("oardel", str(each.number), privileged=True)
+                except ClusterError:  # its own caller was faster
+                    if each in self._named(each.name)[0]:
+                        raise
 
     @staticmethod
     def _what(name: str, nodes: Sequence[str], seconds: int) -> list[str]:
@@ -169,8 +212,11 @@ class OarCluster(LiveCluster):
         """
         name = check_name("name", booking.name)
         mine, jobs = self._named(name)
+        if booking.number is not None:
+            mine = [each for each in mine if each.number == booking.number]
         if not mine:
             raise ClusterError(f"{name}: there is no such reservation")
+        jobs = _jobs_in(mine[0], jobs)
         if not jobs:
             self._run(
                 *("oarsub", "-t", f"inner={mine[0].number}"),
@@ -178,7 +224,7 @@ class OarCluster(LiveCluster):
                 shlex.join(command),
                 privileged=True,
             )
-            _, jobs = self._named(name)
+            jobs = _jobs_in(mine[0], self._named(name)[1])
         if not jobs:
             raise ClusterError(
                 f"{name}: the job was submitted, but is not in the queue"
@@ -188,14 +234,22 @@ class OarCluster(LiveCluster):
                 self._run("oardel", str(job.number), privileged=True)
         return jobs[0].number
 
-    def release(self, name: str) -> bool:
+    def release(self, name: str, number: int | None = None) -> bool:
         """Delete a reservation and its jobs; False if there is none."""
         mine, _ = self._named(check_name("name", name))
+        if number is not None:
+            mine = [each for each in mine if each.number == number]
         if not mine:
             return False
+        if len(mine) > 1:
+            listed = ", ".join(f"{each.number} of {each.owner}" for each in mine)
+            raise AmbiguousNameError(
+                f"name {name!r} belongs to {len(mine)} reservations: {listed}; release "
+                "one by its number"
+            )
         until = time.monotonic() + _PATIENCE
-        self._run("oardel", *(str(each.number) for each in mine), privileged=True)
-        while self._named(name)[0]:
+        self._run("oardel", str(mine[0].number), privileged=True)
+        while any(each.number == mine[0].number for each in self._named(name)[0]):
             if time.monotonic() > until:
                 raise UnreachableError(
                     f"{name}: OAR did not delete it within {_PATIENCE:g} s"
@@ -215,8 +269,15 @@ class OarCluster(LiveCluster):
         )
 
 
+def _jobs_in(found: OarJob, jobs: Sequence[OarJob]) -> list[OarJob]:
+    """Return the jobs of a reservation."""
+    return [each for each in jobs if each.container == found.number]
+
+
 def _booking(found: OarJob, jobs: Sequence[OarJob]) -> ClusterBooking:
     end = int(min(found.end, 2**53))
-    number = jobs[0].number if jobs else None
+    mine = _jobs_in(found, jobs)
+    job = mine[0].number if mine else None
     nodes = tuple(sorted(found.nodes))
-    return ClusterBooking(found.name, found.start, end, nodes, found.owner, number)
+    what = found.name, found.start, end, nodes, found.owner, job
+    return ClusterBooking(*what, number=found.number)

@@ -20,6 +20,7 @@ import numpy as np
 
 from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import quoted
+from slotkern.foundation.logger import log
 from slotkern.machine import Machine
 
 from .snapshot import BusyRow, Partition, Snapshot, busy_table
@@ -40,7 +41,9 @@ _NOTHING = re.compile(r"(?:/!\\[^\n]*)?")
 class OarJob:
     """A job of OAR: seconds since 1970; `end` is inf if it is not known.
 
-    `container` is the number of the job in whose time it runs, or None.
+    `container` is the number of the job in whose time it runs, or None. OAR validates
+    a reservation some time after it was submitted; before that it has no nodes.
+    `wanted` and `properties` are the request of a job, in the syntax of ``oarsub``.
     """
 
     number: int
@@ -52,11 +55,22 @@ class OarJob:
     nodes: tuple[str, ...]
     is_reservation: bool
     container: int | None
+    command: str = ""
+    is_validated: bool = True
+    queue: str = ""
+    wanted: str = ""
+    properties: str = ""
+    depends_on: tuple[int, ...] = ()
 
     @property
     def has_ended(self) -> bool:
         """Return whether the job holds no nodes any more."""
         return self.state in _ENDED
+
+    @property
+    def is_lasting_reservation(self) -> bool:
+        """Return whether the job is an advance reservation that has not ended."""
+        return self.is_reservation and self.container is None and not self.has_ended
 
 
 def read_oar(
@@ -124,8 +138,17 @@ def read_oar(
     busy: list[BusyRow] = [
         (ids[name], -math.inf, math.inf, reason, "") for name, reason in reasons.items()
     ]
+    waiting = unknown = 0
     for job in read_oar_jobs(jobs, sources[1]):
-        busy += _spans(job, ids, now)
+        spans = _spans(job, ids, now)
+        busy += spans
+        if not job.has_ended and job.container is None:
+            waiting += not job.nodes
+            unknown += len(job.nodes) - len(spans)
+    if waiting:
+        log.info("%d waiting jobs have no planned nodes and are left out", waiting)
+    if unknown:
+        log.info("%d nodes of jobs are not among the nodes and are left out", unknown)
     machine = Machine(
         {
             "name": np.array([quoted(name) for name in counts]),
@@ -183,6 +206,12 @@ def read_oar_jobs(text: str, source: str = "oarstat") -> list[OarJob]:
                 _nodes(place, record),
                 record.get("reservation") not in (None, "None"),
                 _whole(place, {"types": inner[0]}, "types") if inner else None,
+                _text(place, record, "command", ""),
+                record.get("reservation") != "toSchedule",
+                _text(place, record, "queue", ""),
+                _text(place, record, "wanted_resources", ""),
+                _text(place, record, "properties", ""),
+                _numbers(place, record, "dependencies"),
             )
         )
     return sorted(found, key=lambda job: job.number)
@@ -204,7 +233,10 @@ def _nodes(place: str, record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _records(text: str, source: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the place and the object of each record of JSON."""
+    """Return the place and the object of each record of JSON, by number.
+
+    OAR prints the records in another order each time.
+    """
     if _NOTHING.fullmatch(text.strip()):
         return []
     try:
@@ -216,7 +248,8 @@ def _records(text: str, source: str) -> list[tuple[str, dict[str, Any]]]:
     for key, record in whole.items():
         if not isinstance(record, dict):
             raise ValueError(f"{source}, {quote(key)}: {quote(record)} is no object")
-    return [(f"{source}, {quote(key)}", record) for key, record in whole.items()]
+    by_number = sorted(whole, key=lambda key: (len(key), key))
+    return [(f"{source}, {quote(key)}", whole[key]) for key in by_number]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -244,6 +277,13 @@ def _number(place: str, record: dict[str, Any]) -> int:
     if record.get("Job_Id") is None:
         raise ValueError(f"{place}: Job_Id is missing")
     return _whole(place, record, "Job_Id")
+
+
+def _numbers(place: str, record: dict[str, Any], field: str) -> tuple[int, ...]:
+    value = record.get(field) or []
+    if not isinstance(value, list):
+        raise ValueError(f"{place}, {field}: {quote(value)} is no list")
+    return tuple(_whole(place, {field: each}, field) for each in value)
 
 
 def _whole(place: str, record: dict[str, Any], field: str) -> int:

@@ -71,7 +71,8 @@ class ClusterPlan:
                 )
         until = snapshot.now + site.horizon
         busy = snapshot.busy_until(until).copy()
-        busy["end"] += site.before
+        busy["start"] -= site.apart
+        busy["end"] += max(site.before, site.apart)
         machine = site.priced(snapshot.machine)
         priced = replace(snapshot, machine=machine, busy=busy, repeated=())
         free = priced.free_slots(math.ceil(site.lead), site.horizon)

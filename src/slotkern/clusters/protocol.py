@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from slotkern.foundation.checks import quote
 
+from .queues import ClusterQueue
 from .snapshot import Snapshot
 
 __all__ = [
+    "AmbiguousNameError",
     "BookingConflictError",
     "BookingDeniedError",
     "ClusterBooking",
@@ -25,6 +27,7 @@ __all__ = [
     "UnreachableError",
     "check_name",
     "check_nodes",
+    "check_unnumbered",
 ]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
@@ -47,13 +50,20 @@ class NameTakenError(ClusterError):
     """The name belongs to a booking of other nodes or another time."""
 
 
+class AmbiguousNameError(ClusterError):
+    """Several reservations have the name: give the number of one."""
+
+
 class UnreachableError(ClusterError):
     """There was no answer in time, so it is unknown if the operation happened."""
 
 
 @dataclass(frozen=True)
 class ClusterBooking:
-    """A reservation on a cluster: times in seconds since 1970, and its job if any."""
+    """A reservation on a cluster: times in seconds since 1970, and its job if any.
+
+    `number` identifies it where the scheduler allows several reservations of one name.
+    """
 
     name: str
     start: int
@@ -61,6 +71,7 @@ class ClusterBooking:
     nodes: tuple[str, ...]
     user: str = ""
     job: int | None = None
+    number: int | None = field(default=None, compare=False)
 
 
 class LiveCluster(Protocol):
@@ -94,6 +105,13 @@ class LiveCluster(Protocol):
         """Return all reservations of the cluster."""
         ...
 
+    def queue(self) -> ClusterQueue:
+        """Return all jobs that run or wait, in the order of the queue.
+
+        Its snapshot has no spans of waiting jobs, except reservations.
+        """
+        ...
+
     def submit(
         self,
         booking: ClusterBooking,
@@ -107,8 +125,14 @@ class LiveCluster(Protocol):
         """
         ...
 
-    def release(self, name: str) -> bool:
-        """Cancel the job and delete the reservation; False if there was none."""
+    def release(self, name: str, number: int | None = None) -> bool:
+        """Cancel the job and delete the reservation; False if there was none.
+
+        Raises
+        ------
+        AmbiguousNameError
+            If several reservations have the name and no number is given.
+        """
         ...
 
 
@@ -133,3 +157,12 @@ def check_nodes(nodes: Sequence[str]) -> None:
     for node in nodes:
         if not _NODE.fullmatch(node):
             raise ValueError(f"{quote(node)} is not a name of a node")
+
+
+def check_unnumbered(name: str, number: int | None) -> None:
+    """Raise ValueError for a number of a reservation where names are unique."""
+    if number is not None:
+        raise ValueError(
+            f"number {number}: reservation {name} has no number here, because names "
+            "are unique; leave the number out"
+        )

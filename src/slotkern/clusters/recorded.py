@@ -15,14 +15,16 @@ from .protocol import (
     LiveCluster,
     NameTakenError,
     check_name,
+    check_unnumbered,
 )
+from .queues import ClusterQueue, QueuedJob
 from .snapshot import Snapshot, busy_table
 
 __all__ = ["RecordedCluster"]
 
 
 class RecordedCluster(LiveCluster):
-    """A cluster whose state is a snapshot.
+    """A cluster whose state is a snapshot, and the jobs of its queue.
 
     Examples
     --------
@@ -40,8 +42,10 @@ class RecordedCluster(LiveCluster):
     True
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+    def __init__(
+        self, snapshot: Snapshot, jobs: Sequence[QueuedJob] = (), held: int = 0
+    ) -> None:
+        self.snapshot, self._queued = snapshot, (tuple(jobs), held)
         self._bookings: dict[str, ClusterBooking] = {}
         self._jobs = 0
 
@@ -55,6 +59,10 @@ class RecordedCluster(LiveCluster):
         ]
         busy = busy_table([*self.snapshot.busy.tolist(), *mine])
         return replace(self.snapshot, busy=busy)
+
+    def queue(self) -> ClusterQueue:
+        """Return the snapshot with the bookings, and the jobs given."""
+        return ClusterQueue(self.read(), *self._queued)
 
     def reserve(
         self, name: str, nodes: Sequence[str], start: int, end: int, user: str
@@ -101,6 +109,7 @@ class RecordedCluster(LiveCluster):
         assert found.job is not None
         return found.job
 
-    def release(self, name: str) -> bool:
-        """Delete a booking."""
+    def release(self, name: str, number: int | None = None) -> bool:
+        """Delete a booking, whose name is unique here."""
+        check_unnumbered(name, number)
         return self._bookings.pop(name, None) is not None

@@ -26,6 +26,13 @@ __all__ = ["Site", "read_site"]
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NODE_KEYS = ("where", "performance", "price")
+#: Values by scheduler that are not the defaults of `Site`. OAR takes some seconds to
+#: validate a reservation, and refuses one whose start has passed.
+_OF_SYSTEM: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    "slurm": {},
+    "oar": {"apart": 60.0, "lead": 60.0},
+}
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,20 @@ class Site:
     sudo : tuple of str
         Words before the commands that create and delete reservations.
     conf : str
-        The path of ``slurm.conf``, for a cluster that is not the default one.
+        The path of ``slurm.conf``, for a Slurm that is not the default one.
     zone : str
         The time zone of the cluster; by default that of this computer.
     node : tuple of mapping
         Rules with ``performance`` and ``price``, a number or a column, of the nodes
         that the filter ``where`` selects, by default all; later rules win.
+    system : {"", "slurm", "oar"}
+        The scheduler; by default the one that answers on this computer.
+    group : str
+        The property of OAR's nodes whose values are the partitions.
+    apart : float
+        Time that the scheduler keeps free between any two occupants of a node: OAR's
+        ``SCHEDULER_JOB_SECURITY_TIME``. `of_system` and `read_site` set it to 60, and
+        `lead` too, for OAR.
     """
 
     horizon: float = 7 * 86400.0
@@ -73,11 +88,14 @@ class Site:
     conf: str = ""
     zone: str = ""
     node: tuple[Mapping[str, Any], ...] = ()
+    system: str = ""
+    group: str = ""
+    apart: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("horizon", "timeout"):
             number(name, getattr(self, name), above=0)
-        for name in ("lead", "before", "after"):
+        for name in ("lead", "before", "after", "apart"):
             number(name, getattr(self, name), least=0)
         if self.after % 60:
             raise ValueError(f"after {self.after:g} is not whole minutes: 0, 60, 120")
@@ -85,12 +103,20 @@ class Site:
         one_of("pending", self.pending, ("respect", "ignore"))
         for name in ("partitions", "sudo"):
             _check_texts(name, getattr(self, name))
-        for name in ("conf", "zone"):
+        for name in ("conf", "zone", "system", "group"):
             if not isinstance(getattr(self, name), str):
                 given = quote(getattr(self, name))
                 raise TypeError(f"{name} must be a text, got {given}")
         if self.zone:
             zone_of(self.zone)
+        if self.system:
+            one_of("system", self.system, [*filter(None, _OF_SYSTEM)])
+        for name, system in (("conf", "slurm"), ("group", "oar")):
+            if getattr(self, name) and self.system not in ("", system):
+                raise ValueError(
+                    f"{name} {quote(getattr(self, name))} is for system {system!r}, "
+                    f"but system is {self.system!r}"
+                )
         if not isinstance(self.node, tuple):
             raise TypeError(f"node must be tables [[node]], got {quote(self.node)}")
         for k, rule in enumerate(self.node):
@@ -100,6 +126,11 @@ class Site:
                 _check_key(f"node {k}", key, _NODE_KEYS)
             if not isinstance(rule.get("where", ""), str):
                 raise TypeError(f"node {k}: where must be a filter")
+
+    @classmethod
+    def of_system(cls, system: str) -> Site:
+        """Return the rules of a site without a file, for "slurm" or "oar"."""
+        return cls(system=system, **_OF_SYSTEM[system])
 
     def priced(self, machine: Machine) -> Machine:
         """Return the machine with the performances and prices of the site."""
@@ -144,8 +175,14 @@ def _check_texts(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a list of texts, got {quote(value)}")
 
 
-def read_site(path: AnyPath) -> Site:
+def read_site(path: AnyPath, system: str = "") -> Site:
     """Read a site file.
+
+    Parameters
+    ----------
+    path : path
+    system : {"", "slurm", "oar"}
+        The scheduler, if the file does not name it.
 
     Raises
     ------
@@ -164,7 +201,9 @@ def read_site(path: AnyPath) -> Site:
             key: tuple(value) if isinstance(value, list) else value
             for key, value in given.items()
         }
-        return Site(**values)
+        named = values.get("system") or system
+        usual = _OF_SYSTEM.get(named, {}) if isinstance(named, str) else {}
+        return Site(**{**usual, **values, "system": named})
     except InputError as fault:
         raise fault.error(str(source), str) from None
     except TypeError as error:

@@ -12,6 +12,7 @@ made one, and deletes its own if it overlaps.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -22,7 +23,7 @@ from pathlib import Path
 from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
-from slotkern.machine.slurm_values import epoch_clock
+from slotkern.machine.slurm_values import Row, epoch_clock, table
 
 from .programs import Meanings, run_program
 from .protocol import (
@@ -35,7 +36,9 @@ from .protocol import (
     UnreachableError,
     check_name,
     check_nodes,
+    check_unnumbered,
 )
+from .queues import ClusterQueue, QueuedJob
 from .reservations import Reservation, read_reservations
 from .site import Site
 from .snapshot import Snapshot
@@ -46,6 +49,9 @@ __all__ = ["SlurmCluster", "system_zone"]
 _SEPARATOR = "\x1f"
 _NODE_FIELDS = "%N|%T|%c|%m|%w|%b|%G|%P|%a|%l|%E".replace("|", _SEPARATOR)
 _JOB_FIELDS = "%i|%T|%N|%S|%e|%u|%P|%Y".replace("|", _SEPARATOR)
+_QUEUE_FIELDS = "%i|%T|%N|%S|%e|%u|%P|%D|%l|%v|%r".replace("|", _SEPARATOR)
+#: Reasons for which a waiting job does not wait for nodes, in lower case.
+_HELD = ("held", "hold", "dependency", "begintime", "user_env", "deadline")
 _HOLDING = "R,CG,CF,S,ST,SO,SI,RS"
 #: Variables that change what the commands print or do; two name the cluster.
 _VARIABLES = ("SLURM", "SQUEUE", "SINFO", "SBATCH", "SCONTROL", "SALLOC", "SRUN")
@@ -118,6 +124,10 @@ class SlurmCluster(LiveCluster):
 
     # --- reading
 
+    def ping(self) -> None:
+        """Raise ClusterError if Slurm does not answer."""
+        self._run("sinfo", "-h", "-o", "%D")
+
     def read(self) -> Snapshot:
         """Return the state of the cluster.
 
@@ -128,14 +138,35 @@ class SlurmCluster(LiveCluster):
             busy time would seem free.
         """
         self._check_sees_all()
-        nodes = self._run("sinfo", "-a", "-N", "-o", _NODE_FIELDS)
-        states = [
-            "-t",
-            "PD," + _HOLDING if self.site.pending == "respect" else _HOLDING,
-        ]
-        jobs = self._run("squeue", "-a", "-r", *states, "-o", _JOB_FIELDS)
+        states = "PD," + _HOLDING if self.site.pending == "respect" else _HOLDING
+        return self._snapshot(
+            self._run("squeue", "-a", "-r", "-t", states, "-o", _JOB_FIELDS)
+        )
+
+    def queue(self) -> ClusterQueue:
+        """Return the jobs by falling priority; those in a reservation do not wait."""
+        self._check_sees_all()
+        states = ("-t", "PD," + _HOLDING, "--sort=-p,i")
+        text = self._run("squeue", "-a", "-r", *states, "-o", _QUEUE_FIELDS)
+        rows, _ = table(text, "squeue", ("JOBID",), epoch_clock(self.zone))
+        jobs, held, waiting = [], 0, set()
+        for row in rows:
+            if not row.text("STATE").startswith("PENDING"):
+                jobs.append(_queued(row))
+                continue
+            waiting.add(row.line)
+            if any(word in row.text("REASON").lower() for word in _HELD):
+                held += 1
+            elif not row.text("RESERVATION"):
+                jobs.append(_queued(row))
+        lines = enumerate(text.split("\n"), 1)
+        text = "\n".join(line for number, line in lines if number not in waiting)
+        return ClusterQueue(self._snapshot(text), tuple(jobs), held)
+
+    def _snapshot(self, jobs: str) -> Snapshot:
+        """Return the state of the cluster with the jobs of a text."""
         return read_slurm(
-            nodes,
+            self._run("sinfo", "-a", "-N", "-o", _NODE_FIELDS),
             jobs,
             self._reservation_text(),
             now=float(int(time.time())),
@@ -286,8 +317,9 @@ class SlurmCluster(LiveCluster):
             self._run("scancel", str(job))
         return jobs[0]
 
-    def release(self, name: str) -> bool:
+    def release(self, name: str, number: int | None = None) -> bool:
         """Cancel the jobs of a reservation and delete it; False if there is none."""
+        check_unnumbered(name, number)
         if self.find(name) is None:
             return False
         until = time.monotonic() + _PATIENCE
@@ -325,3 +357,18 @@ class SlurmCluster(LiveCluster):
             missing="; on a computer without Slurm, plan from pasted texts with "
             "slotkern free --sinfo",
         )
+
+
+def _queued(row: Row) -> QueuedJob:
+    """Return a job of `_QUEUE_FIELDS`."""
+    is_waiting = row.text("STATE").startswith("PENDING")
+    length = row.length("TIME_LIMIT")
+    return QueuedJob(
+        row.text("JOBID"),
+        row.text("USER"),
+        tuple(row.text("PARTITION").split(",")),
+        max(row.whole("NODES"), 1),
+        math.inf if math.isnan(length) else length,
+        math.nan if is_waiting else row.time("START_TIME", epoch_clock(None)),
+        () if is_waiting else tuple(row.hosts("NODELIST", _MOST_NODES)),
+    )

@@ -1,8 +1,8 @@
 """``slotkern cluster show``, ``when``, ``book`` and others, and ``slotkern watch``.
 
-The commands read and book the Slurm that answers on this computer, or that of a site
-file. Exit code 1 means that no window exists, that there is no such booking, or that a
-booking has a problem.
+The commands read and book the Slurm or OAR that answers on this computer, or that of a
+site file. Exit code 1 means that no window exists, that there is no such booking, or
+that a booking has a problem.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import os
 import sys
 import time
+from dataclasses import dataclass
 from itertools import count as numbers
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -24,12 +25,11 @@ from slotkern.clusters import (
     ClusterBooking,
     ClusterPlan,
     PlannedWindow,
-    Site,
     SiteAccess,
-    SlurmCluster,
     book_all,
     check_booking,
-    read_site,
+    forecast_start,
+    open_cluster,
 )
 from slotkern.clusters import book as book_one
 from slotkern.foundation.checks import integer, number, one_of
@@ -37,9 +37,11 @@ from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge, fold
 from slotkern.machine import Clock
 from slotkern.machine.calendar import duration_of
+from slotkern.replays.forecast import forecast_policies
 
 from .completion import complete_from
 from .flags import Application
+from .options import with_options
 from .pools import number_or_text
 from .results import (
     CALENDARS,
@@ -50,7 +52,7 @@ from .results import (
     write_listing,
     write_page,
 )
-from .tables import free_table, metrics_table, window_table
+from .tables import forecast_table, free_table, metrics_table, window_table
 from .terminal import log_to_stderr, show
 
 with extra():
@@ -62,8 +64,16 @@ SiteFile = Annotated[
     Path | None,
     typer.Option(
         "--site",
-        help="Site file, .toml: guards, prices, partitions; by default the Slurm that "
-        "answers here, with prices 0.",
+        help="Site file, .toml: scheduler, guards, prices, partitions; by default the "
+        "scheduler that answers here, with prices 0.",
+    ),
+]
+IsOar = Annotated[
+    bool | None,
+    typer.Option(
+        "--oar/--slurm",
+        help="The scheduler of the cluster; by default that of the site file, or the "
+        "one that answers here.",
     ),
 ]
 Nodes = Annotated[int, typer.Option(help="Number of nodes used at the same time.")]
@@ -89,6 +99,45 @@ Where = Annotated[
         "default all."
     ),
 ]
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """The options of ``slotkern cluster when --queue``."""
+
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete_from(forecast_policies()),
+            help="Policy of the scheduler, with --queue; by default conservative.",
+        ),
+    ] = None
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            help="Trace of past jobs, such as the output of sacct, with --queue; by "
+            "default all shares of the requested times are equally likely."
+        ),
+    ] = None
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Number of simulated runs, with --queue; by default 300."),
+    ] = None
+
+    def check_unused(self) -> None:
+        """Raise ValueError for an option that has an effect with --queue alone."""
+        for name, value in vars(self).items():
+            if value is not None:
+                raise ValueError(f"--{name} {value} is for --queue")
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of `slotkern.forecast`."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if self.history is not None:
+            given["history"] = sk.read_trace(self.history)
+        return given
+
+
 CRITERIA = ("start", "finish", "cost")
 #: Most seconds between two pages of `watch`: a page that is older helps nobody, and
 #: browsers count at most 24 days.
@@ -99,7 +148,8 @@ Name = Annotated[str, typer.Option(help="Name of the reservation and its job.")]
 def register(app: typer.Typer) -> None:
     """Add the group of commands to the application."""
     group = Application(
-        name="cluster", help="Read, plan on and book the Slurm of this computer."
+        name="cluster",
+        help="Read, plan on and book the cluster of this computer: Slurm or OAR.",
     )
     for command in (show_cluster, when, book, bookings, check, release):
         name = "show" if command is show_cluster else None
@@ -108,9 +158,8 @@ def register(app: typer.Typer) -> None:
     app.command()(watch)
 
 
-def _access(path: Path | None) -> SiteAccess:
-    site = Site() if path is None else read_site(path)
-    return SiteAccess(SlurmCluster(site), site)
+def _access(path: Path | None, is_oar: bool | None) -> SiteAccess:
+    return open_cluster(path, {None: "", True: "oar", False: "slurm"}[is_oar])
 
 
 def _request(
@@ -129,10 +178,10 @@ def _request(
     return sk.Request(nodes, walltime=walltime, where=where, budget=budget, **times)
 
 
-def show_cluster(site: SiteFile = None, html: Html = None) -> None:
+def show_cluster(site: SiteFile = None, oar: IsOar = None, html: Html = None) -> None:
     """Show the partitions, and when which nodes are free."""
     check_page(html)
-    access = _access(site)
+    access = _access(site, oar)
     plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
     snapshot = plan.snapshot
     columns: dict[str, list[str]] = {"nodes": [], "limit": [], "free now": []}
@@ -149,16 +198,28 @@ def show_cluster(site: SiteFile = None, html: Html = None) -> None:
     write_page(html, everything, None, "cluster")
 
 
+@with_options
 def when(
     nodes: Nodes,
     walltime: Walltime,
     site: SiteFile = None,
+    oar: IsOar = None,
     partition: Partition = None,
     budget: Budget = math.inf,
     earliest: Earliest = None,
     deadline: Deadline = None,
     where: Where = None,
     html: Html = None,
+    queue: Annotated[
+        bool,
+        typer.Option(
+            "--queue",
+            help="Forecast when the job starts behind all waiting jobs, without a "
+            "reservation, in place of the windows.",
+        ),
+    ] = False,
+    *,
+    given: QueueOptions,
 ) -> None:
     """Find the earliest and the cheapest window, and the front between them.
 
@@ -168,7 +229,13 @@ def when(
     request = _request(
         nodes, walltime, where, budget=budget, earliest=earliest, deadline=deadline
     )
-    access = _access(site)
+    if queue:
+        if html is not None:
+            raise ValueError(f"--html {html} is not for --queue, which has no window")
+        _show_forecast(_access(site, oar), request, partition, given)
+        return
+    given.check_unused()
+    access = _access(site, oar)
     plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
     first = plan.find(request, "start", partition)
     cheapest = plan.find(request, "cost", partition)
@@ -185,6 +252,17 @@ def when(
         show(_line(f"front {k}", each))
     title = f"{nodes} nodes for {walltime}: {first.partition}"
     write_page(html, free, first.window, title)
+
+
+def _show_forecast(
+    access: SiteAccess, request: sk.Request, partition: str | None, given: QueueOptions
+) -> None:
+    """Print by when the job starts in 10, 50 and 90% of the runs, and the promise."""
+    with log_to_stderr():
+        found = forecast_start(
+            access.cluster.queue(), access.site, request, partition, **given.keywords()
+        )
+    show(forecast_table(found), repr(found))
 
 
 def _explain_none(
@@ -214,10 +292,11 @@ def book(
     site: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Site file, .toml; by default the Slurm that answers here. Repeat to "
-            "book several sites at the same time: all or none."
+            help="Site file, .toml; by default the scheduler that answers here. Repeat "
+            "to book several sites at the same time: all or none."
         ),
     ] = None,
+    oar: IsOar = None,
     partition: Partition = None,
     budget: Budget = math.inf,
     earliest: Earliest = None,
@@ -255,13 +334,18 @@ def book(
         for option, value in (("--script", script), ("--partition", partition)):
             if value is not None:
                 raise ValueError(f"{option} {value} is for one site")
+        if oar is not None:
+            option = "--oar" if oar else "--slurm"
+            raise ValueError(
+                f"{option} is for one site; write the key system in each site file"
+            )
         if criterion != "start":
             raise ValueError(
                 f"--criterion {criterion} is for one site; several sites are booked at "
                 "their earliest common start"
             )
         with log_to_stderr():
-            sites = {str(path): _access(path) for path in site or ()}
+            sites = {str(path): _access(path, None) for path in site or ()}
             done = book_all(sites, name, request, user=owner)
         if done is None:
             show("No window fits on all sites at the same time.")
@@ -270,7 +354,7 @@ def book(
             show(f"{path}: {_described(made, sites[path])}")
         return
     with log_to_stderr():
-        access = _access(site[0] if site else None)
+        access = _access(site[0] if site else None, oar)
         found = book_one(
             access,
             name,
@@ -305,19 +389,20 @@ def _clock(access: SiteAccess) -> Clock:
 def _described(booking: ClusterBooking, access: SiteAccess) -> str:
     clock = _clock(access)
     times = f"{clock.datetime(booking.start)} to {clock.datetime(booking.end)}"
+    number = "" if booking.number is None else f", reservation {booking.number}"
     job = "" if booking.job is None else f", job {booking.job}"
     user = f", user {booking.user}" if booking.user else ""
     nodes = abridge(booking.nodes) if booking.nodes else "no nodes"
-    return f"{booking.name}: {nodes}, {times}{user}{job}"
+    return f"{booking.name}: {nodes}, {times}{user}{number}{job}"
 
 
-def bookings(site: SiteFile = None, output: Listing = None) -> None:
+def bookings(site: SiteFile = None, oar: IsOar = None, output: Listing = None) -> None:
     """List all reservations of the cluster, each with the job of its name.
 
     Exits with 1 if there is none.
     """
     check_output(output, [site], CALENDARS)
-    access = _access(site)
+    access = _access(site, oar)
     found = access.cluster.bookings()
     if output is not None:
         write_listing(output, _listing(found), _clock(access))
@@ -344,12 +429,12 @@ def _listing(found: list[ClusterBooking]) -> NDArray[Any]:
     return table
 
 
-def check(name: Name, site: SiteFile = None) -> None:
+def check(name: Name, site: SiteFile = None, oar: IsOar = None) -> None:
     """Check a booking: does it exist, do its nodes work, does nothing overlap it?
 
     Exits with 1 if there is a problem.
     """
-    access = _access(site)
+    access = _access(site, oar)
     found, problems = check_booking(access, name)
     if found is not None:
         show(_described(found, access))
@@ -360,12 +445,23 @@ def check(name: Name, site: SiteFile = None) -> None:
     show("no problem")
 
 
-def release(name: Name, site: SiteFile = None) -> None:
+def release(
+    name: Name,
+    site: SiteFile = None,
+    oar: IsOar = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of the reservation, if OAR has several of this name; see "
+            "slotkern cluster bookings."
+        ),
+    ] = None,
+) -> None:
     """Cancel the job of a booking and delete its reservation.
 
     Exits with 1 if there is no such reservation.
     """
-    if not _access(site).cluster.release(name):
+    if not _access(site, oar).cluster.release(name, number):
         show(f"{name}: there is no such reservation")
         raise typer.Exit(1)
     show(f"{name}: released")
@@ -374,6 +470,7 @@ def release(name: Name, site: SiteFile = None) -> None:
 def watch(
     page: Annotated[Path, typer.Argument(help="File of the page: .html.")],
     site: SiteFile = None,
+    oar: IsOar = None,
     every: Annotated[
         float, typer.Option(help="Seconds between two pages, at least 1.")
     ] = 10.0,
@@ -391,7 +488,7 @@ def watch(
         raise ValueError(f"--every must be at most {_LONGEST_WAIT}, a day, got {every}")
     if count is not None:
         integer("--count", count, least=1)
-    access = _access(site)
+    access = _access(site, oar)
     free, date = None, None
     for k in numbers(1):
         try:

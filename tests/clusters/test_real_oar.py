@@ -1,0 +1,201 @@
+"""The commands of clusters against a real, private OAR."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+from private_oar import PrivateOar
+from private_slurm import USER
+
+import slotkern as sk
+from slotkern.clusters import (
+    AmbiguousNameError,
+    OarCluster,
+    SiteAccess,
+    book,
+    open_cluster,
+)
+
+#: Kills of the command; more with SLOTKERN_OAR_KILLS=30.
+KILLS = int(os.environ.get("SLOTKERN_OAR_KILLS", "3"))
+SITE = """system = "oar"
+group = "cluster"
+zone = "UTC"
+lead = 900
+apart = 0
+timeout = 60
+"""
+JOB = ("--nodes", 4, "--walltime", "0:10:00")
+
+
+@pytest.fixture
+def site(oar_access: SiteAccess, tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE)
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "job.sh"
+    path.write_text("#!/bin/sh\nsleep 300\n")
+    path.chmod(0o755)
+    return path
+
+
+def answer(*words: Any, code: int = 0) -> str:
+    """Run a command of clusters; its messages must not mention another scheduler."""
+    done = run("cluster", *words)
+    text = f"{done.stdout}{done.stderr}"
+    assert done.exit_code == code, text
+    words_of_slurm = r"slurm|scontrol|sinfo|squeue|sbatch|scancel|sacct"
+    assert not re.search(words_of_slurm, text, re.I), text
+    return text
+
+
+def test_commands(site: Path, script: Path, tmp_path: Path) -> None:
+    page, given = tmp_path / "page.html", ("--site", site)
+    assert re.search(r"batch +6 +none +6", answer("show", *given))
+    text = answer("when", *JOB, *given, "--html", page)
+    assert re.search(r"earliest: start .* partition batch   nodes a\[1-4\]", text)
+    assert "<html" in page.read_text()
+    first = answer("book", "--name", "run1", *JOB, *given)
+    assert re.search(rf"run1: a\[1-4\], .*, user {USER}, reservation \d+\n", first)
+    again = answer("book", "--name", "run1", *JOB, *given, "--script", script)
+    assert again.startswith(first.strip())
+    assert re.search(r", job \d+$", again.strip())
+    assert "no problem" in answer("check", "--name", "run1", *given)
+    assert "run1: a[1-4]" in answer("bookings", *given)
+    page.unlink()
+    watched = run("watch", page, *given, "--count", 1, "--every", 1)
+    assert watched.exit_code == 0
+    assert "<html" in page.read_text()
+    assert answer("release", "--name", "run1", *given) == "run1: released\n"
+    text = answer("release", "--name", "run1", *given, code=1)
+    assert text == "run1: there is no such reservation\n"
+    assert answer("bookings", *given, code=1) == "no reservations\n"
+
+
+def test_refusals_are_in_words_of_oar(site: Path) -> None:
+    given = ("--site", site)
+    none = answer("when", "--nodes", 7, *JOB[2:], *given, code=1)
+    assert "it fits with 6 nodes instead" in none
+    answer("check", "--name", "run1", *given, code=1)
+    for words in (
+        ("when", *JOB, "--partition", "bath"),
+        ("book", "--name", "run1", *JOB, "--partition", "bath"),
+        ("book", "--name", "run 1", *JOB),
+        ("book", "--name", "run1", *JOB, "--user", "nobody"),
+        ("release", "--name", "run 1"),
+    ):
+        answer(*words, *given, code=2)
+    assert answer("bookings", *given, code=1) == "no reservations\n"
+
+
+def test_the_scheduler_that_answers_is_used(
+    oar_access: SiteAccess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scontrol = tmp_path / "scontrol"
+    for name in ("scontrol", "sinfo"):
+        path = tmp_path / name
+        path.write_text(
+            "#!/bin/sh\necho unable to contact the controller >&2\nexit 1\n"
+        )
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    found = open_cluster()
+    assert isinstance(found.cluster, OarCluster)
+    assert (found.site.lead, found.site.apart) == (60, 60)
+    assert "default" in answer("show")
+    assert "default" in answer("show", "--oar")
+    for path in tmp_path.iterdir():
+        path.write_text("#!/bin/sh\n")
+    done = run("cluster", "show")
+    assert done.exit_code == 2
+    assert "Slurm and OAR both answer here; choose one with --slurm" in done.stderr
+    assert scontrol.exists()
+
+
+def test_a_release_deletes_one_reservation(
+    oar_access: SiteAccess, oar: PrivateOar, site: Path
+) -> None:
+    start, numbers = int(time.time()) + 7200, []
+    for k in range(2):
+        date = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(start + k * 7200))
+        oar.run(
+            *("oarsub", "-r", date, "-t", "container", "-n", "same"),
+            *("-l", "nodes=1,walltime=1:0:0", "sleep 3599"),
+        )
+    numbers = [each.number for each in oar_access.cluster.bookings()]
+    assert len(numbers) == 2
+    listed = ", ".join(f"{number} of {USER}" for number in numbers)
+    with pytest.raises(AmbiguousNameError, match=f"2 reservations: {listed}; release"):
+        oar_access.cluster.release("same")
+    given = ("release", "--name", "same", "--site", site)
+    assert "belongs to 2 reservations" in answer(*given, code=2)
+    assert [each.number for each in oar_access.cluster.bookings()] == numbers
+    assert answer(*given, "--number", numbers[1]) == "same: released\n"
+    answer(*given, "--number", numbers[1], code=1)
+    assert [each.number for each in oar_access.cluster.bookings()] == numbers[:1]
+    answer(*given)
+    assert oar_access.cluster.bookings() == []
+
+
+def test_a_killed_booking_is_completed(
+    oar_access: SiteAccess, oar: PrivateOar, site: Path, script: Path
+) -> None:
+    """Kill the command at random moments and repeat it: one reservation, one job."""
+    rng = random.Random(4)
+    for case in range(KILLS):
+        name = f"kill{case}"
+        words = [sys.executable, "-m", "slotkern", "cluster", "book", "--name", name]
+        words += ["--nodes", "2", "--walltime", "5m", "--script", script]
+        words += ["--site", site]
+        started = subprocess.Popen(words, stdout=-3, stderr=-3)
+        time.sleep(rng.uniform(0.3, 6.0))
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        time.sleep(rng.uniform(0, 0.3))
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        time.sleep(1)  # for programs of the killed command that still run
+        assert [b.name for b in oar_access.cluster.bookings()].count(name) == 1
+        assert isinstance(oar_access.cluster, OarCluster)
+        mine, jobs = oar_access.cluster._named(name)
+        inner = [each for each in jobs if each.container == mine[0].number]
+        assert len([each for each in inner if not each.has_ended]) == 1
+        assert oar_access.cluster.release(name)
+
+
+def test_reservations_of_one_user_and_name_that_are_not_marked_stay(
+    oar_access: SiteAccess, oar: PrivateOar
+) -> None:
+    """A marked twin with a higher number is deleted; one made by hand is not."""
+    made = book(oar_access, "run1", sk.Request(1, walltime="10m"), user=USER)
+    assert made is not None
+    date = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(made.start + 7200))
+    for mark in ("", " # booked by slotkern"):
+        oar.run(
+            *("oarsub", "-r", date, "-t", "container", "-n", "run1"),
+            *("-l", "nodes=1,walltime=0:10:0", f"sleep 599{mark}"),
+        )
+    assert isinstance(oar_access.cluster, OarCluster)
+    mine, _ = oar_access.cluster._named("run1")
+    oar_access.cluster._delete_twins(mine)
+    until = time.monotonic() + 30
+    while len(left := oar_access.cluster._named("run1")[0]) > 2:
+        assert time.monotonic() < until  # OAR deletes some time after oardel
+        time.sleep(0.2)
+    assert [each.number for each in left] == [each.number for each in mine[:2]]
+    for each in left:
+        oar_access.cluster.release("run1", each.number)
