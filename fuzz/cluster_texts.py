@@ -17,6 +17,7 @@ from mutation import Target, mutate_words, result_or_error
 import slotkern as sk
 from slotkern.calendars.rules import RecurrenceRule
 from slotkern.clusters import read_site, read_slurm_files
+from slotkern.clusters.oar_queue import read_oar_queue
 
 TEXTS = Path(__file__).parents[1] / "tests" / "clusters" / "texts"
 NOW = 1795784512.0
@@ -67,14 +68,40 @@ def text_target(option: str, *names: str) -> Target:
         snapshot = result_or_error(read, "")
         if snapshot is None:
             return False
-        free = result_or_error(lambda: snapshot.free_slots(None, 86400.0), "")
-        if free is not None:
-            sk.validate_slots(free.slots)
-        assert all(0 <= span[0] < len(snapshot.machine) for span in snapshot.busy)
-        assert (snapshot.busy["start"] <= snapshot.busy["end"]).all()
+        check_snapshot(snapshot)
         return True
 
     return Target(seeds_of(*names), check, mutate_words)
+
+
+def check_snapshot(snapshot: Any) -> None:
+    """Assert that busy spans are of known nodes, and that free slots are valid."""
+    free = result_or_error(lambda: snapshot.free_slots(None, 86400.0), "")
+    if free is not None:
+        sk.validate_slots(free.slots)
+    assert all(0 <= span[0] < len(snapshot.machine) for span in snapshot.busy)
+    assert (snapshot.busy["start"] <= snapshot.busy["end"]).all()
+
+
+def oar_target(is_nodes: bool) -> Target:
+    """Return the target of the nodes or of the jobs of OAR, with the queue."""
+    names = ("oarnodes.json", "oarstat.json")
+
+    def check(data: bytes, _: Path) -> bool:
+        texts = [(TEXTS / name).read_text() for name in names]
+        texts[not is_nodes] = data.decode(errors="replace")
+
+        def read() -> Any:
+            return read_oar_queue(*texts, now=NOW, zone=ZONE, group="cluster")
+
+        queue = result_or_error(read, "oar")
+        if queue is None:
+            return False
+        check_snapshot(queue.snapshot)
+        assert all(job.width >= 1 and job.length > 0 for job in queue.jobs)
+        return True
+
+    return Target(seeds_of(names[not is_nodes]), check, mutate_words)
 
 
 def check_sacct(data: bytes, folder: Path) -> bool:
@@ -130,6 +157,8 @@ CLUSTER_TARGETS = {
     ),
     "sinfo-json": text_target("sinfo", "sinfo.json"),
     "squeue-json": text_target("squeue", "squeue.json"),
+    "oarnodes": oar_target(True),
+    "oarstat": oar_target(False),
     "sacct": Target(seeds_of("sacct.txt"), check_sacct, mutate_words),
     "site": Target(lambda _: [SITE], check_site, mutate_words),
     "rule": Target(lambda _: RULES, check_rule, mutate_words),

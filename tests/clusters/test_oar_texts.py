@@ -131,6 +131,7 @@ def test_a_job_past_its_end_holds_its_nodes_for_a_minute() -> None:
         ('{"1": 5}', "", "oarnodes, '1': 5 is no object"),
         ('{"1": {}, "1": {}}', "", "oarnodes: no valid JSON: the key '1' occurs twice"),
         ('{"1": {"state": "Alive"}}', "", "'1', network_address: None is no text"),
+        ('{"1": {"network_address": " "}}', "", "network_address: ' ' is no name of a"),
         ('{"1": {"network_address": "a"}}', "", "'1', state: None is no text"),
         (NODES, numbered([job(1, startTime="x")]), "startTime: 'x' is no whole number"),
         (NODES, numbered([job(1, state=3)]), "oarstat, '1', state: 3 is no text"),

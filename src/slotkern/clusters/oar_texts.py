@@ -126,6 +126,10 @@ def read_oar(
         if _text(place, record, "type", "default") != "default":
             continue  # a licence or another resource, not a node
         name = _text(place, record, "network_address")
+        if not name.strip():
+            raise ValueError(
+                f"{place}, network_address: {quote(name)} is no name of a node"
+            )
         counts[name] = counts.get(name, 0) + 1
         state = _text(place, record, "state")
         if state != "Alive" or record.get("drain") == "YES":
