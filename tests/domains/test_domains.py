@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slotkern as sk
+from slotkern.domains.joined import JoinedSlots
 
 _CLOCK = sk.Clock("2030-01-01", zone="UTC")
 _SHAPES = ("square", "ragged")
+_PRICES = {"cern": 3, "jinr": 1}
 
 
 def _slots(rnd: random.Random, first: int = 0, since: int = 0) -> Any:
@@ -179,6 +181,46 @@ def test_stale_domains_are_those_that_changed(sites: sk.Domains) -> None:
     assert sites.stale == ["jinr"]
     assert len(sites.slots) == 7
     assert sites.stale == []
+
+
+@pytest.mark.parametrize("changes", [1, 40, 400])
+def test_the_joined_pool_follows_changes(changes: int) -> None:
+    """It is the same pool, also after more changes than the log of a pool holds."""
+    pools = {name: _site(["n1", "n2", "n3"], price) for name, price in _PRICES.items()}
+    domains = sk.Domains(pools)
+    domains.find(sk.Request(1, 1))
+    pools["cern"].reserve("n1", 90, 91)  # from now on a change is logged
+    pool = domains.pool
+    for k in range(changes):
+        pools["cern"].reserve(f"n{1 + k % 3}", k / 8, (k + 1) / 8, owner=f"u{k}")
+    for k in range(0, changes, 2):
+        pools["cern"].release(f"u{k}")
+    pools["jinr"].advance(30)
+    assert domains.stale == ["cern", "jinr"]
+    assert domains.pool is pool
+    for name in pools:
+        mine = domains.slots[domains.slots["domain"] == name]
+        theirs = pools[name].slots
+        assert mine["start"].tolist() == theirs["start"].tolist()
+        assert mine["end"].tolist() == theirs["end"].tolist()
+        assert sum(mine["node"] // 3) == (name == "jinr") * len(mine)
+
+
+def test_a_failed_update_builds_the_joined_pool_again(
+    sites: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sites.pool
+    sites["cern"].reserve("n1", 0, 100)
+
+    def fail(*_given: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as during:
+        during.setattr(JoinedSlots, "update", fail)
+        with pytest.raises(MemoryError):
+            sites.find(sk.Request(1, 1))
+    assert len(sites.slots) == 5
+    assert sites.pool is not before
 
 
 def test_a_refused_part_releases_the_others(sites: sk.Domains) -> None:

@@ -1,5 +1,6 @@
 # Internal declarations: the pool, its lock, spans and results.
 from libc.stdint cimport int32_t, uint8_t, int64_t
+from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status
@@ -56,6 +57,9 @@ cdef extern from "slotkern/pool/embed.hpp" namespace "slotkern" nogil:
     Status copy_pool(CSlotPool&, CPreparedSlots&, const CSlotPool&, const CPreparedSlots&) noexcept
     Status state_of(const CSlotPool&, PoolState&) noexcept
     Status free_between(const CSlotPool&, double, double, PoolState&) noexcept
+    Status free_since(CSlotPool&, size_t, cbool&, vector[int32_t]&, PoolState&) noexcept
+    Status replace_free(CSlotPool&, const vector[int32_t]&, const vector[int32_t]&,
+                        const vector[Span]&) noexcept
 
 
 cdef class ChangingSlots(PreparedSlots):

@@ -11,6 +11,7 @@ cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp cimport bool as cbool
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 

@@ -124,6 +124,47 @@ cdef class ChangingSlots(PreparedSlots):
                        "gone": np.array(state.removed, np.int32),
                        "held": span_table(state.withheld_nodes, state.withheld)}, state.now
 
+    @property
+    def _version(self):
+        """The number of the state of free time: another one after each change."""
+        return self.pool.version() if self.changed else 0
+
+    def _free_since(self, size_t version):
+        """Return (version, nodes, spans): the free time that has changed after a version.
+
+        `nodes` are the nodes that have changed, ascending, and `spans` all their free spans.
+        None instead of nodes: the log does not reach back so far; the spans are those of all nodes.
+        """
+        cdef PoolState state
+        cdef Status status
+        cdef cbool known = False
+        cdef vector[int32_t] nodes
+        if not self.changed:
+            return 0, None, self._state()["free"]
+        self.lock()
+        status = free_since(self.pool, version, known, nodes, state)
+        version = self.pool.version()
+        self.mutex.unlock()
+        check_status(status)
+        spans = span_table(state.free_nodes, state.free)
+        return version, np.array(nodes, np.int32) if known else None, spans
+
+    def _replace_free(self, nodes, spans):
+        """Replace the free time of nodes, in a pool that follows others: nothing is booked in it.
+
+        `nodes` ascend, and `spans` are sorted by (node, start). After an error the pool must not
+        be used again.
+        """
+        cdef Status status
+        cdef vector[int32_t] given = nodes.tolist(), span_nodes
+        cdef vector[Span] free
+        fill_spans(spans, span_nodes, free)
+        self.lock_for_change()
+        with nogil:
+            status = replace_free(self.pool, given, span_nodes, free)
+            self.mutex.unlock()
+        check_status(status)
+
     # A thread never waits for the GIL while it holds the mutex: it acquires the mutex with the GIL
     # held (try_lock), waits without either, and unlocks before it acquires the GIL. So no deadlock.
 

@@ -6,8 +6,10 @@ between its nodes and rows and those of the domains.
 Node ids of the joined pool ascend by domain, then by node, so searches break ties in
 this order. `JoinedSlots` holds what changes with slots and nodes only; it is built
 again if a domain gets slots. `JoinedSlots.pool` builds the pool of the current free
-time. The spans of each row are those of the domain bit for bit, so the windows are
-exactly those of one pool with all slots. Cost: O(m log m) for m slots.
+time, and `JoinedSlots.update` replaces the free time of the nodes that have changed.
+The spans of each row are those of the domain bit for bit, so the windows are exactly
+those of one pool with all slots. Cost: O(m log m) for m slots, and O(log m) for each
+span of a node that has changed.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class JoinedSlots:
                 part[field] = _named(name, column) if field in local[name] else column
             part["node"] = nodes + np.searchsorted(ids, table["node"])
             part[LEVEL] = name
-            self._members[name] = _Members(nodes, ids, at)
+            used = np.unique(table["node"])
+            self._members[name] = _Members(nodes, ids, at, used)
             nodes, at = nodes + len(ids), at + len(table)
         self._order = row_order(joined["node"], joined["start"])
         self._place = np.empty(len(joined), np.int64)
@@ -91,12 +94,24 @@ class JoinedSlots:
             self._given[name] is pool.origin for name, pool in pools.items()
         )
 
-    def free(self, name: str, pool: SlotPool) -> NDArray[np.void]:
-        """Return the free spans of a domain, with joined rows and node ids."""
-        member, spans = self._members[name], pool._state()["free"]
+    def free(self, name: str, spans: NDArray[np.void]) -> NDArray[np.void]:
+        """Return free spans of a domain with joined rows and node ids, in place."""
+        member = self._members[name]
         spans["row"] = self._place[member.row + spans["row"]]
         spans["node"] = member.node + np.searchsorted(member.ids, spans["node"])
         return spans
+
+    def update(
+        self,
+        pool: SlotPool,
+        name: str,
+        nodes: NDArray[np.int32] | None,
+        spans: NDArray[np.void],
+    ) -> None:
+        """Replace the free time of nodes of a domain in the joined pool; None: all."""
+        member = self._members[name]
+        at = np.searchsorted(member.ids, member.used if nodes is None else nodes)
+        pool._replace_free(member.node + at, self.free(name, spans))
 
     def pool(self, free: Sequence[NDArray[np.void]]) -> SlotPool:
         """Return the joined pool with the free spans of each domain, in order."""
@@ -167,12 +182,13 @@ class _Members(NamedTuple):
     """The nodes and rows of one domain.
 
     Its node ``ids[k]`` has the joined id ``node + k``, and its slots are the rows from
-    `row` on of the concatenated tables.
+    `row` on of the concatenated tables. `used` are the ids that have slots.
     """
 
     node: int
     ids: NDArray[np.int32]
     row: int
+    used: NDArray[np.int32]
 
 
 def _totals(start: float, parts: list[dict[str, Any]]) -> dict[str, Any]:

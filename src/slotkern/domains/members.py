@@ -1,10 +1,13 @@
 """The domains of a metascheduler, and the joined pool that follows their changes.
 
 Input: the pools of the domains. Output: `JoinedDomains.pool`, one pool with the free
-time of all as it is now. A domain is read again if its array of free slots is another
-one than before, which `SlotPool` makes after each change; a ledger reads its log first.
+time of all as it is now. Each pool counts its changes and logs the nodes that they
+concern (pool/change_log.hpp); a ledger reads its log first. Before a search, the free
+time of these nodes is replaced in the joined pool. If the log does not reach back so
+far, or the time of the domain has advanced, all nodes of the domain are compared. The
+joined pool is built again only if a domain has got slots.
 Cost: O(1) for each domain without changes, a look at the log for each ledger, and
-O(m log m) for the m slots of all domains after a change.
+O(log m) for each changed span, for the m slots of all domains.
 """
 
 from __future__ import annotations
@@ -32,12 +35,11 @@ __all__ = ["JoinedDomains"]
 
 
 class _Domain:
-    """A domain: its pool, the version in the joined pool, and its free spans there."""
+    """A domain: its pool, and the version of it that the joined pool contains."""
 
     def __init__(self, pool: SlotPool) -> None:
         self.pool = pool
-        self.seen: NDArray[np.void] | None = None
-        self.free: NDArray[np.void] | None = None
+        self.seen: int | None = None
 
 
 class JoinedDomains(HasTable):
@@ -155,33 +157,53 @@ class JoinedDomains(HasTable):
 
     @property
     def stale(self) -> list[str]:
-        """The domains that have changed since the joined pool was built."""
+        """The domains that have changed since the last search."""
         for each in self._domains.values():
             if isinstance(each.pool, SharedPool):
                 each.pool.refresh()
         return [
             name
             for name, each in self._domains.items()
-            if each.pool._free()[0] is not each.seen
+            if each.pool._version != each.seen
         ]
 
     @property
     def pool(self) -> SlotPool:
-        """The joined pool as it is now."""
+        """The joined pool, which follows the domains; up to date when it is read."""
         stale = self.stale
         pools = self._pools()
         if not self._slots.is_of(pools):
             self._replace_slots(JoinedSlots(pools))
-            stale = [*pools]
+        for name in stale:
+            _check_rules(name, pools[name])
+        if self._pool is None:
+            self._pool = self._build()
+        elif stale:
+            try:
+                self._update(self._pool, stale)
+            except BaseException:  # some nodes may have been replaced
+                self._pool = None
+                raise
+        return self._pool
+
+    def _build(self) -> SlotPool:
+        """Return a joined pool with the free time of all domains."""
+        free, versions = [], {}
+        for name, each in self._domains.items():
+            versions[name], _, spans = each.pool._free_since(0)
+            free.append(self._slots.free(name, spans))
+        pool = self._slots.pool(free)
+        for name, each in self._domains.items():
+            each.seen = versions[name]
+        return pool
+
+    def _update(self, pool: SlotPool, stale: list[str]) -> None:
+        """Bring the joined pool up to date with these domains."""
         for name in stale:
             each = self._domains[name]
-            _check_rules(name, each.pool)
-            each.seen = each.pool._free()[0]  # before the spans, which may be newer
-            each.free = self._slots.free(name, each.pool)
-        if stale or self._pool is None:
-            free = [each.free for each in self._domains.values()]
-            self._pool = self._slots.pool([each for each in free if each is not None])
-        return self._pool
+            version, nodes, spans = each.pool._free_since(each.seen or 0)
+            self._slots.update(pool, name, nodes, spans)
+            each.seen = version
 
     def _free(self) -> tuple[NDArray[np.void], NDArray[np.int64] | None]:
         """Return the free slots as they are now, and their rows of `origin`."""

@@ -92,9 +92,10 @@ class Domains(JoinedDomains):
     *Group rules* may name the level ``domain``: ``within="domain"``, or
     ``limits="most(domain) <= 2"``.
 
-    *Cost.* Before a search, domains whose free time has changed are read again, and the
-    joined pool is built again in O(m log m) for m slots of all domains. Otherwise a
-    search takes the time of one in a `SlotPool`.
+    *Cost.* Before a search, the free time of the nodes that have changed is replaced in
+    the joined pool, in O(log m) a span for m slots of all domains. After `advance` all
+    nodes of the domain are compared, and after `add_slots` the joined pool is built
+    again in O(m log m). Otherwise a search takes the time of one in a `SlotPool`.
 
     *Threads.* One thread at a time may use a `Domains`.
 

@@ -135,6 +135,17 @@ class AvailabilityTimeline {
     return out;
   }
 
+  // Returns the free spans of these nodes from now() on.
+  PoolState free_of(const std::vector<std::int32_t>& nodes) const {
+    PoolState out;
+    out.now = now_;
+    for (const std::int32_t node : nodes) {
+      append_unexpired(free_[place_of_existing(node)], out.free);
+      out.free_nodes.resize(out.free.size(), node);
+    }
+    return out;
+  }
+
   // Returns the index of the node, or -1 if there is no such node.
   std::int32_t place_of(std::int32_t node) const {
     if (!places_.empty())

@@ -20,6 +20,7 @@
 
 #include "slotkern/pool/adaptive_cost_search.hpp"
 #include "slotkern/pool/availability.hpp"
+#include "slotkern/pool/change_log.hpp"
 #include "slotkern/pool/group_timelines.hpp"
 #include "slotkern/pool/pool_tariffs.hpp"
 #include "slotkern/pool/start_bounds.hpp"
@@ -63,9 +64,12 @@ class SlotPool {
   // until it is copied or opened again. The version of this pool rises, as after any change.
   void copy(const SlotPool& other, PreparedSlots& prepared) {
     const std::size_t next = std::max(version_, other.version_) + 1;
+    ChangeLog log = std::move(changes_);
     *this = other;
     version_ = next;
     attach(prepared);
+    if (log.is_on()) log.skip_to(version_);
+    changes_ = std::move(log);
   }
 
   // Adds slots: `fresh` is prepared from the old and the new ones. Strong exception guarantee.
@@ -74,9 +78,18 @@ class SlotPool {
     next.version_ = version_;
     next.start_bounds_ = start_bounds_;
     next.open(fresh, prices, &state);
+    if (changes_.is_on()) next.changes_.restart(next.version_, fresh.nodes.size());
     std::swap(*prepared_, fresh);
     next.attach(*prepared_);
     *this = std::move(next);
+  }
+
+  // Writes the nodes whose free time has changed after this version, ascending. Returns false if
+  // they are not known; then later changes will be.
+  bool changed_since(std::size_t version, std::vector<std::int32_t>& nodes) {
+    if (changes_.is_on()) return changes_.nodes_since(version, nodes);
+    changes_.restart(version_, prepared_->nodes.size());
+    return false;
   }
 
   // Returns a snapshot of what is free, booked, closed and removed, nodes by id.
@@ -108,6 +121,7 @@ class SlotPool {
     if (status != Status::ok) return status;
     spans_.book(start, parts, is_final, rows_);
     ++version_;
+    record_changes(parts, n);
     changes_since_trim_ += n;
     mark_tariffs(parts, n);
     if (!timelines_.empty())
@@ -134,6 +148,7 @@ class SlotPool {
     if (status != Status::ok) return status;
     spans_.release(start, rows_, on_freed());
     ++version_;
+    record_changes(parts, n);
     changes_since_trim_ += n;
     return Status::ok;
   }
@@ -156,6 +171,7 @@ class SlotPool {
       const std::int32_t place = place_of(node);
       if (place < 0 || removed()[static_cast<std::size_t>(place)]) continue;
       changes_since_trim_ += joined.size() + 1;
+      changes_.record(version_, node);
       spans_.close(static_cast<std::size_t>(place), std::move(joined), rows_,
                    [&](std::size_t k, double start, double end) {
                      if (tariffs_.any()) tariffs_.mark(k);
@@ -196,8 +212,9 @@ class SlotPool {
   void settle() {
     rows_.apply_pending();
     for (const std::size_t k : replaced_) is_replaced_[k] = 0;
-    replaced_.clear();
     ++version_;
+    for (const std::size_t k : replaced_) changes_.record(version_, prepared_->nodes[k].id);
+    replaced_.clear();
     rows_.compact_if_needed(spans_.free());
   }
 
@@ -231,7 +248,7 @@ class SlotPool {
   // Moves the clock only, O(1). Expired rows stay, and searches skip them.
   void set_clock(double now) {
     ++version_;
-    if (now > spans_.now()) is_trimmed_ = false;
+    if (now > spans_.now()) is_trimmed_ = false, changes_.skip_to(version_);
     spans_.set_clock(now);
   }
 
@@ -256,6 +273,7 @@ class SlotPool {
     const std::int32_t found = place_of(node);
     if (found < 0 || removed()[static_cast<std::size_t>(found)]) return false;
     ++version_;
+    changes_.record(version_, node);
     spans_.remove_node(static_cast<std::size_t>(found), rows_);
     if (tariffs_.any()) tariffs_.mark(static_cast<std::size_t>(found));
     for (GroupTimelines& timelines : timelines_)
@@ -349,11 +367,19 @@ class SlotPool {
     renewed_version_ = version_, renewed_volume_ = volume;
   }
 
+  // Returns the free spans of these nodes from now() on.
+  PoolState free_of(const std::vector<std::int32_t>& nodes) const { return spans_.free_of(nodes); }
+
   double now() const { return spans_.now(); }
   std::size_t version() const { return version_; }  // incremented by every change
   const std::vector<std::uint8_t>& removed() const { return spans_.removed(); }
 
  private:
+  void record_changes(const Part* parts, std::size_t n) noexcept {
+    if (!changes_.is_on()) return;
+    for (const Part* part = parts; part != parts + n; ++part) changes_.record(version_, part->node);
+  }
+
   // Records a change of the free time of the nodes of these parts.
   void mark_tariffs(const Part* parts, std::size_t n) noexcept {
     if (!tariffs_.any()) return;
@@ -551,6 +577,7 @@ class SlotPool {
   double renewed_volume_ = kInfinity;
   AvailabilityTimeline spans_;
   UsableSlotIndex rows_;
+  ChangeLog changes_;
   std::vector<std::size_t> replaced_;      // nodes replaced since settle()
   std::vector<std::uint8_t> is_replaced_;  // [place]; grows at the first replace()
   std::array<StartBoundCache, 4> start_bounds_;  // [cache_index()]

@@ -145,6 +145,52 @@ inline Status free_between(const SlotPool& pool, double begin, double end,
   return guarded([&] { return state = pool.free_between(begin, end), Status::ok; });
 }
 
+// Writes the nodes whose free time has changed after `version`, and their free spans. If `known`
+// is false, these are all free spans, and later changes will be known.
+inline Status free_since(SlotPool& pool, std::size_t version, bool& known,
+                         std::vector<std::int32_t>& nodes, PoolState& state) noexcept {
+  return guarded([&] {
+    known = pool.changed_since(version, nodes);
+    state = known ? pool.free_of(nodes) : pool.state();
+    return Status::ok;
+  });
+}
+
+// Replaces the free spans of `nodes`, ascending, by `spans`, sorted by (node, start), in a pool in
+// which nothing is booked or closed. If memory runs out, some nodes may have been replaced.
+inline Status replace_free(SlotPool& pool, const std::vector<std::int32_t>& nodes,
+                           const std::vector<std::int32_t>& span_nodes,
+                           const std::vector<Span>& spans) noexcept {
+  return guarded([&] {
+    std::vector<Span> fresh;
+    std::size_t next = 0;
+    const auto same = [](const Span& a, const Span& b) {
+      return a.start == b.start && a.end == b.end && a.origin_row == b.origin_row;
+    };
+    for (const std::int32_t node : nodes) {
+      std::size_t last = next;
+      while (last < span_nodes.size() && span_nodes[last] == node) ++last;
+      const std::int32_t place = pool.place_of(node);
+      if (place < 0) throw std::logic_error("free time of an unknown node");
+      const std::vector<Span>& old = pool.free_at(static_cast<std::size_t>(place));
+      const std::size_t count = last - next, least = std::min(count, old.size());
+      std::size_t first = 0, equal_at_end = 0;
+      while (first < least && same(old[first], spans[next + first])) ++first;
+      while (equal_at_end < least - first &&
+             same(old[old.size() - 1 - equal_at_end], spans[last - 1 - equal_at_end]))
+        ++equal_at_end;
+      const auto begin = spans.begin() + static_cast<std::ptrdiff_t>(next);
+      fresh.assign(begin + static_cast<std::ptrdiff_t>(first),
+                   begin + static_cast<std::ptrdiff_t>(count - equal_at_end));
+      if (first < old.size() - equal_at_end || !fresh.empty())
+        pool.replace(static_cast<std::size_t>(place), first, old.size() - equal_at_end, fresh);
+      next = last;
+    }
+    pool.settle();
+    return Status::ok;
+  });
+}
+
 // Makes the prepared slots equal to the free slots from now() on, for readers other than
 // SlotPool::find() that search for this volume or more.
 inline Status trim_rows_for(SlotPool& pool, double volume) noexcept {
