@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def test_one_confirmed_part_completes_the_others(
     assert found.repeated
     assert (found.owner, found.token) == ("ann", "t")
     assert found.window.names == ("a/0", "a/1", "b/0", "b/1")
-    again = domains.place(_JOB, token="t")
+    again = domains.place(_JOB, owner="ann", token="t")
     assert again == found
     for name in domains:
         (part,) = domains[name].open_bookings()
@@ -88,16 +89,95 @@ def test_a_confirmed_part_whose_others_expired_is_released(
     assert booking is not None
     assert not booking.repeated
     assert booking.window.start == local[0].finish
-    again = domains.place(_JOB, token="t")
+    again = domains.place(_JOB, owner="ann", token="t")
     assert again is not None
     assert again.repeated
     assert (again.window, again.token) == (booking.window, booking.token)
 
 
-def test_a_token_of_another_size_is_refused(domains: sk.Domains) -> None:
-    domains.place(_JOB, token="t")
-    with pytest.raises(TokenUsed, match="a booking of 4 nodes, not 3"):
-        domains.place(sk.Request(3, 10), token="t")
+@pytest.mark.parametrize(
+    ("request_", "options"),
+    [
+        (sk.Request(3, 10), {}),
+        (sk.Request(4, 11), {}),
+        (sk.Request(4, 10, budget=500), {}),
+        (_JOB, {"criterion": "cost"}),
+        (_JOB, {"shape": "ragged"}),
+        (_JOB, {"owner": "bob"}),
+    ],
+)
+def test_a_token_of_another_request_is_refused(
+    domains: sk.Domains, request_: sk.Request, options: Any
+) -> None:
+    made = domains.place(_JOB, owner="ann", token="t")
+    with pytest.raises(TokenUsed, match="the token 't' belongs to another request"):
+        domains.place(request_, **({"owner": "ann", "token": "t"} | options))
+    assert domains.place(_JOB, owner="ann", token="t").window == made.window
+    assert _open(domains) == [1, 1]
+
+
+def test_recovery_names_the_domains_that_are_missing(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _place_and_die(domains, monkeypatch, 1, hold=60)
+    ledger = domains.remove("b")
+    with pytest.raises(ValueError, match="token 't' also has parts in 'b'"):
+        domains.recover("t")
+    assert [each.expires for each in domains["a"].open_bookings()] == [None]
+    domains.add("b", ledger)
+    assert domains.recover("t") is not None
+    assert _open(domains) == [1, 1]
+
+
+@pytest.mark.parametrize("at", ["a", "b"])
+def test_an_interrupt_between_a_booking_and_its_record(
+    domains: sk.Domains, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    book = sk.SharedPool._book_part
+
+    def book_and_stop(self: sk.SharedPool, *given: Any) -> Any:
+        found = book(self, *given)
+        if self is domains[at]:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(sk.SharedPool, "_book_part", book_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        domains.book(domains.find(_JOB), "ann")
+    assert _open(domains) == [0, 0]
+
+
+def test_a_signal_after_the_booking_of_a_pool_releases_it(tmp_path: Path) -> None:
+    """A profiler raises at each return of compiled code, as an interrupt may."""
+    slots = sk.make_slots(node=[0, 1], start=0, end=100, performance=1, price=1)
+
+    class Stopping(sk.SlotPool):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "book":
+                armed.append(True)
+            return super().__getattribute__(name)
+
+    armed: list[bool] = []
+    pools = {"a": sk.SlotPool(slots).share(tmp_path / "a.db"), "b": Stopping(slots)}
+    domains = sk.Domains(pools)
+    window = domains.find(_JOB)
+
+    def stop(_frame: Any, event: str, _what: Any) -> None:
+        if event == "c_return" and armed and not stopped:
+            stopped.append(True)
+            raise KeyboardInterrupt
+
+    stopped: list[bool] = []
+    sys.setprofile(stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            domains.book(window, "ann")
+    finally:
+        sys.setprofile(None)
+    assert stopped
+    assert pools["a"].open_bookings() == []
+    assert pools["b"].owners == []
+    assert len(pools["b"].slots) == 2
 
 
 def test_tokens_need_ledgers(domains: sk.Domains) -> None:

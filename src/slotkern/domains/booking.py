@@ -7,26 +7,35 @@ holds, which end by themselves. Windows of one domain are booked without a hold.
 
 A token finds the parts again, in whatever state a killed process left them: since all
 holds are made before the first is confirmed, a confirmed part means that the ledgers
-have all others too. `recover_parts` then confirms the rest, or releases all.
+have all others too. `recover_parts` then confirms the rest, or releases all. Each
+ledger stores with its part the names of all domains that take part, and the digest of
+the request. So a part whose others cannot be found is not taken for a whole, and a
+token is not taken for that of another request.
+
+An interrupt may come between a booking and its record. Parts of several ledgers
+therefore always have a token, by which they are found again, and the calls of pools are
+recorded by the same instruction that makes them.
 
 Cost: one call for each pool and two for each ledger.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
-from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.windows import Window
+from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
-from slotkern.ledger.errors import Expired, LedgerError
+from slotkern.ledger.errors import Expired, LedgerError, TokenUsed, Unknown
 from slotkern.ledger.shared import Booking, SharedPool
 
 __all__ = [
     "CONFLICTS",
     "DomainBooking",
+    "Ledger",
     "Part",
     "book_parts",
     "ledgers_of",
@@ -38,6 +47,23 @@ __all__ = [
 CONFLICTS = (ValueError, Expired)
 #: A part as its domain has booked it: `Booking` in a ledger, `Window` in another pool.
 Part = Booking | Window
+
+
+class Ledger(Protocol):
+    """The calls of a domain that can hold a part, such as a `SharedPool`."""
+
+    def _book_part(
+        self,
+        windows: list[Window],
+        owner: str | None,
+        hold: float | str | None,
+        token: str | None,
+        part: dict[str, Any] | None = None,
+    ) -> list[Booking]: ...
+
+    def _part_of(self, token: str) -> tuple[list[Booking], dict[str, Any]] | None: ...
+
+    def release(self, window: Booking) -> Any: ...
 
 
 class DomainBooking(NamedTuple):
@@ -63,13 +89,16 @@ class DomainBooking(NamedTuple):
 
 
 def book_parts(
-    pools: Mapping[str, SlotPool],
+    pools: Mapping[str, Any],
     windows: Mapping[str, list[Window]],
     owner: str | None,
     hold: float | str,
     token: str | None,
+    asked: str | None = None,
 ) -> dict[str, Sequence[Part]]:
     """Book the windows of each domain, all or none; return what each has booked.
+
+    `asked` is the digest of the request that the token identifies.
 
     Raises
     ------
@@ -79,42 +108,69 @@ def book_parts(
         If a ledger cannot store its part.
     """
     ledgers = ledgers_of({name: pools[name] for name in windows})
-    delay = hold if len(windows) > 1 else None
-    made: dict[str, Sequence[Part]] = {}
-    held: dict[str, list[Booking]] = {}
+    delay = None
+    if len(windows) > 1:
+        delay = hold
+        token = secrets.token_hex(16) if token is None else token
+    whole = {"domains": [*windows], "asked": asked}
+    held: dict[str, list[Booking] | None] = {}
+    done: dict[str, list[None]] = {}
     name = ""
     try:
         for name, ledger in ledgers.items():
-            held[name] = ledger.book(windows[name], owner, hold=delay, token=token)
-            made[name] = held[name]
+            held[name] = None
+            held[name] = ledger._book_part(windows[name], owner, delay, token, whole)
         for name in [each for each in windows if each not in ledgers]:
-            pools[name].book(windows[name], owner)
-            made[name] = windows[name]
-        if delay is not None:
-            for name, parts in held.items():
-                made[name] = _confirm(ledgers[name], parts)
+            done[name] = []
+            # one call of compiled code books and records: no interrupt in between
+            done[name].extend(map(pools[name].book, [windows[name]], [owner]))
+        for name, parts in held.items():
+            if delay is not None and parts is not None:
+                held[name] = _confirm(ledgers[name], parts)
     except BaseException as error:
         error.add_note(f"in the domain {name!r}")
-        for other, booked in made.items():
-            _roll_back(other, pools[other], booked)
+        for other, booked in held.items():
+            unknown = isinstance(error, Unknown) or not isinstance(error, Exception)
+            if booked is None and token is not None and unknown:
+                booked = _find_part(other, ledgers[other], token)
+            _roll_back(other, ledgers[other], booked or [])
+        for other, calls in done.items():
+            _roll_back(other, pools[other], windows[other] if calls else [])
         raise
-    return made
+    return {name: held.get(name) or windows[name] for name in windows}
 
 
-def ledgers_of(pools: Mapping[str, SlotPool]) -> dict[str, SharedPool]:
+def ledgers_of(pools: Mapping[str, Any]) -> dict[str, Ledger]:
     """Return the domains that are ledgers."""
-    return {n: pool for n, pool in pools.items() if isinstance(pool, SharedPool)}
+    return {name: pool for name, pool in pools.items() if _is_ledger(pool)}
 
 
-def _confirm(pool: SharedPool, parts: Sequence[Booking]) -> list[Booking]:
+def _is_ledger(pool: Any) -> TypeGuard[Ledger]:
+    return hasattr(pool, "_book_part")
+
+
+def _confirm(pool: Any, parts: Sequence[Booking]) -> list[Booking]:
     """Confirm the holds of a ledger, all or none."""
-    with pool.turn():
-        for part in parts:
-            pool.confirm(part)
+    if not isinstance(pool, SharedPool):
+        pool.confirm(parts)
+    else:
+        with pool.turn():
+            for part in parts:
+                pool.confirm(part)
     return [part._replace(expires=None) for part in parts]
 
 
-def _roll_back(name: str, pool: SlotPool, parts: Sequence[Part]) -> None:
+def _find_part(name: str, ledger: Ledger, token: str) -> list[Booking]:
+    """Return the part that a call has booked whose answer was lost."""
+    try:
+        found = ledger._part_of(token)
+    except LedgerError as error:
+        log.warning("%s: a part may stay booked until its hold ends: %s", name, error)
+        return []
+    return [] if found is None else found[0]
+
+
+def _roll_back(name: str, pool: Any, parts: Sequence[Part]) -> None:
     for part in parts:
         try:
             release_part(pool, part)
@@ -127,7 +183,7 @@ def _roll_back(name: str, pool: SlotPool, parts: Sequence[Part]) -> None:
 
 
 def recover_parts(
-    ledgers: Mapping[str, SharedPool], token: str
+    ledgers: Mapping[str, Ledger], token: str, asked: str | None = None
 ) -> dict[str, list[Booking]] | None:
     """Complete or undo the bookings of a token after its process was killed.
 
@@ -139,14 +195,31 @@ def recover_parts(
 
     Raises
     ------
+    ValueError
+        If a domain that takes part is not among these.
+    TokenUsed
+        If `asked` is given and is not the digest that was stored with the token.
     LedgerError
         If a ledger cannot be read or written: repeat the call.
     """
-    there = {name: pool.bookings_of(token) for name, pool in ledgers.items()}
-    found = {name: parts for name, parts in there.items() if parts is not None}
+    there = {name: ledger._part_of(token) for name, ledger in ledgers.items()}
+    found = {name: part[0] for name, part in there.items() if part is not None}
     if not found:
         return None
-    complete = all(found.values())
+    whole = next(part[1] for part in there.values() if part is not None)
+    job = token.rpartition("#")[0]
+    if asked is not None and whole.get("asked", asked) != asked:
+        raise TokenUsed(
+            f"the token {quote(job)} belongs to another request; nothing has changed"
+        )
+    missing = [name for name in whole.get("domains", ()) if name not in ledgers]
+    if missing:
+        raise ValueError(
+            f"the booking of the token {quote(job)} also has parts in "
+            f"{', '.join(map(repr, missing))}, which are not among these domains; "
+            "nothing has changed: add them and repeat the call"
+        )
+    complete = all(found.values()) and len(found) == len(whole.get("domains", found))
     if complete and any(each.expires is None for p in found.values() for each in p):
         with suppress(Expired):
             return {n: _confirm(ledgers[n], parts) for n, parts in found.items()}
@@ -157,7 +230,6 @@ def recover_parts(
     return {}
 
 
-def release_part(pool: SlotPool, part: Part) -> None:
+def release_part(pool: Any, part: Part) -> None:
     """Release a part; LookupError or ValueError if it is not booked."""
-    what: Any = part  # a `Booking` of a ledger
-    pool.release(what)
+    pool.release(part)

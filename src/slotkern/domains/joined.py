@@ -111,7 +111,8 @@ class JoinedSlots:
         """Replace the free time of nodes of a domain in the joined pool; None: all."""
         member = self._members[name]
         at = np.searchsorted(member.ids, member.used if nodes is None else nodes)
-        pool._replace_free(member.node + at, self.free(name, spans))
+        joined = (member.node + at).astype(np.int32)
+        pool._replace_free(joined, self.free(name, spans))
 
     def pool(self, free: Sequence[NDArray[np.void]]) -> SlotPool:
         """Return the joined pool with the free spans of each domain, in order."""

@@ -23,7 +23,8 @@ from slotkern.domains.booking import (
 from slotkern.domains.members import JoinedDomains
 from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
-from slotkern.ledger.errors import LedgerError, TokenUsed
+from slotkern.ledger.codec import job_text, plain, to_json, token_digest
+from slotkern.ledger.errors import LedgerError
 from slotkern.ledger.shared import Booking
 from slotkern.pool.ledger import reservation
 
@@ -174,9 +175,14 @@ class Domains(JoinedDomains):
         return self._book(window, owner, hold, None)
 
     def _book(
-        self, window: Any, owner: str | None, hold: float | str, token: str | None
+        self,
+        window: Any,
+        owner: str | None,
+        hold: float | str,
+        token: str | None,
+        asked: str | None = None,
     ) -> Any:
-        """Book windows as `book` does, in ledgers by the token."""
+        """Book windows as `book` does, in ledgers by the token of the request asked."""
         if window is None:
             raise TypeError("there is no window to book: the search returned None")
         single = isinstance(window, Window)
@@ -187,7 +193,7 @@ class Domains(JoinedDomains):
             parts = [each[name] for each in split if name in each]
             if parts:
                 by_domain[name] = parts
-        made = book_parts(self._pools(), by_domain, owner, hold, token)
+        made = book_parts(self._pools(), by_domain, owner, hold, token, asked)
         parts_of = {name: iter(parts) for name, parts in made.items()}
         booked = [
             DomainBooking(each, {name: next(parts_of[name]) for name in parts}, owner)
@@ -230,18 +236,15 @@ class Domains(JoinedDomains):
             As for `book`, after five attempts; with a token also for a domain that is
             no ledger.
         slotkern.ledger.TokenUsed
-            If the token belongs to a request for another number of nodes.
+            If the token belongs to another request, criterion, shape or owner.
         """
 
         def search() -> Window | None:
             return self.find(request, criterion, shape=shape)
 
-        booked: DomainBooking | None = self._book_found(search, owner, hold, token)[1]
-        if booked is not None and len(booked.window) != request.nodes:
-            raise TokenUsed(
-                f"the token {quote(token)} belongs to a booking of "
-                f"{len(booked.window)} nodes, not {request.nodes}"
-            )
+        asked = None if token is None else digest_of(request, criterion, shape, owner)
+        booked: DomainBooking | None
+        booked = self._book_found(search, owner, hold, token, asked)[1]
         return None if booked is None else booked._replace(token=token)
 
     def recover(self, token: str) -> DomainBooking | None:
@@ -261,7 +264,8 @@ class Domains(JoinedDomains):
         Raises
         ------
         ValueError
-            For a domain that is no ledger.
+            For a domain that is no ledger; if a domain with a part of the booking is
+            not among these. Nothing has changed then.
         slotkern.ledger.LedgerError
             If a ledger cannot be read or written: repeat the call.
 
@@ -270,12 +274,14 @@ class Domains(JoinedDomains):
         The parts are completed if one was confirmed, and released otherwise, or if some
         have been released. Call it when the process that placed the token has ended:
         it releases the holds of one that still runs. All domains of the booking must
-        be among these: a ledger does not contain which others took part. Parts that are
-        past count as booked. `SharedPool.compact` drops old tokens.
+        be among these, because only all of them show whether it is complete. Parts that
+        are past count as booked. `SharedPool.compact` drops old tokens.
         """
         return self._recover(token)[0]
 
-    def _recover(self, token: str) -> tuple[DomainBooking | None, str]:
+    def _recover(
+        self, token: str, asked: str | None = None
+    ) -> tuple[DomainBooking | None, str]:
         """Return the booking of a token, and the token of the next attempt.
 
         Each attempt has a token of its own in the ledgers, because ledgers keep those
@@ -292,7 +298,7 @@ class Domains(JoinedDomains):
                 )
         for attempt in count():
             name = f"{token}#{attempt}"
-            parts = recover_parts(ledgers, name)
+            parts = recover_parts(ledgers, name, asked)
             if parts is None:
                 return None, name
             if parts:
@@ -416,6 +422,7 @@ class Domains(JoinedDomains):
         owner: str | None,
         hold: float | str,
         token: str | None = None,
+        asked: str | None = None,
     ) -> tuple[_T | None, Any]:
         """Book what a search returns; after a conflict search again.
 
@@ -425,14 +432,14 @@ class Domains(JoinedDomains):
         name = None
         for left in reversed(range(TRIES)):
             if token is not None:
-                repeated, name = self._recover(token)
+                repeated, name = self._recover(token, asked)
                 if repeated is not None:
                     return None, repeated
             found = search()
             if found is None:
                 break
             try:
-                return found, self._book(found, owner, hold, name)
+                return found, self._book(found, owner, hold, name, asked)
             except CONFLICTS as error:
                 if not left:
                     raise
@@ -452,3 +459,9 @@ class Domains(JoinedDomains):
         for name, part in found.items():
             part.context = self._domains[name].pool.context
         return found
+
+
+def digest_of(request: Request, criterion: Any, shape: str, owner: str | None) -> str:
+    """Return the digest of all that a token of `place` identifies."""
+    how = to_json([owner, plain(criterion), shape])
+    return token_digest(job_text(request), how.encode()).hex()

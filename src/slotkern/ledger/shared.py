@@ -259,9 +259,22 @@ class SharedPool(AdministeredPool):
         for each in windows:
             if not isinstance(each, Window):
                 raise TypeError(f"only windows can be booked, got {quote(each)}")
+        found = self._book_part(windows, owner, hold, token)
+        return found[0] if single else found
+
+    def _book_part(
+        self,
+        windows: list[Window],
+        owner: str | None,
+        hold: float | str | None,
+        token: str | None,
+        part: dict[str, Any] | None = None,
+    ) -> list[Booking]:
+        """Book windows; `part` describes the whole of which they are a part."""
         owner, delay = self._owner(owner), _delay(hold)
         rows = [booking_row(each, owner) for each in windows]
-        what = to_json({"do": "book", "how": [owner, delay], "windows": len(rows)})
+        how = {"do": "book", "how": [owner, delay], "windows": len(rows)}
+        what = to_json(how if part is None else how | {"part": part})
         content = b"".join(to_json(row[3]).encode() + row[-1] for row in rows)
 
         def change(now: int) -> Change:
@@ -269,8 +282,7 @@ class SharedPool(AdministeredPool):
             end = _end(now, delay)
             return [expiring_row(row, end) for row in rows], windows, None
 
-        found = self._answer(self._call(what, change, token, content), token)
-        return found[0] if single else found
+        return self._answer(self._call(what, change, token, content), token)
 
     def schedule(
         self,
@@ -528,6 +540,11 @@ class SharedPool(AdministeredPool):
         -----
         Holds that are due end first, as before each change.
         """
+        found = self._part_of(token)
+        return None if found is None else found[0]
+
+    def _part_of(self, token: str) -> tuple[list[Booking], dict[str, Any]] | None:
+        """Return the bookings of a token, and the whole of which they are a part."""
         with self._guarded():
             self._ready()
             self._refuse_in_group("a lookup of a token")
@@ -538,11 +555,12 @@ class SharedPool(AdministeredPool):
             if call is None:
                 return None
             made = self._answer(Done(call, entries, True), token)
-            return [
+            there = [
                 each
                 for each in made
                 if each.id in self._bookings or each.window.finish <= self.now
             ]
+            return there, json.loads(call.what).get("part") or {}
 
     # --- helpers
 
