@@ -37,6 +37,7 @@ import test_caps  # noqa: E402
 import test_compound  # noqa: E402
 import test_domains  # noqa: E402
 import test_host_pool_model  # noqa: E402
+import test_remote  # noqa: E402
 import test_ruled_searches  # noqa: E402
 
 MOST_BYTES = 4096  # that a case draws; cases that need more are not counted
@@ -132,6 +133,10 @@ def targets(folder: Path) -> dict[str, Target]:
         "domains": Target(
             [test_domains.test_searches_equal_those_of_the_joined_pool],
             "40 searches over domains, with changes in between",
+        ),
+        "remote": Target(
+            [test_remote.test_searches_equal_those_of_domains],
+            "24 searches over agents of domains, with changes in between",
         ),
         "batches": Target([batches()], "the best schedule of 1 to 3 jobs"),
     }

@@ -40,7 +40,13 @@ if TYPE_CHECKING:
         generate_community,
     )
     from slotkern.compound import AnyOf, Chain, Plan, Together, starts
-    from slotkern.domains import DomainBooking, Domains
+    from slotkern.domains import (
+        DomainBooking,
+        Domains,
+        RemoteDomain,
+        RemoteDomains,
+        remote_domain,
+    )
     from slotkern.environment import (
         Environment,
         generate_environment,
@@ -122,7 +128,13 @@ _LAZY = {
     ),
     "compound": ("AnyOf", "Chain", "Plan", "Together", "starts"),
     "search.criteria": ("criterion", "minimize", "profile"),
-    "domains": ("DomainBooking", "Domains"),
+    "domains": (
+        "DomainBooking",
+        "Domains",
+        "RemoteDomain",
+        "RemoteDomains",
+        "remote_domain",
+    ),
     "environment": ("Environment", "generate_environment", "generate_prices"),
     "search.explanation": ("Explanation", "explain"),
     "search.holes": ("Holes", "holes"),
@@ -288,6 +300,8 @@ __all__ = [
     "Plan",
     "PoolFileChangedError",
     "QueuePolicy",
+    "RemoteDomain",
+    "RemoteDomains",
     "Replay",
     "Request",
     "Schedule",
@@ -339,6 +353,7 @@ __all__ = [
     "read_ics",
     "read_slots",
     "read_trace",
+    "remote_domain",
     "replay",
     "resample_weeks",
     "run_cycles",

@@ -1,0 +1,483 @@
+"""`RemoteDomains`: a metascheduler over domains in other processes, exact and frugal.
+
+Each domain has an agent (agent.py) with its pool, in a worker of dask or in this
+process. Searches ask the agents for what can matter (rounds.py), so what is moved grows
+with the request and not with the domains. Windows are booked all or none as those of
+`Domains` are (booking.py): each agent holds its part, then all confirm.
+
+A worker that dies during a booking raises `Unknown`, and the parts of the others are
+released. If its domain is a ledger, its part is a hold, which ends, or was confirmed
+just before: then the note of the error has the token with which `recover` completes or
+undoes the booking, once another worker has opened the ledger. A plain pool dies with
+its worker.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from slotkern._kernels.request import Request
+from slotkern._kernels.slots import resolve_times
+from slotkern._kernels.windows import Window
+from slotkern.domains.agent import DomainAgent, Facts
+from slotkern.domains.booking import (
+    CONFLICTS,
+    DomainBooking,
+    book_parts,
+    recover_parts,
+    release_part,
+)
+from slotkern.domains.metascheduler import HOLD, TRIES, digest_of
+from slotkern.domains.rounds import Traffic, Transport, ask_all, check_request, search
+from slotkern.foundation.checks import meant, quote
+from slotkern.foundation.context import SlotContext
+from slotkern.foundation.extras import extra
+from slotkern.foundation.logger import log
+from slotkern.ledger.errors import Unknown
+from slotkern.ledger.shared import Booking
+from slotkern.machine.nodes import Machine, quoted_names
+
+__all__ = ["RemoteDomain", "RemoteDomains", "remote_domain"]
+
+
+class RemoteDomain:
+    """The place of a domain in another process; see `remote_domain`."""
+
+    def __init__(self, start: Callable[[str], Transport]) -> None:
+        self._start = start
+
+
+def remote_domain(client: Any, source: Any, worker: str | None = None) -> RemoteDomain:
+    """Return a domain whose pool is in a worker of dask.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    source : str, path, SlotPool or callable
+        A ledger, by its file on the worker or its URL; or a pool; or a function without
+        arguments that returns a pool in the worker, for example ``functools.partial(
+        sk.SlotPool.load, "cern.npz")``.
+    worker : str, optional
+        The address or name of the worker; by default dask chooses one.
+
+    Returns
+    -------
+    RemoteDomain
+        A member of `RemoteDomains`. The worker opens the pool when it is added.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> client = Client("tcp://scheduler:8786")  # doctest: +SKIP
+    >>> domains = sk.RemoteDomains(  # doctest: +SKIP
+    ...     {"cern": sk.remote_domain(client, "postgresql://cern/pool", "worker-1")})
+    """
+
+    def start(name: str) -> Transport:
+        with extra():
+            import distributed  # noqa: F401
+        options: dict[str, Any] = {"actor": True, "pure": False}
+        if worker is not None:
+            options |= {"workers": [worker], "allow_other_workers": False}
+        actor = client.submit(DomainAgent, name, source, **options).result()
+
+        def send(question: bytes) -> Callable[[], bytes]:
+            future = _lost_is_unknown(name, lambda: actor.answer(question))
+            return lambda: _lost_is_unknown(name, future.result)
+
+        return send
+
+    return RemoteDomain(start)
+
+
+def _lost_is_unknown(name: str, call: Callable[[], Any]) -> Any:
+    """Call an actor; a lost connection is the error `Unknown`."""
+    try:
+        return call()
+    except Exception as error:
+        raise Unknown(
+            f"the worker of the domain {name!r} does not answer: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _start(name: str, source: Any) -> Transport:
+    """Start the agent of a domain where it is."""
+    if isinstance(source, RemoteDomain):
+        return source._start(name)
+    agent = DomainAgent(name, source)
+    return lambda question: lambda: agent.answer(question)
+
+
+class _RemoteLedger:
+    """The calls of a domain that `book_parts` and `recover_parts` need."""
+
+    def __init__(self, domains: RemoteDomains, name: str) -> None:
+        self._domains, self._name = domains, name
+
+    def _ask(self, question: str, *given: Any) -> Any:
+        return self._domains._ask(question, *given, only=[self._name])[self._name]
+
+    def _book_part(
+        self,
+        windows: list[Window],
+        owner: str | None,
+        hold: float | str | None,
+        token: str | None,
+        part: dict[str, Any] | None = None,
+    ) -> list[Booking]:
+        data = [each.to_dict() for each in windows]
+        made = self._ask("book", data, owner, hold, token, part)
+        return [
+            Booking(i, window, whose, token, end, repeated)
+            for window, (i, whose, end, repeated) in zip(windows, made, strict=True)
+        ]
+
+    def _part_of(self, token: str) -> tuple[list[Booking], dict[str, Any]] | None:
+        found = self._ask("part of", token)
+        if found is None:
+            return None
+        clock = self._domains._clock
+        bookings = [
+            Booking(i, _window_of([data], clock), whose, token, end, repeated)
+            for data, (i, whose, end, repeated) in found[0]
+        ]
+        return bookings, found[1]
+
+    def confirm(self, parts: Iterable[Booking]) -> None:
+        self._ask("confirm", [each.id for each in parts])
+
+    def release(self, window: Booking) -> None:
+        self._ask("release", window.id)
+
+
+class RemoteDomains:
+    """RemoteDomains(domains)
+
+    Domains in other processes or on other machines, searched and booked as one pool.
+
+    Windows are those of `Domains` with the same pools, but neither slots nor machines
+    are moved: each domain sends bounds and the few slots that can be in the window.
+
+    Parameters
+    ----------
+    domains : mapping of str to RemoteDomain, SlotPool, str or path
+        The names of the domains, and where they are: `remote_domain`, a pool or a
+        ledger of this process, or the file or URL of a ledger.
+
+    Attributes
+    ----------
+    traffic : Traffic
+        Rounds, questions and bytes sent and received since the start.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `Domains`; for a domain with tariffs.
+    slotkern.ledger.Unknown
+        From all calls: if a worker does not answer.
+
+    See Also
+    --------
+    Domains : All pools in this process, with all searches.
+
+    Notes
+    -----
+    *Searches* take the criteria start, finish, runtime and cost, both shapes, all
+    numeric fields of a request, `where`, and rules on the level ``domain``. Others are
+    refused, because any slot may be in their windows; see `slotkern.domains.rounds`.
+
+    *Cost.* One round of questions for bounds, and usually one or two for candidates. An
+    answer has O(n) bounds for each of 32 cells, and O(n) slots of 40 bytes and the
+    names of their nodes; more for slots of many performances. A domain takes O(m log m)
+    for its m slots after a change, and O(m) for each cell.
+
+    *Threads.* One thread at a time may use a `RemoteDomains`.
+
+    Examples
+    --------
+    >>> import slotkern as sk
+    >>> def site(nodes, price):
+    ...     return sk.SlotPool(sk.make_slots(
+    ...         node=range(nodes), start=0, end=9, performance=1, price=price))
+    >>> domains = sk.RemoteDomains({"cern": site(2, 3), "jinr": site(900, 1)})
+    >>> window = domains.find(sk.Request(3, 4), "cost")
+    >>> window.names
+    ('jinr/0', 'jinr/1', 'jinr/2')
+    >>> booking = domains.book(window, "ann")
+    >>> domains.find(sk.Request(901, 5), "start").start
+    4.0
+    >>> domains.release(booking)
+    """
+
+    def __init__(self, domains: Mapping[str, Any]) -> None:
+        if not isinstance(domains, Mapping) or not domains:
+            raise TypeError(
+                "domains must be a mapping of names to remote domains, one or more, "
+                f"got {quote(domains)}"
+            )
+        self.traffic = Traffic()
+        self._transports: dict[str, Transport] = {}
+        for name, source in domains.items():
+            if not isinstance(name, str) or not name or "/" in name:
+                raise ValueError(
+                    "the name of a domain must be text without '/' and not empty, got "
+                    f"{quote(name)}"
+                )
+            self._transports[name] = _start(name, source)
+        self._facts: dict[str, Facts] = self._ask("facts")
+        (first, one), *others = self._facts.items()
+        for name, other in others:
+            for what in ("clock", "levels"):
+                if getattr(one, what) != getattr(other, what):
+                    raise ValueError(
+                        f"the domains {first!r} and {name!r} must have the same {what},"
+                        f" got {quote(getattr(one, what))} and "
+                        f"{quote(getattr(other, what))}"
+                    )
+        self._clock = one.clock
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._transports)
+
+    def __len__(self) -> int:
+        return len(self._transports)
+
+    def __repr__(self) -> str:
+        nodes = ", ".join(f"{n}: {f.nodes:,} nodes" for n, f in self._facts.items())
+        return f"RemoteDomains({nodes})"
+
+    def reconnect(self, name: str, source: Any) -> None:
+        """Open a domain again, after its worker has died.
+
+        Parameters
+        ----------
+        name : str
+            The name of the domain.
+        source : RemoteDomain, SlotPool, str or path
+            As for `RemoteDomains`. The same ledger; a plain pool has lost its bookings.
+        """
+        self._ledger(name)  # an error for an unknown name
+        self._transports[name] = _start(name, source)
+
+    def find(
+        self, request: Request, criterion: str = "finish", *, shape: str = "square"
+    ) -> Window | None:
+        """Return the best window over all domains; see `SlotPool.find`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a search that cannot be exact without all slots; the message contains
+            the criterion or limit.
+        slotkern.ledger.Unknown
+            If a worker does not answer.
+        """
+        check_request(request, criterion, shape)
+        given = resolve_times(SlotContext(self._clock), request)
+        if given.budget < 0 or given.earliest > given.latest:
+            return None
+        return search(
+            self._transports, self._facts, self.traffic, given, criterion, shape
+        )
+
+    def book(
+        self,
+        window: Window,
+        owner: str | None = None,
+        *,
+        hold: float | str = HOLD,
+    ) -> DomainBooking:
+        """Book a window in its domains, all or none.
+
+        Parameters
+        ----------
+        window : Window
+            A window that was found in these domains.
+        owner : str, optional
+        hold : float (seconds) or duration
+            If several domains take part: the time after which a part ends that was not
+            confirmed, because this process or a worker was killed.
+
+        Raises
+        ------
+        ValueError
+            If a part is no longer free; no domain has changed then.
+        slotkern.ledger.Unknown
+            If a worker does not answer: the parts of the others are released. A note
+            has the token for `recover`.
+        slotkern.ledger.LedgerError
+            If a ledger could not store its part.
+        """
+        return self._book(window, owner, hold, None, None)
+
+    def place(
+        self,
+        request: Request,
+        criterion: str = "start",
+        *,
+        shape: str = "square",
+        owner: str | None = None,
+        token: str | None = None,
+        hold: float | str = HOLD,
+    ) -> DomainBooking | None:
+        """Find and book the best window; search again if a local manager was quicker.
+
+        Parameters and errors are those of `find` and `book`; `token` is that of
+        `Domains.place`, for which all domains must be ledgers.
+        """
+        asked = None if token is None else digest_of(request, criterion, shape, owner)
+        name = None
+        for left in reversed(range(TRIES)):
+            if token is not None:
+                repeated, name = self._recover(token, asked)
+                if repeated is not None:
+                    return repeated
+            window = self.find(request, criterion, shape=shape)
+            if window is None:
+                return None
+            try:
+                booking = self._book(window, owner, hold, name, asked)
+            except CONFLICTS as error:
+                if not left:
+                    raise
+                log.info("%s; searched again", error)
+            else:
+                return booking._replace(token=token)
+        raise AssertionError("unreachable")
+
+    def recover(self, token: str) -> DomainBooking | None:
+        """Complete or undo a booking by its token; see `Domains.recover`.
+
+        The token is that of `place`, or that in the note of an error of `book`.
+        """
+        return self._recover(token, None)[0]
+
+    def release(self, booking: DomainBooking) -> None:
+        """Release a booking in all its domains.
+
+        Raises
+        ------
+        ValueError
+            If no domain has it. Domains that have released it already are skipped.
+        slotkern.ledger.LedgerError
+            If a domain does not answer, or cannot store it: repeat the call.
+        """
+        if not isinstance(booking, DomainBooking):
+            raise TypeError(f"only bookings can be released, got {quote(booking)}")
+        released = 0
+        for name, part in booking.parts.items():
+            try:
+                release_part(self._ledger(name), part)
+            except LookupError as error:
+                log.info("%s: %s", name, error)
+            else:
+                released += 1
+        if not released:
+            raise ValueError(f"{quote(booking)} is booked in no domain")
+
+    # --- helpers
+
+    def _ask(self, name: str, *given: Any, only: Iterable[str] = ()) -> dict[str, Any]:
+        chosen = {each: self._transports[each] for each in only} or self._transports
+        return ask_all(chosen, self.traffic, name, *given)
+
+    def _ledger(self, name: str) -> _RemoteLedger:
+        if name not in self._transports:
+            raise ValueError(
+                f"{quote(name)} is not one of {', '.join(self._transports)}"
+                f"{meant(name, self._transports)}"
+            )
+        return _RemoteLedger(self, name)
+
+    def _book(
+        self,
+        window: Window,
+        owner: str | None,
+        hold: float | str,
+        token: str | None,
+        asked: str | None,
+    ) -> DomainBooking:
+        if not isinstance(window, Window):
+            raise TypeError(f"only windows can be booked, got {quote(window)}")
+        if window.machine is None:
+            raise ValueError(f"{quote(window)} was not found in these domains")
+        split = _split(window, self._clock)
+        order = [name for name in self._transports if name in split]
+        pools = {name: self._ledger(name) for name in [*order, *split]}
+        windows = {name: [split[name]] for name in order}
+        known = secrets.token_hex(16) if token is None else token
+        try:
+            made = book_parts(pools, windows, owner, hold, known, asked)
+        except Unknown as error:
+            error.add_note(f"recover({known!r}) completes or undoes the booking")
+            raise
+        return DomainBooking(window, {n: parts[0] for n, parts in made.items()}, owner)
+
+    def _recover(
+        self, token: str, asked: str | None
+    ) -> tuple[DomainBooking | None, str]:
+        if not isinstance(token, str):
+            raise TypeError(f"token must be text, got {quote(token)}")
+        ledgers = {name: self._ledger(name) for name in self._transports}
+        if asked is None:
+            found = recover_parts(ledgers, token)  # a token of `book`
+            if found is not None:
+                return self._repeated(found, token) if found else None, token
+        for attempt in count():
+            name = f"{token}#{attempt}"
+            parts = recover_parts(ledgers, name, asked)
+            if parts is None:
+                return None, name
+            if parts:
+                return self._repeated(parts, token), name
+        raise AssertionError("unreachable")
+
+    def _repeated(
+        self, parts: Mapping[str, list[Booking]], token: str
+    ) -> DomainBooking:
+        mine = {name: parts[name][0] for name in self._transports if name in parts}
+        window = _window_of([b.window.to_dict() for b in mine.values()], self._clock)
+        owner = next(iter(mine.values())).owner
+        return DomainBooking(window, {**mine}, owner, token, True)
+
+
+def _split(window: Window, clock: Any) -> dict[str, Window]:
+    """Return the part of a window in each domain, by the names of its nodes."""
+    data = window.to_dict()
+    by_domain: dict[str, list[dict[str, Any]]] = {}
+    for part in data["slots"]:
+        by_domain.setdefault(part["name"].partition("/")[0], []).append(part)
+    return {
+        name: _window_of([data | {"slots": parts}], clock)
+        for name, parts in by_domain.items()
+    }
+
+
+def _window_of(data: list[dict[str, Any]], clock: Any) -> Window:
+    """Return the window of all parts of these windows, with the names of its nodes."""
+    given = [part for each in data for part in each["slots"]]
+    names = [part["name"] for part in given]
+    parts = [part | {"node": k, "row": k} for k, part in enumerate(given)]
+    lengths = [part["length"] for part in parts]
+    first = data[0]
+    window = Window.from_dict(
+        first
+        | {
+            "slots": parts,
+            "runtime": max(lengths),
+            "finish": first["start"] + max(lengths),
+            "cost": math.fsum(part["cost"] for part in parts),
+            "processor_time": math.fsum(lengths),
+        }
+    )
+    machine = Machine({"name": quoted_names(np.array(names))})
+    window.context = SlotContext(clock, machine)
+    return window
