@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path[:0] = [
-    str(TESTS / name) for name in ("support", "window", "pool", "batch", "domains")
+    str(TESTS / name)
+    for name in ("..", "support", "window", "pool", "batch", "domains")
 ]
 # The tests below are imported with these settings.
 settings.register_profile(

@@ -36,7 +36,7 @@ _KEPT = 4
 
 
 class Facts(NamedTuple):
-    """What a metascheduler must know about a domain before it searches.
+    """The properties of a domain that a metascheduler needs before it searches.
 
     `clock`, `columns` and `levels` must be those of the other domains. `starts` are
     quantiles of the starts of free slots.

@@ -55,7 +55,7 @@ class Outline(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    running : int
         The most parts that can run there at one time, at most the nodes of the request.
     first : float
         The earliest start; infinite if no slot can hold a part.
@@ -65,7 +65,7 @@ class Outline(NamedTuple):
         The least performance of a usable slot; infinite without one.
     """
 
-    count: int
+    running: int
     first: float
     keys: NDArray[np.float64]
     lengths: NDArray[np.float64]

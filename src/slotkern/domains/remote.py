@@ -281,7 +281,8 @@ class RemoteDomains:
             If a worker does not answer.
         """
         check_request(request, criterion, shape)
-        given = resolve_times(SlotContext(self._clock), request)
+        clock: Any = SlotContext(self._clock)
+        given = resolve_times(clock, request)
         if given.budget < 0 or given.earliest > given.latest:
             return None
         return search(

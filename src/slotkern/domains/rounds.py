@@ -203,7 +203,7 @@ def search(
 
     add(first_cells(request, facts))
     while is_open():
-        chosen = []
+        chosen: list[tuple[_Rank, int, Cell, float]] = []
         while is_open() and len(chosen) < _WIDTH:
             chosen.append(heapq.heappop(queue))
         divided: list[Cell] = []
@@ -236,7 +236,7 @@ def _bound(
 ) -> _Rank | None:
     """Return a lower bound on windows that start in a cell; None if there is none."""
     n = request.nodes
-    counts = [each.count for each in outlines]
+    counts = [each.running for each in outlines]
     within = request.within == LEVEL
     if (max(counts) if within else sum(counts)) < n:
         return None
@@ -288,13 +288,11 @@ def _best_in(
     machine = Machine({"name": quoted_names(np.array(names))})
     clock = next(iter(facts.values())).clock
     pool = SlotPool(slots, clock=clock, machine=machine)
-    window = pool.find(
-        request.replace(
-            earliest=max(cell.first, request.earliest),
-            latest=min(cell.last, request.latest),
-            where=None,
-        ),
-        criterion,
-        shape=shape,
+    given = request.replace(
+        earliest=max(cell.first, request.earliest),
+        latest=min(cell.last, request.latest),
+        where=None,
     )
+    options: dict[str, Any] = {"criterion": criterion, "shape": shape}
+    window: Window | None = pool.find(given, **options)
     return window
