@@ -109,7 +109,7 @@ def _lost_is_unknown(name: str, call: Callable[[], Any]) -> Any:
 
 
 def _start(name: str, source: Any) -> Transport:
-    """Start the agent of a domain where it is."""
+    """Start the agent of a domain."""
     if isinstance(source, RemoteDomain):
         return source._start(name)
     agent = DomainAgent(name, source)
@@ -169,8 +169,8 @@ class RemoteDomains:
     Parameters
     ----------
     domains : mapping of str to RemoteDomain, SlotPool, str or path
-        The names of the domains, and where they are: `remote_domain`, a pool or a
-        ledger of this process, or the file or URL of a ledger.
+        The names and places of the domains: `remote_domain`, a pool or a ledger of
+        this process, or the file or URL of a ledger.
 
     Attributes
     ----------

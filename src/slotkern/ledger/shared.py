@@ -270,7 +270,7 @@ class SharedPool(AdministeredPool):
         token: str | None,
         part: dict[str, Any] | None = None,
     ) -> list[Booking]:
-        """Book windows; `part` describes the whole of which they are a part."""
+        """Book windows; `part` describes the booking that they belong to."""
         owner, delay = self._owner(owner), _delay(hold)
         rows = [booking_row(each, owner) for each in windows]
         how = {"do": "book", "how": [owner, delay], "windows": len(rows)}
@@ -544,7 +544,7 @@ class SharedPool(AdministeredPool):
         return None if found is None else found[0]
 
     def _part_of(self, token: str) -> tuple[list[Booking], dict[str, Any]] | None:
-        """Return the bookings of a token, and the whole of which they are a part."""
+        """Return the bookings of a token, and the booking that they belong to."""
         with self._guarded():
             self._ready()
             self._refuse_in_group("a lookup of a token")

@@ -38,7 +38,7 @@ class ChangeLog {
       const auto half = entries_.begin() + static_cast<std::ptrdiff_t>(entries_.size() / 2);
       first_ = half->version;
       const auto rest = std::find_if(half, entries_.end(),
-                                     [&](const Entry& e) { return e.version > first_; });
+                                     [&](const ChangedNode& e) { return e.version > first_; });
       entries_.erase(entries_.begin(), rest);
     }
     if (entries_.size() < entries_.capacity())
@@ -53,7 +53,7 @@ class ChangeLog {
     nodes.clear();
     if (!is_on_ || version < first_) return false;
     const auto from = std::partition_point(entries_.begin(), entries_.end(),
-                                           [&](const Entry& e) { return e.version <= version; });
+                                           [&](const ChangedNode& e) { return e.version <= version; });
     for (auto entry = from; entry != entries_.end(); ++entry) nodes.push_back(entry->node);
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
@@ -61,12 +61,12 @@ class ChangeLog {
   }
 
  private:
-  struct Entry {
+  struct ChangedNode {
     std::size_t version;
     std::int32_t node;
   };
 
-  std::vector<Entry> entries_;  // by version
+  std::vector<ChangedNode> entries_;  // by version
   std::size_t first_ = 0;       // entries later than this version are complete
   bool is_on_ = false;
 };
