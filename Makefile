@@ -127,11 +127,14 @@ fuzz-readers: $(VENV)/.installed
 # The number of cases for each target of fuzz/searches.py, and of searches for fuzz/tariffs.py,
 # which derive from FUZZ_SEED.
 CASES     ?= 1000000
+# The number of tiny batches for fuzz/batches.py.
+BATCHES   ?= 10000
 FUZZ_SEED ?= 1
 
 fuzz-searches: $(VENV)/.installed
 	$(BIN)/python fuzz/searches.py --cases $(CASES) --seed $(FUZZ_SEED)
 	$(BIN)/python fuzz/tariffs.py --cases $(CASES) --seed $(FUZZ_SEED)
+	$(BIN)/python fuzz/batches.py --cases $(BATCHES) --seed $(FUZZ_SEED)
 
 fuzz: fuzz-readers fuzz-searches fuzz-kernels
 

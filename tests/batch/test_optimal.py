@@ -14,10 +14,15 @@ from slotkern.batch.pricing import Aim, PricedJob, Prices, whole_time
 pytest.importorskip("highspy")
 
 TARGETS = ("processor_time", "cost", "finish", "start", "runtime", "gain")
+#: Targets that are sums over parts; those of ragged windows are maximized, too.
+SUMS = ("processor_time", "cost", "gain")
 
 
 def tiny(rng):
-    """Return slots, requests, target, limit and shape of a tiny batch of integers."""
+    """Return slots, requests, aim, limit and shape of a tiny batch of integers.
+
+    The aim is the keyword and the target of `schedule_batch`.
+    """
     nodes = int(rng.integers(2, 4))
     rows = []
     for node in range(nodes):
@@ -42,7 +47,10 @@ def tiny(rng):
         requests.append(sk.Request(n, volume, **more))
     limit = float(rng.integers(0, 60)) if rng.random() < 0.4 else None
     shape = str(rng.choice(["ragged", "square"]))
-    return slots, requests, str(rng.choice(TARGETS)), limit, shape
+    target, is_most = str(rng.choice(TARGETS)), rng.random() < 0.4
+    is_most = is_most and target in SUMS and shape == "ragged"
+    aim = "maximize" if is_most else "minimize", target
+    return slots, requests, aim, limit, shape
 
 
 def windows(slots, request, starts, shape):
@@ -79,8 +87,9 @@ def windows(slots, request, starts, shape):
             )
 
 
-def best(slots, requests, target, limit, shape):
-    """Return (jobs without a window, least target) over all schedules."""
+def best(slots, requests, aim, limit, shape):
+    """Return (jobs without a window, best target) over all schedules."""
+    target, sign = aim[1], -1 if aim[0] == "maximize" else 1
     # With integer slots and volumes and performances 1 and 2 starts are integers.
     starts = range(int(slots["end"].max()))
     choices = [[None, *windows(slots, each, starts, shape)] for each in requests]
@@ -103,23 +112,24 @@ def best(slots, requests, target, limit, shape):
                 for k, a, b in parts
                 for node, start, end in taken
             ):
-                more = value + values[target], expense + values["cost"]
+                more = value + sign * values[target], expense + values["cost"]
                 extend(i + 1, failed, *more, taken + parts)
 
     extend(0, 0, 0.0, 0.0, [])
-    return least
+    return least[0], sign * least[1]
 
 
 def check(seed):
-    slots, requests, target, limit, shape = case = tiny(np.random.default_rng(seed))
+    """Compare a tiny batch with all its schedules; return whether it is proven."""
+    slots, requests, aim, limit, shape = case = tiny(np.random.default_rng(seed))
     failed, value = best(*case)
-    schedule = sk.schedule_batch(
-        slots, requests, sk.Optimal(gap=0.0), minimize=target, limit=limit, shape=shape
-    )
+    options = {aim[0]: aim[1], "limit": limit, "shape": shape}
+    schedule = sk.schedule_batch(slots, requests, sk.Optimal(gap=0.0), **options)
     assert int((~schedule.scheduled).sum()) == failed, seed
     assert math.isclose(schedule.value, value, rel_tol=1e-9, abs_tol=1e-9), seed
-    assert schedule.bound <= value + 1e-9 * abs(value), seed
-    return bool(schedule.slices["proven"][0]), schedule.bound, value
+    over = schedule.bound - value if aim[0] == "minimize" else value - schedule.bound
+    assert over <= 1e-9 * abs(value), seed
+    return aim, bool(schedule.slices["proven"][0])
 
 
 @pytest.mark.parametrize("seed", range(60))
