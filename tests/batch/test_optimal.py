@@ -208,7 +208,7 @@ def test_a_proven_bound_is_near_the_target_although_penalties_are_large(more):
 def test_maximizes_sums_over_parts():
     slots = sk.make_slots(node=[0, 1], start=0, end=[8, 6], performance=1, price=[1, 3])
     jobs = [sk.Request(1, 4), sk.Request(1, 4)]
-    schedule = sk.schedule_batch(slots, jobs, sk.Optimal(), maximize="cost")
+    schedule = sk.schedule_batch(slots, jobs, sk.Optimal(0), maximize="cost")
     assert schedule.value == 16
     assert schedule.bound == pytest.approx(16)
 

@@ -9,7 +9,8 @@ row, divided by the length of the span, is a price rate of the node's time.
 The integer program over the same columns (`solve_integer`) has a clique of windows for
 each moment at which parts overlap, so its solutions are schedules.
 
-HiGHS grants absolute tolerances to rows, so expenses are shares of the limit here.
+HiGHS grants absolute tolerances, so expenses are shares of the limit here, and small
+costs are multiplied by a power of two (`_scale_of`).
 
 Cost: a linear program with a warm start for each call of `solve`; O(parts) memory.
 """
@@ -40,6 +41,8 @@ _OVERLOAD = 1e-6
 _PIVOTS = 20
 #: Values of a solution below this are zero.
 _ZERO = 1e-9
+#: The least penalty in the programs.
+_LEAST_PENALTY = 2.0**20
 #: The number of solutions after which a row of price zero is dropped.
 _AGE = 4
 
@@ -120,6 +123,8 @@ class MasterProblem:
         self._jobs, self._limit, self._penalty = jobs, limit, penalty
         #: The unit of the expenses in the programs.
         self._unit = limit or 1.0
+        #: The factor of the costs in the programs.
+        self._scale = _scale_of(penalty)
         #: The units of work spent; see `_PIVOTS`.
         self.work = 0.0
         self._lp = self._new_problem()
@@ -133,7 +138,7 @@ class MasterProblem:
             self._lp.addRow(-highspy.kHighsInf, most, 0, empty, none)
         self._lp.addCols(
             jobs,
-            penalty * one,
+            self._scale * penalty * one,
             0 * one,
             np.full(jobs, highspy.kHighsInf),
             jobs,
@@ -177,7 +182,7 @@ class MasterProblem:
         index += (rows + self._fixed).tolist()
         value += amount[rows].tolist()
         status = self._lp.addCol(
-            found.cost,
+            self._scale * found.cost,
             0.0,
             self._highspy.kHighsInf,
             len(index),
@@ -208,9 +213,9 @@ class MasterProblem:
         dual = np.maximum(-np.array(solution.row_dual), 0.0)
         expense = 0.0
         if self._limit is not None:
-            expense = float(dual[self._jobs]) / self._unit
-        amount = dual[self._fixed :]
-        self._age = np.where(amount > _ZERO, 0, self._age + 1)
+            expense = float(dual[self._jobs]) / self._unit / self._scale
+        amount = dual[self._fixed :] / self._scale
+        self._age = np.where(amount * self._scale > _ZERO, 0, self._age + 1)
         duals = Duals(self._row_node, self._row_start, self._row_end, amount, expense)
         return share, duals
 
@@ -298,7 +303,8 @@ class MasterProblem:
         place[columns] = np.arange(size)
         empty, none = np.zeros(0, np.int32), np.zeros(0)
         for j in columns.tolist():  # chosen or not: the job's penalty is saved
-            problem.addCol(self.cost[j] - self._penalty, 0.0, 1.0, 0, empty, none)
+            saved = self._scale * (self.cost[j] - self._penalty)
+            problem.addCol(saved, 0.0, 1.0, 0, empty, none)
         problem.changeColsIntegrality(
             size,
             np.arange(size, dtype=np.int32),
@@ -320,14 +326,14 @@ class MasterProblem:
         problem.run()
         self._count(problem)
         value, info = np.array(problem.getSolution().col_value), problem.getInfo()
-        cost = np.array(self.cost)[columns] - self._penalty
+        cost = self._scale * (np.array(self.cost)[columns] - self._penalty)
         if not np.isclose(cost @ value, info.objective_function_value, rtol=_ZERO):
             # HiGHS found a better schedule but returned the known one: start without.
             problem.clearSolver()
             problem.run()
             self._count(problem)
             value, info = np.array(problem.getSolution().col_value), problem.getInfo()
-        bound = float(info.mip_dual_bound) + self._penalty * self._jobs
+        bound = float(info.mip_dual_bound) / self._scale + self._penalty * self._jobs
         searched = max(1, int(info.mip_node_count))
         return columns[value > 0.5], bound, searched
 
@@ -345,6 +351,14 @@ class MasterProblem:
                 if covers.sum() > 1:
                     sets.append(place[mine.column[covers]])
         return sets
+
+
+def _scale_of(penalty: float) -> float:
+    """Return a power of two, at least 1, that makes a penalty large enough."""
+    scale = 1.0
+    while penalty * scale < _LEAST_PENALTY:
+        scale *= 2
+    return scale
 
 
 def _covers(parts: Parts, times: Floats) -> NDArray[np.bool_]:

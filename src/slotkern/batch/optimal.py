@@ -15,10 +15,13 @@ from exact least windows, so tolerances of the linear program do not enter it.
 best ones so far, so that they change little from round to round (smoothing of Wentges,
 "Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming", 1997).
 
+The first prices are those of a subgradient ascent (`slotkern.batch.ascent`).
+
 Plans come from the linear program, whose largest shares are fixed one after another,
-improved by moves (`slotkern.batch.plans`), and from an integer program over the windows
-of small reduced cost. For few jobs `slotkern.batch.complete` lists all windows that a
-better plan may have; the integer program over them closes the rest of the gap.
+improved by moves and a random walk (`slotkern.batch.plans`), and from an integer
+program over the windows of small reduced cost. For few jobs `slotkern.batch.complete`
+lists all windows that a better plan may have; the integer program over them closes the
+rest of the gap.
 
 Work is counted: one unit is one search for a job's least window, 20 simplex pivots, one
 node of an integer program, or one set of slots examined for the list.
@@ -37,6 +40,7 @@ from slotkern._kernels import batch as _batch
 from slotkern._kernels.request import Request
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, WindowTable, window_from_rows
+from slotkern.batch.ascent import Ascent
 from slotkern.batch.complete import all_windows
 from slotkern.batch.master import Duals, MasterProblem
 from slotkern.batch.options import BatchOptions
@@ -54,6 +58,10 @@ _SEPARATIONS = 8
 _PLAN_EVERY = 5
 #: The number of spans of time; the least window in each becomes a column.
 _SPANS = 4
+#: Rounds of the ascent for each job, and its share of the work.
+_ASCENT, _ASCENT_WORK = 10, 0.4
+#: Searches of a random walk for each pair of jobs, and its largest share of the work.
+_WALK, _WALK_WORK = 5, 0.2
 #: Nodes of an integer program.
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
@@ -212,16 +220,14 @@ class OptimalSearch:
 
     def run(self) -> None:
         """Search until the plan is proven, nothing is left, or the work is spent."""
-        self._price(self._best)
-        jobs = range(len(self._planner.jobs))
-        self._offer(self._planner.fill({}, jobs, self._no_prices), {})
+        self._ascend()
         inertia, count = _INERTIA, 0
         while not self._is_over():
             count += 1
             share, duals = self._relax()
             before = self.bound
             mixed = self._best.mixed(inertia, duals) if inertia else duals
-            added = self._price(mixed)
+            added = self._price(mixed, _SPANS)[1]
             is_last = not added and not inertia
             if not added:
                 inertia = 0.0
@@ -229,7 +235,7 @@ class OptimalSearch:
                 inertia = _INERTIA
             else:
                 inertia = min(_MOST_INERTIA, (1 + 2 * inertia) / 3)
-            if is_last or count % _PLAN_EVERY == 0:
+            if is_last or count % _PLAN_EVERY == 1:
                 self._plan_from(share, duals)
             if is_last:
                 self._finish()
@@ -251,22 +257,53 @@ class OptimalSearch:
                 break
         return solved
 
-    def _price(self, duals: Duals) -> int:
-        """Find each job's least windows at these prices; return the number of new ones.
+    def _ascend(self) -> None:
+        """Raise the bound by subgradient ascent, from the first plan on."""
+        least = self._price(self._best, _SPANS)[2]
+        jobs, most = range(len(self._planner.jobs)), self._planner.max_work
+        self._offer(self._planner.fill({}, jobs, self._no_prices), {})
+        if not len(self._free.row):
+            return
+        ascent, bound = Ascent(self._free, self._planner.limit), self.bound
+        for _ in range(_ASCENT * len(jobs)):
+            value = abs(self._total - self.failures)
+            missed = min(self._total - bound, value)
+            if self._is_over() or self.work >= _ASCENT_WORK * most:
+                break
+            if not ascent.advance(bound, least, missed):
+                break
+            bound, _, least = self._price(ascent.duals, 1)
+        self._walk()
 
-        Raises the bound if these prices give a larger one.
+    def _walk(self) -> None:
+        """Improve the best plan by a random walk."""
+        if not self._is_over():
+            pairs = len(self._planner.jobs) ** 2
+            most = int(_WALK_WORK * self._planner.max_work)
+            work = max(1, min(_WALK * pairs, most))
+            prices, factor = self._no_prices, self._best.expense
+            self._offer(self._planner.walk(self.plan, prices, factor, work), {})
+
+    def _price(self, duals: Duals, spans: int) -> tuple[float, int, list[PricedWindow]]:
+        """Find each job's least windows in some spans of time at these prices.
+
+        Returns the bound, the number of new windows, and the least window of each job
+        whose total is below the penalty. Raises the bound of the search if this is
+        larger.
         """
         duals = duals.above(_NO_PRICE * self._penalty)
-        prices, added = self._prices(duals), 0
+        prices, added, chosen = self._prices(duals), 0, []
         terms = (-duals.amount).tolist()
         if duals.expense:
             terms.append(-duals.expense * self._planner.limit)  # type: ignore[operator]
         totals = []
         for i in range(len(self._planner.jobs)):
             least, found = self._planner.search(
-                i, self._free, prices, duals.expense, _SPANS
+                i, self._free, prices, duals.expense, spans
             )
             totals.append(min(self._penalty, least))
+            if found and found[0].total < self._penalty:
+                chosen.append(found[0])
             for each in found:
                 added += each.total < self._penalty and self._add(i, each)
         terms += totals
@@ -277,7 +314,7 @@ class OptimalSearch:
         if bound > self.bound:
             self.bound, self._error = bound, error
             self._best, self._best_totals = duals, totals
-        return added
+        return bound, added, chosen
 
     def _rounding(self, terms: list[float], prices: Prices) -> float:
         """Return a bound on the rounding errors of a Lagrangian bound.
@@ -325,6 +362,7 @@ class OptimalSearch:
                 plan[i] = found
         jobs, prices = range(len(self._planner.jobs)), self._prices(duals)
         self._offer(self._planner.fill(plan, jobs, prices, duals.expense), wanted)
+        self._walk()
 
     def _finish(self) -> None:
         """Choose a plan among the windows that a better plan may have.

@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 
 #: Passes over all jobs that move one at a time.
 _PASSES = 3
+#: The numbers of jobs that leave a plan in a step of a walk: from, and below.
+_LEAVING = 2, 10
+#: The mean accepted rise of a total in a walk, as a share of it: at first, at last.
+_HEAT = 2e-3, 2e-4
 
 
 class Planner:
@@ -54,7 +58,7 @@ class Planner:
         self.jobs, self.free, self.aim, self.limit = jobs, free, aim, limit
         self.max_work, self.work = max_work, 0
         ranges = [job.range(aim, free) for job in jobs]
-        self.penalty = 2 * math.fsum(high - low for low, high in ranges) + 1.0
+        self.penalty = 2 * math.fsum(high - low for low, high in ranges) or 1.0
         self.least = [-math.inf] * len(jobs)
 
     def search(
@@ -125,6 +129,48 @@ class Planner:
             if self.total(plan) == before:
                 break
         return plan
+
+    def walk(
+        self, plan: BatchPlan, prices: Prices, factor: float, work: int
+    ) -> BatchPlan:
+        """Return the best plan of a random walk of about `work` searches.
+
+        In each step some jobs that begin at about the same time leave the plan, and
+        get their least windows in random order; a failed job is tried with them. A plan
+        with a larger total is accepted at times, less and less often (simulated
+        annealing). The walk is the same for equal plans.
+        """
+        rng, begin = np.random.default_rng(len(self.jobs)), self.work
+        last = min(begin + work, self.max_work)
+        total = least = self.total(plan)
+        best = plan
+        value = math.fsum(abs(found.cost) for found in plan.values())
+        while self.work < last and plan:
+            share = (self.work - begin) / work
+            heat = value * _HEAT[0] ** (1 - share) * _HEAT[1] ** share
+            out = self._leaving(plan, rng)
+            kept = {i: found for i, found in plan.items() if i not in out}
+            order = rng.permutation(out).tolist()
+            other = self.fill(kept, order, prices, factor)
+            risen = self.total(other) - total
+            accepted = rng.exponential(heat)
+            if risen <= accepted and self.is_within_limit(other):
+                plan, total = other, self.total(other)
+                if total < least:
+                    best, least = plan, total
+        return best
+
+    def _leaving(self, plan: BatchPlan, rng: np.random.Generator) -> list[int]:
+        """Return some jobs that begin at about the same time, and one that failed."""
+        jobs = list(plan)
+        start = np.array([found.start for found in plan.values()])
+        distance = np.abs(start - rng.choice(start)) * (1 + rng.random(len(start)))
+        count = int(rng.integers(*_LEAVING))
+        out = [jobs[j] for j in np.argsort(distance, kind="stable")[:count].tolist()]
+        failed = [i for i in range(len(self.jobs)) if i not in plan]
+        if failed:
+            out.append(failed[int(rng.integers(len(failed)))])
+        return out
 
     def _moved(
         self, plan: BatchPlan, i: int, found: PricedWindow, prices: Prices
