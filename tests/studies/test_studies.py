@@ -33,18 +33,21 @@ def test_a_study_that_ships_is_one_file():
     folder = Path(studies.load.__file__).parent / "papers"
     names = {path.stem for path in folder.glob("*.toml")} - {"published"}
     assert set(studies.PAPERS) == names
-    assert names == {"aep", "casa", "placement", "slicing", "square", "vo"}
+    assert names == {
+        *("aep", "casa", "distance", "placement", "slicing", "square", "vo")
+    }
 
 
 @pytest.mark.parametrize("name", studies.PAPERS)
 def test_the_papers_studies_load(name):
     study = studies.load_study(name)
     assert study.name == name
-    known = {"aep": 5000, "square": 3000, "placement": 2000, "vo": 5000, "casa": 200}
+    known = {"aep": 5000, "square": 3000, "placement": 2000, "vo": 5000}
+    known |= {"casa": 200, "distance": 200}
     assert study.cycles == known.get(name, 1000)
     random = name in ("aep", "square", "placement")
     assert study.published_cycles == (200 if random else 0)
-    nodes = {"vo": 24, "slicing": 24, "casa": None}.get(name, 100)
+    nodes = {"vo": 24, "slicing": 24, "distance": 24, "casa": None}.get(name, 100)
     assert study.settings[0].environment.get("nodes") == nodes
     assert studies.load_study(name, seed=5).seed == 5
 

@@ -16,7 +16,7 @@ from slotkern import studies
 from slotkern.studies.batches import (
     BATCH,
     USER_CRITERIA,
-    _PolicyRun,
+    PolicyRun,
     draw_cycle,
     run_flow,
 )
@@ -211,7 +211,7 @@ def test_the_cost_is_that_of_the_whole_batch_or_nothing(vo):
 def test_a_flow_is_scheduled_cycle_by_cycle(vo):
     setting = vo.sweeps["figure1"][0]
     css, slicer = (
-        _PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms
+        PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms
     )
     run = run_flow(setting, css, 0)
     assert run.times.tolist() == [0, 600, 1200]
@@ -244,7 +244,7 @@ def test_the_pictures_of_the_paper(vo):
     assert sum(boxes) == len(schedule.alternatives.parts)
     css = run_flow(
         setting := vo.sweeps["figure1"][0],
-        _PolicyRun.from_algorithm(setting.algorithms[0]),
+        PolicyRun.from_algorithm(setting.algorithms[0]),
         0,
     )
     printed = {text.get_text() for text in drawn["figure-1"].texts}

@@ -33,7 +33,14 @@ from slotkern.studies.fields import (
 )
 from slotkern.studies.study import Algorithm, Setting, Study
 
-__all__ = ["BATCH", "USER_CRITERIA", "Draw", "draw_cycle", "run_flow"]
+__all__ = [
+    "BATCH",
+    "USER_CRITERIA",
+    "Draw",
+    "PolicyRun",
+    "draw_cycle",
+    "run_flow",
+]
 
 #: The criteria from which each user's own is drawn. The earliest start is AMP's, as in
 #: the papers: the n cheapest slots so far, even if other slots start at the same time.
@@ -122,14 +129,12 @@ class BatchExperiment(Experiment):
         except (TypeError, ValueError) as error:
             raise ValueError(f"environment: {error}") from None
         for algorithm in setting.algorithms:
-            _PolicyRun.from_algorithm(algorithm).policy(batch)
+            PolicyRun.from_algorithm(algorithm).policy(batch)
         return setting
 
     def run(self, setting: Setting, first: int, last: int) -> Columns:
         """Return means over the scheduled jobs, NaN if there are none."""
-        runs = [
-            _PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms
-        ]
+        runs = [PolicyRun.from_algorithm(algorithm) for algorithm in setting.algorithms]
 
         def cycle(number: int) -> Iterator[Mapping[str, float]]:
             drawn = draw_cycle(setting, number)
@@ -159,7 +164,7 @@ class BatchExperiment(Experiment):
         setting = study.sweep_of(record)[0]
         names = record.get("algorithms", [a.name for a in setting.algorithms])
         run = next(
-            _PolicyRun.from_algorithm(each)
+            PolicyRun.from_algorithm(each)
             for each in setting.algorithms
             if each.name == names[0]
         )
@@ -171,7 +176,7 @@ class BatchExperiment(Experiment):
 
 
 @dataclass(frozen=True)
-class _PolicyRun:
+class PolicyRun:
     """The parsed options of an algorithm: a policy, and the jobs that it reports."""
 
     where: str
@@ -183,7 +188,7 @@ class _PolicyRun:
     alternatives: str
 
     @classmethod
-    def from_algorithm(cls, algorithm: Algorithm) -> _PolicyRun:
+    def from_algorithm(cls, algorithm: Algorithm) -> PolicyRun:
         """Parse and check the options of an algorithm."""
         where, entry = f"algorithms.{algorithm.name}", dict(algorithm.options)
         policy = one_of(f"{where}.policy", entry.pop("policy", None), _POLICIES)
@@ -294,7 +299,7 @@ def draw_cycle(setting: Setting, cycle: int) -> Draw:
     return Draw(slots, sk.Batch(requests, criteria=criteria), lengths)
 
 
-def run_flow(setting: Setting, run: _PolicyRun, cycle: int) -> sk.Cycles:
+def run_flow(setting: Setting, run: PolicyRun, cycle: int) -> sk.Cycles:
     """Schedule a cycle's jobs as a flow that arrives during the interval.
 
     The interval is divided into cycles. Each schedules within its own time, at prices
@@ -325,7 +330,7 @@ def run_flow(setting: Setting, run: _PolicyRun, cycle: int) -> sk.Cycles:
 
 
 def _measure(
-    name: str, schedule: sk.Schedule, run: _PolicyRun, drawn: Draw, setting: Setting
+    name: str, schedule: sk.Schedule, run: PolicyRun, drawn: Draw, setting: Setting
 ) -> float:
     """Compute one metric of one schedule."""
     if name.startswith("real_"):

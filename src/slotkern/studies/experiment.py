@@ -37,6 +37,7 @@ EXPERIMENTS = {
     "batch": "slotkern.studies.batches:BATCH",
     "flow": "slotkern.studies.flows:FLOW",
     "community": "slotkern.studies.communities:COMMUNITY",
+    "distance": "slotkern.studies.distance:DISTANCE",
 }
 
 #: Values by metric: one for each cycle and algorithm, or one for each cycle.

@@ -91,8 +91,8 @@ def load_study(source: str | Path, *, seed: int | None = None) -> Study:
     Parameters
     ----------
     source : str or Path
-        "aep", "square", "placement", "vo", "slicing", "casa", or the path of a TOML
-        file (docs/studies.md explains its keys).
+        "aep", "square", "placement", "vo", "slicing", "distance", "casa", or the path
+        of a TOML file (docs/studies.md explains its keys).
     seed : int, optional
         Seed in place of the study's own.
 
