@@ -28,7 +28,7 @@ HISTORY = ROOT / "benchmarks" / "history"
 HISTORY_PICTURES = ("docs/history-light.svg", "docs/history-dark.svg")
 
 #: Benchmarks against other programs; they are listed on the page of peers.
-OTHERS = ("peers", "planner")
+OTHERS = ("peers", "planner", "distance")
 
 #: The ablation of the search structures, which has a table of its own.
 LAYERS = "layers"

@@ -205,6 +205,32 @@ def test_a_proven_bound_is_near_the_target_although_penalties_are_large(more):
     assert schedule.bound == pytest.approx(85, rel=1e-4)
 
 
+@pytest.mark.parametrize("end", [1e6, 1e15])
+@pytest.mark.parametrize("target", ["start", "finish", "cost", "runtime"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_remote_end_or_deadline_changes_nothing(seed, target, end):
+    rng = np.random.default_rng(seed)
+    columns = {
+        "node": range(3),
+        "start": rng.integers(0, 4, 3),
+        "performance": rng.choice([1, 2], 3),
+        "price": rng.integers(1, 5, 3),
+    }
+    sizes = rng.integers(1, 3, 3).tolist(), rng.choice([2, 4, 6], 3).tolist()
+    found = []
+    for last, deadline in ((80, math.inf), (end, math.inf), (end, end)):
+        slots = sk.make_slots(**columns, end=last)
+        jobs = [
+            sk.Request(n, volume, deadline=deadline)
+            for n, volume in zip(*sizes, strict=True)
+        ]
+        made = sk.schedule_batch(slots, jobs, sk.Optimal(0), minimize=target)
+        assert made.slices["proven"][0]
+        assert made.scheduled.all()
+        found.append((made.value, pytest.approx(made.bound, rel=1e-5)))
+    assert found[0] == found[1] == found[2]
+
+
 def test_maximizes_sums_over_parts():
     slots = sk.make_slots(node=[0, 1], start=0, end=[8, 6], performance=1, price=[1, 3])
     jobs = [sk.Request(1, 4), sk.Request(1, 4)]

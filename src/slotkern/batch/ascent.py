@@ -44,7 +44,7 @@ _RISE = 1e-4
 
 
 class Ascent:
-    """The prices of cells of free time.
+    """The prices of cells of free time; after `last` each piece is one cell.
 
     Attributes
     ----------
@@ -52,16 +52,17 @@ class Ascent:
         The prices at which the next bound is computed.
     """
 
-    def __init__(self, free: Free, limit: float | None) -> None:
+    def __init__(self, free: Free, limit: float | None, last: float) -> None:
         self._free, self._limit = free, limit
-        grid = np.linspace(free.start.min(), free.end.max(), _GRID + 1)
+        begin, end = float(free.start.min()), float(free.end.max())
+        grid = np.linspace(begin, max(begin, min(end, last)), _GRID + 1)
         first = np.searchsorted(grid, free.start, "right")
         count = np.maximum(np.searchsorted(grid, free.end) - first, 0) + 1
         piece = np.repeat(np.arange(len(count)), count)
         place = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
-        last = np.minimum(first[piece] + place, _GRID)
-        self._start = np.where(place == 0, free.start[piece], grid[last - 1])
-        self._end = np.where(place == count[piece] - 1, free.end[piece], grid[last])
+        column = np.minimum(first[piece] + place, _GRID)
+        self._start = np.where(place == 0, free.start[piece], grid[column - 1])
+        self._end = np.where(place == count[piece] - 1, free.end[piece], grid[column])
         some = self._start < self._end
         self._node = free.node[piece][some]
         self._start, self._end = self._start[some], self._end[some]

@@ -171,7 +171,6 @@ class OptimalSearch:
         self._master = MasterProblem(len(jobs), self._penalty, limit)
         self._columns: dict[tuple[int, tuple[float, bytes]], int] = {}
         self._found: list[PricedWindow] = []
-        self._latest = float(np.abs([slots["start"], slots["end"]]).max(initial=0.0))
         self.plan: BatchPlan = {}
         self._total = self._penalty * len(jobs)
         #: The bound, and the rounding errors that are subtracted from it.
@@ -264,7 +263,8 @@ class OptimalSearch:
         self._offer(self._planner.fill({}, jobs, self._no_prices), {})
         if not len(self._free.row):
             return
-        ascent, bound = Ascent(self._free, self._planner.limit), self.bound
+        planner, bound = self._planner, self.bound
+        ascent = Ascent(self._free, planner.limit, planner.last)
         for _ in range(_ASCENT * len(jobs)):
             value = abs(self._total - self.failures)
             missed = min(self._total - bound, value)
@@ -307,7 +307,7 @@ class OptimalSearch:
             for each in found:
                 added += each.total < self._penalty and self._add(i, each)
         terms += totals
-        error = self._rounding(terms, prices)
+        error = self._rounding(terms, prices, duals)
         bound = math.fsum(terms) - error
         if self.bound == -math.inf:
             self._planner.least = totals
@@ -316,15 +316,17 @@ class OptimalSearch:
             self._best, self._best_totals = duals, totals
         return bound, added, chosen
 
-    def _rounding(self, terms: list[float], prices: Prices) -> float:
+    def _rounding(self, terms: list[float], prices: Prices, duals: Duals) -> float:
         """Return a bound on the rounding errors of a Lagrangian bound.
 
         The sums of each window have fewer than 2**8 roundings per part; a start is
-        rounded to a double, and the rate of the node multiplies its error.
+        rounded to a double, and the rate of the node multiplies its error if the part
+        overlaps a span that has a price.
         """
         epsilon = 2.0**-52
         parts = sum(job.request.nodes for job in self._planner.jobs)
-        moved = 4 * parts * prices.largest * self._latest
+        latest = float(np.abs([duals.start, duals.end]).max(initial=0.0))
+        moved = 4 * parts * prices.largest * latest
         return epsilon * (2**8 * math.fsum(map(abs, terms)) + moved)
 
     def _add(self, job: int, found: PricedWindow) -> bool:

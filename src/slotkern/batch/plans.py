@@ -38,9 +38,12 @@ class Planner:
     ----------
     jobs, free, aim, limit
         The jobs, the whole free time, the aim, and the limit on the expense or None.
+    last : float
+        The latest start in plans whose windows cannot begin earlier: the last start of
+        a slot or of a job, and the longest parts of all jobs one after another.
     penalty : float
-        The total of a job without a window, above every difference of two plans'
-        targets.
+        The total of a job without a window, above every difference of two such plans'
+        targets. No target falls if a window of the same slots begins later.
     least : list of float
         A lower bound on the total of each job, without the others.
     max_work, work : int
@@ -57,7 +60,10 @@ class Planner:
     ) -> None:
         self.jobs, self.free, self.aim, self.limit = jobs, free, aim, limit
         self.max_work, self.work = max_work, 0
-        ranges = [job.range(aim, free) for job in jobs]
+        first = np.append([job.request.earliest for job in jobs], free.start)
+        self.last = float(first[np.isfinite(first)].max(initial=0.0))
+        self.last += math.fsum(job.longest for job in jobs)
+        ranges = [job.range(aim, free, self.last) for job in jobs]
         self.penalty = 2 * math.fsum(high - low for low, high in ranges) or 1.0
         self.least = [-math.inf] * len(jobs)
 

@@ -268,8 +268,16 @@ class PricedJob:
         ends = np.minimum(self._ends[found.rows], self.request.deadline)
         return money <= limit and bool((found.end <= ends).all())
 
-    def range(self, aim: Aim, free: Free) -> tuple[float, float]:
-        """Return bounds on the signed target of all windows, and of no window, 0."""
+    @property
+    def longest(self) -> float:
+        """The longest part on a usable slot; 0 without one."""
+        return float(self.own[self.usable].max(initial=0.0))
+
+    def range(self, aim: Aim, free: Free, last: float) -> tuple[float, float]:
+        """Return bounds on the signed target of all windows, and of no window, 0.
+
+        `last` is the latest start that counts.
+        """
         some = self.usable[free.row]
         if not some.any():
             return 0.0, 0.0
@@ -277,7 +285,7 @@ class PricedJob:
         longest = float(self.own[row].max())
         least = self._measure(aim.target, self.own)
         most = self._measure(aim.target, self._lengths(longest))
-        start = float((free.end[some] - self.own[row]).max()) - aim.origin
+        start = min(float((free.end[some] - self.own[row]).max()), last) - aim.origin
         low = n * min(0.0, float(least.part[row].min()))
         high = most.total(max(start, 0.0), longest, row[:0])
         high += n * max(0.0, float(most.part[row].max()))
