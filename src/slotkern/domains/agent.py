@@ -26,8 +26,9 @@ from slotkern._kernels.slots import SLOT
 from slotkern._kernels.windows import Window
 from slotkern.domains.candidates import Cell, Outline, UsableSlots
 from slotkern.domains.members import JoinedDomains
+from slotkern.ledger.bookings import Booking, delay_of
 from slotkern.ledger.errors import Expired
-from slotkern.ledger.shared import Booking, SharedPool, _delay
+from slotkern.ledger.shared import SharedPool
 
 __all__ = ["Candidates", "DomainAgent", "Facts"]
 
@@ -183,7 +184,7 @@ class DomainAgent:
         if isinstance(self.pool, SharedPool):
             made = self.pool._book_part(mine, owner, hold, token, whole)
             return [(b.id, b.owner, b.expires, b.repeated) for b in made]
-        seconds = np.inf if hold is None else (_delay(hold) or 0) / 1e6
+        seconds = np.inf if hold is None else (delay_of(hold) or 0) / 1e6
         self.pool.book(mine, owner)
         found: list[tuple[int, str, Any, bool]] = []
         for window in mine:

@@ -29,8 +29,9 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 from slotkern._kernels.windows import Window
 from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
+from slotkern.ledger.bookings import Booking
 from slotkern.ledger.errors import Expired, LedgerError, TokenUsed, Unknown
-from slotkern.ledger.shared import Booking, SharedPool
+from slotkern.ledger.shared import SharedPool
 
 __all__ = [
     "CONFLICTS",

@@ -23,9 +23,9 @@ from slotkern.domains.booking import (
 from slotkern.domains.members import JoinedDomains
 from slotkern.foundation.checks import quote
 from slotkern.foundation.logger import log
+from slotkern.ledger.bookings import Booking
 from slotkern.ledger.codec import job_text, plain, to_json, token_digest
 from slotkern.ledger.errors import LedgerError
-from slotkern.ledger.shared import Booking
 from slotkern.pool.ledger import reservation
 
 if TYPE_CHECKING:

@@ -39,8 +39,8 @@ from slotkern.foundation.checks import meant, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
+from slotkern.ledger.bookings import Booking
 from slotkern.ledger.errors import Unknown
-from slotkern.ledger.shared import Booking
 from slotkern.machine.nodes import Machine, quoted_names
 
 __all__ = ["RemoteDomain", "RemoteDomains", "remote_domain"]

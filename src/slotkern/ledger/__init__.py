@@ -5,6 +5,7 @@ schema of a PostgreSQL database.
 `SlotPool.share` creates a ledger and `SlotPool.open` opens one.
 """
 
+from slotkern.ledger.bookings import Booking
 from slotkern.ledger.check import Report
 from slotkern.ledger.errors import (
     Busy,
@@ -18,7 +19,7 @@ from slotkern.ledger.errors import (
     TokenUsed,
     Unknown,
 )
-from slotkern.ledger.shared import Booking, SharedPool
+from slotkern.ledger.shared import SharedPool
 
 __all__ = [
     "Booking",

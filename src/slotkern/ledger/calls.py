@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.windows import Window
 from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.checks import integer, number, quote
@@ -29,7 +28,6 @@ from slotkern.ledger.codec import BOOKING_KINDS, Call, Entry, token_digest
 from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
 from slotkern.ledger.replay import FollowedPool
-from slotkern.ledger.snapshots import pack_pool, unpack_pool
 from slotkern.machine.calendar import duration_of
 from slotkern.machine.clock import is_number
 
@@ -269,7 +267,7 @@ class LoggedPool(FollowedPool):
         while self._holds and self._holds[0][0] <= now:
             expires, i = heapq.heappop(self._holds)
             if self._is_open(i) and self._bookings[i].expires == expires:
-                SlotPool.release(self, self._forget(i))
+                self._release_booking(i)
                 rows.append(("expire", i))
         return rows, [], None
 
@@ -467,8 +465,8 @@ class LoggedPool(FollowedPool):
             self._refuse_in_group("a snapshot")
             self.refresh()
             held = {i: b for i, b in self._bookings.items() if self._is_open(i)}
-            body = pack_pool(self, held)
-            unpack_pool(body)  # what cannot be read is not stored
+            body = self._pack(held)
+            self._unpack(body)  # what cannot be read is not stored
             found = PoolSnapshot(self.version, self._store.clock(), self._chain, body)
             self._store.put_snapshot(found)
         return found.version

@@ -1,8 +1,12 @@
 """Replay: the state of a pool follows the entries of a log.
 
-`FollowedPool` is the base of `SharedPool`. It has the state of the log at `version`, in
-the memory of this process. Replay is deterministic: the same entries give the same
-spans bit for bit.
+`FollowedPool` is the base of `SharedPool` and `SharedHostPool`. It has the state of the
+log at `version`, in the memory of this process. Replay is deterministic: the same
+entries give the same spans bit for bit.
+
+The classes of this package that end in `Pool` add a log to a plain pool, which is
+another base of the shared pool: `SlotPool` or `HostPool`. They change it by the methods
+of that class, `_plain`, because their own methods of these names write to the log.
 """
 
 from __future__ import annotations
@@ -15,29 +19,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-
-from slotkern._kernels.pool import SlotPool
-from slotkern._kernels.slots import SLOT
 from slotkern._kernels.windows import Window
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
     END_KINDS,
     Entry,
     Head,
-    unpack_arrays,
     unpack_windows,
 )
 from slotkern.ledger.errors import Corrupt, OtherFormat
 from slotkern.ledger.log import Store
-from slotkern.ledger.snapshots import Open, unpack_pool
+from slotkern.ledger.snapshots import Open
 from slotkern.pool.caps import replace_rules
-from slotkern.pool.closures import close_gaps, disable, enable, reopen_gaps
 from slotkern.pool.saved import rules_from_lists
 
-__all__ = ["FollowedPool"]
+__all__ = ["FollowedPool", "given"]
 
 #: The number of bookings above which past ones are dropped from memory.
 _PURGE = 64
@@ -48,8 +46,8 @@ _MANY_OBJECTS = 10_000
 _KIND_AND_OWNER = itemgetter(*map(Entry._fields.index, ("kind", "owner")))
 
 
-class FollowedPool(SlotPool):
-    """A pool in memory that follows a log. Its changes are methods of `SharedPool`.
+class FollowedPool:
+    """A pool in memory that follows a log. Its changes are methods of shared pools.
 
     Attributes
     ----------
@@ -60,14 +58,44 @@ class FollowedPool(SlotPool):
     """
 
     version: int
+    _plain: ClassVar[Any]  # the class of the pool without a log
 
     def __init__(self, store: Store) -> None:
-        super().__init__(np.empty(0, SLOT))
         self._store = store
         self._process = os.getpid()
         # True while memory may differ from the log: then the pool must be loaded again.
         self._stale = True
         self.replayed = self._load()
+
+    @property
+    def _itself(self) -> Any:
+        """This pool, with the attributes of its plain class."""
+        return self
+
+    # --- what depends on the plain class
+
+    def _replace_state(self, pool: Any) -> None:
+        """Replace the state of the plain pool by that of another."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _unpack(body: bytes) -> tuple[Any, dict[int, Open]]:
+        """Return the pool and the open bookings of a snapshot."""
+        raise NotImplementedError
+
+    def _pack(self, bookings: dict[int, Open]) -> bytes:
+        """Return the bytes of a snapshot."""
+        raise NotImplementedError
+
+    def _release_booking(self, number: int) -> None:
+        """Release the window of a booking, and forget the booking."""
+        raise NotImplementedError
+
+    def _apply_special(self, entry: Entry) -> bool:
+        """Replay an entry of a kind of this pool; return False for another kind."""
+        raise NotImplementedError
+
+    # --- replay
 
     def _load(self) -> int:
         """Load the newest valid snapshot and replay the entries after it."""
@@ -76,7 +104,7 @@ class FollowedPool(SlotPool):
         for snapshot in self._store.snapshots():
             try:
                 with _no_collections():
-                    pool, bookings = unpack_pool(snapshot.body)
+                    pool, bookings = self._unpack(snapshot.body)
             except (ValueError, TypeError, KeyError) as error:
                 fault = error  # an older snapshot, and more entries to replay
                 continue
@@ -84,8 +112,8 @@ class FollowedPool(SlotPool):
         else:
             raise Corrupt(f"{self._store.name}: no snapshot can be read: {fault}")
         self._replace_state(pool)
-        self._bookings: dict[int, Open] = bookings
-        self._numbers = {each.window: i for i, each in bookings.items()}
+        self._bookings: dict[int, Open] = {}
+        self._open_all(bookings)
         self._holds = [
             (each.expires, i) for i, each in bookings.items() if each.expires
         ]
@@ -153,8 +181,8 @@ class FollowedPool(SlotPool):
 
     def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
         bodies, names = [e.body or b"" for e in entries], [e.name for e in entries]
-        windows = unpack_windows(bodies, names, self.context)
-        SlotPool.book(self, windows, owner)
+        windows = unpack_windows(bodies, names, self._itself.context)
+        self._plain.book(self, windows, owner)
         self._record(entries, windows)
 
     def _record(self, entries: list[Entry], windows: list[Window]) -> None:
@@ -166,60 +194,51 @@ class FollowedPool(SlotPool):
             raise ValueError("a booking without an owner")
         columns = zip(windows, owners, expiries, strict=True)
         opened = [*map(tuple.__new__, repeat(Open), columns)]
-        self._bookings.update(zip(numbers, opened, strict=True))
-        self._numbers.update(zip(windows, numbers, strict=True))
+        self._open_all(dict(zip(numbers, opened, strict=True)))
         for expires, number in zip(expiries, numbers, strict=True):
             if expires is not None:
                 heapq.heappush(self._holds, (expires, number))
 
+    def _open_all(self, bookings: dict[int, Open]) -> None:
+        """Add bookings; they were booked last, in this order."""
+        self._bookings.update(bookings)
+
     def _forget(self, number: int) -> Window:
-        window = self._bookings.pop(number).window
-        self._numbers.pop(window, None)
-        return window
+        return self._bookings.pop(number).window
 
     def _apply_change(self, entry: Entry) -> None:
         kind = entry.kind
         if kind in END_KINDS:
-            SlotPool.release(self, self._forget(_number(entry)))
+            self._release_booking(_number(entry))
         elif kind == "confirm":
             number = _number(entry)
             self._bookings[number] = self._bookings[number]._replace(expires=None)
         elif kind == "advance":
-            SlotPool.advance(self, _given(entry.start))
+            self._plain.advance(self, given(entry.start))
             self._drop_past()
-        elif kind == "add":
-            SlotPool.add_slots(self, unpack_arrays(_given(entry.body))["slots"])
         elif kind == "caps":
-            given = json.loads(_given(entry.body))["rules"]
-            replace_rules(self, rules_from_lists(given))
-        elif kind == "uncover":
-            reopen_gaps(self, _given(entry.owner))
-        elif kind in ("remove", "disable", "enable", "cover"):
-            self._apply_nodes(kind, json.loads(_given(entry.body)), entry.owner)
-        elif kind != "note" and not kind.startswith("x-"):
+            rules = json.loads(given(entry.body))["rules"]
+            replace_rules(self._itself, rules_from_lists(rules))
+        elif kind == "disable":
+            data = json.loads(given(entry.body))
+            span = data["start"], data["end"]
+            self._plain.disable(self, data["nodes"], *span, given(entry.owner))
+        elif kind == "enable":
+            self._plain.enable(self, json.loads(given(entry.body))["nodes"])
+        elif (
+            not self._apply_special(entry)
+            and kind != "note"
+            and not kind.startswith("x-")
+        ):
             raise OtherFormat(
                 f"{self._store.name}: version {entry.version} is of the kind {kind!r}, "
                 "which this program does not know: restart it in its new version"
             )
 
-    def _apply_nodes(self, kind: str, data: Any, owner: str | None) -> None:
-        if kind == "remove":
-            SlotPool.remove_node(self, data["node"])
-        elif kind == "disable":
-            disable(self, data["nodes"], data["start"], data["end"], _given(owner))
-        elif kind == "enable":
-            enable(self, data["nodes"])
-        else:
-            gaps = np.array(
-                [*zip(data["nodes"], data["start"], data["end"], strict=True)],
-                [("node", "i4"), ("start", "f8"), ("end", "f8")],
-            )
-            close_gaps(self, gaps, _given(owner))
-
     def _is_open(self, number: int) -> bool:
         """Return whether a booking has neither ended nor passed."""
         found = self._bookings.get(number)
-        return found is not None and found.window.finish > self.now
+        return found is not None and found.window.finish > self._itself.now
 
     def _drop_past(self) -> None:
         if len(self._bookings) > self._purge_at:
@@ -254,7 +273,7 @@ def _no_collections() -> Iterator[None]:
             _paused = False
 
 
-def _given(value: Any) -> Any:
+def given(value: Any) -> Any:
     """Return a column that this kind of entry must have."""
     if value is None:
         raise ValueError("a column is missing")
@@ -262,5 +281,5 @@ def _given(value: Any) -> Any:
 
 
 def _number(entry: Entry) -> int:
-    number: int = _given(entry.of)
+    number: int = given(entry.of)
     return number
