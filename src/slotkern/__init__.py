@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from slotkern.fronts import Front, pareto
     from slotkern.knapsack.choice import Choice, choose, choose_each
     from slotkern.knapsack.one_each import OneEach, TradeOff, choose_one_each, trade_off
-    from slotkern.ledger import Booking, LedgerError, SharedPool
+    from slotkern.ledger import Booking, LedgerError, SharedHostPool, SharedPool
     from slotkern.machine import Clock, FreeSlots, Machine, free_slots
     from slotkern.plotting.gantt import plot_gantt
     from slotkern.plotting.neighbours import plot_neighbours
@@ -148,7 +148,7 @@ _LAZY = {
     ),
     "fronts": ("Front", "pareto"),
     "expressions.limits": ("Limit",),
-    "ledger": ("Booking", "LedgerError", "SharedPool"),
+    "ledger": ("Booking", "LedgerError", "SharedHostPool", "SharedPool"),
     "pool.host_pool": ("HostPool",),
     "pool.share_bookings": ("ShareBookings",),
     "pool.share_windows": ("ShareWindow",),
@@ -307,6 +307,7 @@ __all__ = [
     "Schedule",
     "ShareBookings",
     "ShareWindow",
+    "SharedHostPool",
     "SharedPool",
     "SlotError",
     "SlotPool",

@@ -1,6 +1,7 @@
 """A storm: processes change one ledger at random and are killed; the check judges.
 
-``python tests/ledger/storm.py KILLS [PROCESSES [URL]]`` runs one. A worker writes
+``python tests/ledger/storm.py KILLS [PROCESSES [URL]]`` runs one; with ``shares`` after
+the program's name, of a ledger of shares of nodes. A worker writes
 each token to a file before its call, and the answer after it. A new worker first
 repeats the last call of its predecessor with its token.
 """
@@ -26,7 +27,12 @@ def worker(path: str, notes: str, seed: int) -> None:
     """Call at random until killed."""
     rng = random.Random(seed)
     pool = sk.SlotPool.open(path, user=f"w{os.getpid()}")
+    share = {"cores": 3} if isinstance(pool, sk.HostPool) else None
     mine: list[sk.Booking] = []
+
+    def job(n: int, volume: float) -> sk.Request:
+        return sk.Request(n, volume, share=share if rng.random() < 0.8 else None)
+
     with open(notes, "a+") as file:
         file.seek(0)
         asked = [line.split() for line in file if line.endswith("\n")]
@@ -48,17 +54,17 @@ def worker(path: str, notes: str, seed: int) -> None:
                     pool.release(booking)
                     pool.release(booking)  # always too late
                 elif act < 0.8:
-                    hold = pool.place(sk.Request(1, 2), hold=rng.choice([0.005, 5]))
+                    hold = pool.place(job(1, 2), hold=rng.choice([0.005, 5]))
                     if hold is not None and rng.random() < 0.7:
                         pool.confirm(hold)
                 elif act < 0.85:
-                    mine += pool.book([pool.find(sk.Request(2, 3))])
+                    mine += pool.book([pool.find(job(2, 3))])
                 elif act < 0.9:
                     with pool.group(within=0.01):
                         for _ in range(rng.randint(1, 20)):
-                            pool.place(sk.Request(1, 1))
+                            pool.place(job(1, 1))
                 elif act < 0.93:
-                    pool.schedule([sk.Request(2, 2)] * 5, token=f"s{seed}-{i}")
+                    pool.schedule([job(2, 2)] * 5, token=f"s{seed}-{i}")
                 elif act < 0.95:
                     pool.disable([rng.randrange(8)], pool.now + 5, pool.now + 9)
                 elif act < 0.97:
@@ -71,7 +77,9 @@ def worker(path: str, notes: str, seed: int) -> None:
 
 def answer(pool, file, token, n, volume):  # type: ignore[no-untyped-def]
     try:
-        booking = pool.place(sk.Request(n, volume), token=token, owner="all")
+        share = {"cores": n} if isinstance(pool, sk.HostPool) else None
+        request = sk.Request(n, volume, share=share)
+        booking = pool.place(request, token=token, owner="all")
     except ledger.TokenUsed:
         print("wrong", token, file=file, flush=True)
         raise
@@ -80,7 +88,11 @@ def answer(pool, file, token, n, volume):  # type: ignore[no-untyped-def]
 
 
 def storm(
-    folder: Path, kills: int, processes: int = 4, where: Path | str | None = None
+    folder: Path,
+    kills: int,
+    processes: int = 4,
+    where: Path | str | None = None,
+    shares: bool = False,
 ) -> dict[str, int]:
     """Run a storm; return counts. AssertionError if the ledger is not sound.
 
@@ -88,8 +100,14 @@ def storm(
     random moment after its first note, so also slow machines kill at work.
     """
     path = folder / "site.db" if where is None else where
-    slots = sk.make_slots(node=range(8), start=0, end=1e6, performance=1, price=1)
-    sk.SlotPool(slots).share(path)
+    if shares:
+        machine = sk.Machine(
+            {"name": [*"abcdefgh"], "cores": [8] * 8}, capacity="cores"
+        )
+        sk.HostPool(sk.free_slots(machine, start=0, end=1e6)).share(path)
+    else:
+        slots = sk.make_slots(node=range(8), start=0, end=1e6, performance=1, price=1)
+        sk.SlotPool(slots).share(path)
 
     notes = [folder / f"notes{place}" for place in range(processes)]
     seeds = itertools.count(1)
@@ -152,6 +170,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "--worker":
         worker(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     else:
+        words = [word for word in sys.argv[1:] if word != "shares"]
         with tempfile.TemporaryDirectory() as made:
-            count = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-            print(storm(Path(made), int(sys.argv[1]), count, *sys.argv[3:]))
+            count = int(words[1]) if len(words) > 1 else 4
+            of = words[2] if len(words) > 2 else None
+            print(storm(Path(made), int(words[0]), count, of, "shares" in sys.argv))

@@ -11,6 +11,9 @@ from tests.ledger.storm import storm
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no flock")
-def test_a_storm_of_killed_processes(tmp_path: Path, where: Path | str) -> None:
-    counts = storm(tmp_path, 12, where=where)
+@pytest.mark.parametrize("shares", [False, True], ids=["nodes", "shares"])
+def test_a_storm_of_killed_processes(
+    tmp_path: Path, where: Path | str, shares: bool
+) -> None:
+    counts = storm(tmp_path, 12, where=where, shares=shares)
     assert counts["version"] > 0

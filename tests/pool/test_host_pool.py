@@ -346,8 +346,6 @@ def test_pools_are_made_of_machines_with_capacity() -> None:
     )
     with pytest.raises(ValueError, match="does not support tariffs"):
         sk.HostPool(priced)
-    with pytest.raises(ValueError, match="cannot be stored in a ledger"):
-        new_pool().share("site.db")
 
 
 def test_other_functions_plan_the_whole_nodes_of_the_pool() -> None:

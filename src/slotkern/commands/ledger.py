@@ -57,7 +57,8 @@ def create(
     """
     require_ledger(ledger)
     free, _ = read_free(slots)
-    pool = free.copy() if isinstance(free, sk.SlotPool) else sk.SlotPool(free)
+    pools = sk.SlotPool, sk.HostPool
+    pool = free.copy() if isinstance(free, pools) else sk.SlotPool(free)
     shared = pool.share(places.where_of(ledger))
     show(f"{ledger}: ledger of {len(shared.windows()):,} bookings")
 

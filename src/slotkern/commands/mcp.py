@@ -14,7 +14,7 @@ from slotkern.foundation.extras import extra
 
 from . import places
 from .machine import read_free
-from .pools import is_ledger
+from .pools import is_ledger, require_whole_nodes
 
 with extra():
     import typer
@@ -71,6 +71,7 @@ def _open(slots: Path, write: bool) -> Iterator[sk.SharedPool]:
     """Open a ledger; the slots of a file are a ledger that ends with the command."""
     if is_ledger(slots):
         with sk.SlotPool.open(places.where_of(slots), readonly=not write) as shared:
+            require_whole_nodes(slots, shared)
             yield shared
         return
     free, _ = read_free(slots)

@@ -35,6 +35,7 @@ __all__ = [
     "parse_nodes",
     "parse_span",
     "require_ledger",
+    "require_whole_nodes",
     "store_pool",
 ]
 
@@ -94,6 +95,15 @@ def require_ledger(path: Path) -> None:
         raise ValueError(
             f"{path}: the name of a ledger ends in .db, or is a URL "
             "postgresql://user@host/database?pool=name"
+        )
+
+
+def require_whole_nodes(place: Path, pool: sk.SlotPool | sk.HostPool) -> None:
+    """Raise ValueError for a ledger of shares of nodes."""
+    if isinstance(pool, sk.HostPool):
+        raise ValueError(
+            f"{place} books shares of nodes, which a service does not support; use the "
+            "commands find, schedule and release, or HostPool.open"
         )
 
 

@@ -14,7 +14,7 @@ from slotkern.service.users import ROLES, add_user, read_users
 from . import places
 from .completion import complete_from
 from .holds import LedgerPlace
-from .pools import require_ledger
+from .pools import require_ledger, require_whole_nodes
 from .terminal import show
 
 with extra():
@@ -70,6 +70,7 @@ def serve(
     )
     users = read_users(tokens)
     with sk.SlotPool.open(places.where_of(ledger)) as pool:
+        require_whole_nodes(ledger, pool)
         gc.freeze()  # no collection walks the bookings that were open at the start
         server = Server(Service(pool, users, limits), host, port)
         sockets = server.listen()  # a client may connect as it reads the address

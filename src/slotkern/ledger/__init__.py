@@ -19,6 +19,7 @@ from slotkern.ledger.errors import (
     TokenUsed,
     Unknown,
 )
+from slotkern.ledger.hosts import SharedHostPool
 from slotkern.ledger.shared import SharedPool
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "NotYours",
     "OtherFormat",
     "Report",
+    "SharedHostPool",
     "SharedPool",
     "Taken",
     "TokenUsed",

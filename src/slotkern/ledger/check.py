@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slotkern.ledger.check_caps import Charge, CountedRules
+from slotkern.ledger.check_shares import HostAmounts, Taken
 
 __all__ = ["Report", "check_ledger"]
 
@@ -80,6 +81,7 @@ class _Booked(NamedTuple):
     finish: float
     parts: list[tuple[int, float, float]]  # node, start, end
     charge: Charge | None  # of capacities; None for a reservation
+    taken: Taken | None  # of shares; None for whole nodes of slots
 
 
 def check_ledger(where: Path | str) -> Report:
@@ -152,6 +154,7 @@ class _Judge:
         # Closed time of each node: start, end, owner, and True if disabled.
         self.closed: dict[int, list[tuple[float, float, str, bool]]] = {}
         self.caps = CountedRules()
+        self.hosts: HostAmounts | None = None  # in a ledger of shares
 
     def fault(self, text: str) -> None:
         self.report.violations.append(text)
@@ -227,8 +230,7 @@ class _Judge:
         (body,) = next(
             self.rows("SELECT body FROM snapshots WHERE version = ?", version)
         )
-        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        return _arrays(body)
 
     def _snapshot_chain(self, version: int) -> bytes:
         rows = self.rows("SELECT chain FROM snapshots WHERE version = ?", version)
@@ -237,15 +239,22 @@ class _Judge:
 
     def _start(self, version: int) -> None:
         arrays = self._snapshot(version)
-        self.now = float(arrays["now"])
-        self.gone = set(arrays["gone"].tolist())
-        self._add(arrays["origin"])
+        self.now = _now(arrays)
+        if "resources" in arrays:
+            self.hosts = HostAmounts(arrays)
+        else:
+            self.gone = set(arrays["gone"].tolist())
+            self._add(arrays["origin"])
         for node, start, end, owner, disabled in arrays.get("closed", np.empty(0)):
             row = (float(start), float(end), str(owner), bool(disabled))
             self.closed.setdefault(int(node), []).append(row)
         self.caps.set_rules(_rules(arrays))
         for number, booked in _open_bookings(arrays).items():
-            self._occupy(number, booked)
+            exceeded = self._occupy(number, booked)
+            if exceeded and self.hosts is not None:
+                self.fault(f"the snapshot {version}, {number}: {exceeded}")
+        if self.hosts is not None:
+            self.hosts.reserve_all(arrays)
 
     def _compare(self, version: int, chain: bytes) -> None:
         if self._snapshot_chain(version) != chain:
@@ -253,8 +262,8 @@ class _Judge:
         try:
             arrays = self._snapshot(version)
             theirs = _open_bookings(arrays)
-            now, gone = float(arrays["now"]), set(arrays["gone"].tolist())
-            rows, rules = len(arrays["origin"]), _rules(arrays)
+            now, rules = _now(arrays), _rules(arrays)
+            slots = self._different_slots(arrays)
         except _BROKEN as error:
             self.fault(f"the snapshot {version} cannot be read: {error!r}")
             return
@@ -266,10 +275,23 @@ class _Judge:
         theirs = {i: each._replace(parts=[]) for i, each in theirs.items()}
         if mine != theirs or now != self.now:
             self.fault(f"the snapshot {version} has other bookings than the log")
-        if rows != len(self.slots) or gone != self.gone:
-            self.fault(f"the snapshot {version} has other slots than the log")
+        if slots:
+            self.fault(f"the snapshot {version} has other {slots} than the log")
         if rules != self.caps.rules:
             self.fault(f"the snapshot {version} has other capacities than the log")
+
+    def _different_slots(self, arrays: dict[str, Any]) -> str:
+        """Return what differs in the slots, or the amounts of nodes; "" for nothing."""
+        if self.hosts is not None:
+            nodes = arrays["rows booked"]["row"].tolist()
+            amounts = arrays["rows booked_amounts"].tolist()
+            other = HostAmounts(arrays)
+            other.reserve_all(arrays)
+            booked = zip(nodes, amounts, strict=True)
+            return self.hosts.differences(other, booked, self.now)
+        gone = set(arrays["gone"].tolist())
+        rows = len(arrays["origin"])
+        return "slots" if rows != len(self.slots) or gone != self.gone else ""
 
     # --- entries
 
@@ -285,10 +307,14 @@ class _Judge:
                     self.fault(f"version {version}: the time goes back to {entry[5]}")
                 self.now = entry[5]
             elif kind == "add":
-                with np.load(io.BytesIO(entry[10]), allow_pickle=False) as archive:
-                    self._add(archive["slots"])
+                if self.hosts is None:
+                    self._add(_arrays(entry[10])["slots"])
+                else:
+                    self.hosts.add(_arrays(entry[10])["amounts"])
             elif kind == "caps":
                 self.caps.set_rules(json.loads(entry[10])["rules"])
+            elif self.hosts is not None and kind in ("cover", "uncover"):
+                self._reserve(kind, owner, entry[10])
             elif kind == "uncover":
                 self._open_nodes(list(self.closed), owner)
             elif kind in ("remove", "disable", "enable", "cover"):
@@ -301,7 +327,9 @@ class _Judge:
     def _book(self, entry: Any, at: int) -> None:
         version, kind, _, owner, name, *columns, expires, body = entry
         self.report.bookings += 1
-        totals, parts, charge = _window(body)
+        totals, parts, charge, taken = _window(body)
+        if (taken is None) != (self.hosts is None):
+            raise ValueError("a window of another kind than the ledger")
         if columns != [totals[0], totals[1], len(parts), totals[3]]:
             self.fault(f"version {version}: the columns differ from the body")
         if (kind == "hold") != (expires is not None) or (expires or at) < at:
@@ -314,22 +342,35 @@ class _Judge:
         for row, node, length in parts:
             span = (node, totals[0], totals[0] + length)
             spans.append(span)
-            slot = self.slots[row] if 0 <= row < len(self.slots) else (-1, 0.0, 0.0)
-            if slot[0] != node or not slot[1] <= span[1] < span[2] <= slot[2]:
+            if not self._has_slot(row, span):
                 self.fault(f"version {version}: node {node} has no slot at {span[1]}")
             if node in self.gone:
                 self.fault(f"version {version}: node {node} was removed")
             for start, end, _, _ in self.closed.get(node, []):
                 if start < span[2] and span[1] < end and end > self.now:
                     self.fault(f"version {version}: node {node} is closed")
-        booked = _Booked(owner, name or "", expires, body, totals[1], spans, charge)
-        exceeded = self._occupy(version, booked)
+        what = owner, name or "", expires, body, totals[1], spans, charge, taken
+        exceeded = self._occupy(version, _Booked(*what))
         if exceeded:
             self.fault(f"version {version}: more than a capacity has: {exceeded}")
+
+    def _has_slot(self, row: int, span: tuple[int, float, float]) -> bool:
+        """Return whether a row is the node's, and contains the span."""
+        if self.hosts is not None:  # the amounts over time are checked later
+            return row == span[0] and span[1] < span[2]
+        if not 0 <= row < len(self.slots):
+            return False
+        node, start, end = self.slots[row]
+        return node == span[0] and start <= span[1] < span[2] <= end
 
     def _occupy(self, number: int, booked: _Booked) -> str:
         """Book the parts; return the capacity that is exceeded, "" for none."""
         self.open[number] = booked
+        charge = booked.charge
+        exceeded = "" if charge is None else self.caps.take(number, charge)
+        if self.hosts is not None:
+            assert booked.taken is not None
+            return self.hosts.take(number, booked.parts, booked.taken) or exceeded
         for node, start, end in booked.parts:
             spans = self.spans.setdefault(node, [])
             i = bisect_left(spans, (start, end, number))
@@ -340,7 +381,7 @@ class _Judge:
                         f"{max(start, other[0])}, first by {other[2]}"
                     )
             spans.insert(i, (start, end, number))
-        return "" if booked.charge is None else self.caps.take(number, booked.charge)
+        return exceeded
 
     def _change(self, version: int, kind: str, of: int, at: int) -> None:
         booked = self.open.get(of)
@@ -358,8 +399,21 @@ class _Judge:
         del self.open[of]
         if booked.charge is not None:
             self.caps.give_back(of)
+        if self.hosts is not None:
+            self.hosts.give_back(of)
+            return
         for node, start, end in booked.parts:
             self.spans[node].remove((start, end, of))
+
+    def _reserve(self, kind: str, owner: str, body: bytes) -> None:
+        """Withhold amounts of a ledger of shares, or give them back."""
+        assert self.hosts is not None
+        if kind == "uncover":
+            self.hosts.end_reservations(owner)
+            return
+        arrays = _arrays(body)
+        spans = arrays["spans"][["row", "start", "end"]].tolist()
+        self.hosts.reserve(owner, spans, arrays["amounts"].tolist())
 
     def _add(self, slots: Any) -> None:
         columns = (slots[name].tolist() for name in ("node", "start", "end"))
@@ -391,6 +445,17 @@ class _Judge:
             ]
 
 
+def _arrays(body: bytes) -> dict[str, Any]:
+    """Return the arrays of an .npz file."""
+    with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _now(arrays: dict[str, Any]) -> float:
+    """Return the time of the pool of a snapshot, of slots or of shares."""
+    return float(arrays["rows now" if "resources" in arrays else "now"])
+
+
 def _rules(arrays: dict[str, Any]) -> list[Any]:
     """Return the capacities and quotas of a snapshot."""
     if "capacities" not in arrays:
@@ -399,29 +464,37 @@ def _rules(arrays: dict[str, Any]) -> list[Any]:
     return rules
 
 
-_Window = tuple[tuple[float, ...], list[tuple[int, int, float]], Charge | None]
+_Window = tuple[
+    tuple[float, ...], list[tuple[int, int, float]], Charge | None, Taken | None
+]
 
 
 def _window(body: bytes) -> _Window:
-    """Return seven totals of a body; row, node and length of its parts; its charge."""
+    """Return seven totals; row, node and length of the parts; the charge; the share."""
     number, _, length, n = struct.unpack_from("<BBHI", body)
     totals = struct.unpack_from("<7d", body, 8 + length)
     at = 64 + length
     end = at + 28 * n
     is_long = len(body) > end
-    if number not in (1, 2) or n < 1 or len(body) < end or is_long != (number == 2):
+    if number not in (1, 2, 3) or n < 1 or len(body) < end or is_long != (number > 1):
         raise ValueError("not a body of a window")
     rows = struct.unpack_from(f"<{n}q", body, at)
     nodes = struct.unpack_from(f"<{n}i", body, at + 8 * n)
     lengths = struct.unpack_from(f"<{n}d", body, at + 12 * n)
     if len(set(nodes)) < n:
         raise ValueError("a node occurs twice")
-    special = json.loads(body[end:]) if number == 2 else {}
+    special, taken, count = json.loads(body[end:]) if number > 1 else {}, None, n
+    if number == 3:
+        counts = special["counts"] or [1] * n
+        if len(counts) != n or min(counts) < 1:
+            raise ValueError(f"{counts} parts on {n} nodes")
+        taken, count = Taken(special["share"], counts), sum(counts)
+        special = special["special"] or {}
     charge = None
     if body[8 : 8 + length] != b"reserved":
         used = special.get("uses") or {}
-        charge = Charge(totals[0], totals[1], n, used, special.get("account"))
-    return totals, [*zip(rows, nodes, lengths, strict=True)], charge
+        charge = Charge(totals[0], totals[1], count, used, special.get("account"))
+    return totals, [*zip(rows, nodes, lengths, strict=True)], charge, taken
 
 
 def _open_bookings(arrays: dict[str, Any]) -> dict[int, _Booked]:
@@ -432,9 +505,9 @@ def _open_bookings(arrays: dict[str, Any]) -> dict[int, _Booked]:
     for number, owner, name, expires, size in zip(*columns, strict=True):
         body = data[first : first + size]
         first += size
-        totals, parts, charge = _window(body)
+        totals, parts, charge, taken = _window(body)
         spans = [(node, totals[0], totals[0] + length) for _, node, length in parts]
-        row = (owner, name, expires or None, body, totals[1], spans, charge)
+        row = (owner, name, expires or None, body, totals[1], spans, charge, taken)
         found[number] = _Booked(*row)
     return found
 

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["Charge", "CountedRules"]
+__all__ = ["Charge", "CountedRules", "Usage"]
 
 
 class Charge(NamedTuple):
@@ -24,7 +24,7 @@ class Charge(NamedTuple):
     account: str | None
 
 
-class _Usage:
+class Usage:
     """The used amount over time, as a step function that is 0 before the first step."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class CountedRules:
     def __init__(self) -> None:
         self.rules: list[Any] = []
         self.charges: dict[int, Charge] = {}
-        self._usage: dict[tuple[int, str | None], _Usage] = {}
+        self._usage: dict[tuple[int, str | None], Usage] = {}
 
     def set_rules(self, rules: list[Any]) -> None:
         """Replace all rules, and count the open bookings again."""
@@ -91,7 +91,7 @@ class CountedRules:
 
     def _count(self, charge: Charge, sign: int) -> None:
         for i, rule, amount in self._amounts(charge):
-            usage = self._usage.setdefault((i, _counter(rule, charge)), _Usage())
+            usage = self._usage.setdefault((i, _counter(rule, charge)), Usage())
             usage.add(charge.start, charge.finish, sign * amount)
 
     def _amounts(self, charge: Charge) -> Iterator[tuple[int, Any, int]]:

@@ -7,9 +7,12 @@ The body of a window is complete and little-endian:
     f64 start, finish, runtime, cost, processor_time, value, bound
     n i64 rows | n i32 nodes | n f64 lengths | n f64 costs
     JSON of the special fields, such as uses and account, in format 2
+    JSON of share, counts and special fields in format 3
 
 Flags: 1 proven, 2 ragged, 4 proven over the starts of slots only. A window without
-special fields has format 1.
+special fields has format 1, a window of a `HostPool` format 3: ``share`` is what each
+part takes of its node, null for whole nodes; ``counts`` the parts on each node, null
+for one each.
 """
 
 from __future__ import annotations
@@ -37,9 +40,11 @@ from slotkern._kernels.windows import (
 from slotkern.expressions.limits import Limit
 from slotkern.files.archive import read_archive, without_padding, write_archive
 from slotkern.files.columns import InputError, MemoryLimit
-from slotkern.foundation.checks import quote
+from slotkern.foundation.amounts import amounts_of
+from slotkern.foundation.checks import integer, quote
 from slotkern.foundation.special_fields import SPECIAL_FIELDS, special_values
 from slotkern.machine.jobs import Compound
+from slotkern.pool.share_windows import ShareWindow, restore_share_window
 
 __all__ = [
     "BOOKING_KINDS",
@@ -170,7 +175,7 @@ def nodes_row(
 
 # --- windows
 
-_FORMAT, _SPECIAL_FORMAT = 1, 2
+_FORMAT, _SPECIAL_FORMAT, _SHARE_FORMAT = 1, 2, 3
 _HEADER = struct.Struct("<BBHI")
 _TOTALS = struct.Struct("<7d")
 
@@ -182,13 +187,17 @@ def _columns(n: int) -> struct.Struct:
 
 def pack_window(window: Window) -> bytes:
     """Return the body of a window; its name is a column."""
-    state = window._state()
+    state = Window._state(window)  # the share is a part of the JSON
     proven, criterion, shape, parts = state[7:]
     word = criterion.encode()
     flags = proven | (shape == "ragged") << 1 | (window.proven_over != ALL_STARTS) << 2
     columns = [value for column in zip(*parts, strict=True) for value in column]
     form, special = _FORMAT, b""
-    if window.special:
+    if isinstance(window, ShareWindow):
+        taken = {"share": window.share, "counts": window.counts}
+        form = _SHARE_FORMAT
+        special = to_json(taken | {"special": window.special}).encode()
+    elif window.special:
         form, special = _SPECIAL_FORMAT, to_json(window.special).encode()
     header = _HEADER.pack(form, flags, len(word), len(parts)) + word
     body: bytes = header + _TOTALS.pack(*state[:7])
@@ -206,6 +215,24 @@ def _special_of(data: bytes) -> dict[str, Any] | None:
         raise ValueError(f"a window of invalid special fields: {error}") from None
 
 
+def _share_of(data: bytes, n: int) -> tuple[Any, ...]:
+    """Return share, counts and special fields at the end of a body of n nodes."""
+    try:
+        given = json.loads(data)
+        share, counts, special = (given[key] for key in ("share", "counts", "special"))
+        if share is not None:
+            share = amounts_of("share", share)
+        if counts is not None:
+            counts = tuple(integer("count", count, 1) for count in counts)
+            if len(counts) != n:
+                raise ValueError(f"{len(counts)} counts for {n} nodes")
+        if special is not None:
+            special = _special_of(json.dumps(special).encode())
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise ValueError(f"a window of an invalid share: {error}") from None
+    return share, counts, special
+
+
 def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> Window:
     """Return the window of a body.
 
@@ -216,15 +243,14 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
     """
     try:
         number, flags, length, n = _HEADER.unpack_from(body)
-        if number not in (_FORMAT, _SPECIAL_FORMAT):
+        if number not in (_FORMAT, _SPECIAL_FORMAT, _SHARE_FORMAT):
             raise ValueError(f"a window of format {number}")
         at = _HEADER.size + length
         totals = _TOTALS.unpack_from(body, at)
         first = at + _TOTALS.size
-        last = first + _columns(n).size if number == _SPECIAL_FORMAT else None
+        last = first + _columns(n).size if number != _FORMAT else None
         values = _columns(n).unpack(body[first:last])
         criterion = body[_HEADER.size : at].decode()
-        special = None if last is None else _special_of(body[last:])
     except struct.error as error:
         raise ValueError(f"a window of another length: {error}") from None
     parts = tuple(
@@ -232,9 +258,12 @@ def unpack_window(body: bytes, name: str | None = None, context: Any = None) -> 
     )
     shape = "ragged" if flags & 2 else "square"
     over = SLOT_STARTS if flags & 4 else ALL_STARTS
-    return _restore_window(
-        *totals, bool(flags & 1), criterion, shape, parts, name, context, over, special
-    )
+    state = (*totals, bool(flags & 1), criterion, shape, parts, name, context, over)
+    if number == _SHARE_FORMAT:
+        share, counts, special = _share_of(body[last:], n)
+        return restore_share_window((*state, special), share, counts)
+    special = None if last is None else _special_of(body[last:])
+    return _restore_window(*state, special)
 
 
 def unpack_windows(

@@ -111,6 +111,10 @@ class Store(Protocol):
 
     def head(self) -> Head: ...
 
+    def kind(self) -> str:
+        """Return what the ledger books: "" whole nodes, "shares" shares of nodes."""
+        ...
+
     def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
         """Yield the entries from `first` on, ascending, in pieces."""
         ...

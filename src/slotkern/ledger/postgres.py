@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,10 +90,10 @@ def connect(address: Address) -> psycopg.Connection[Any]:
     return connection
 
 
-def create(url: str, snapshot: bytes, clock: str) -> None:
+def create(url: str, snapshot: bytes, meta: Mapping[str, str]) -> None:
     """Create the schema of a ledger; FileExistsError if there is one of its name."""
     address = parse_url(url)
-    meta = {"id": os.urandom(16).hex(), "rules": RULES, "clock": clock}
+    own: dict[str, Any] = {"id": os.urandom(16).hex(), "rules": RULES}
     with contextlib.closing(connect(address)) as connection:
         try:
             with connection.transaction():
@@ -102,7 +102,7 @@ def create(url: str, snapshot: bytes, clock: str) -> None:
                 connection.execute(
                     f"INSERT INTO meta SELECT 'created', {_NOW}".encode()
                 )
-                for item in meta.items():
+                for item in {**own, **meta}.items():
                     connection.execute("INSERT INTO meta VALUES (%s, %s::text)", item)
                 connection.execute(
                     "INSERT INTO head VALUES (1, 0, 0, '', %s, 0)", [FORMAT]

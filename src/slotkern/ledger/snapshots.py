@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotkern._kernels.pool import NO_CLOSURES, SlotPool, restore_pool
 from slotkern._kernels.windows import Window
@@ -19,6 +20,7 @@ from slotkern.ledger.codec import (
 )
 from slotkern.pool.closures import validate_closures
 from slotkern.pool.file import check_state
+from slotkern.pool.host_pool import HostPool
 from slotkern.pool.saved import (
     capacities_of,
     from_arrays,
@@ -27,7 +29,15 @@ from slotkern.pool.saved import (
     to_arrays,
 )
 
-__all__ = ["Open", "first_snapshot", "pack_pool", "unpack_pool"]
+__all__ = [
+    "Open",
+    "bookings_before",
+    "bookings_of",
+    "first_snapshot",
+    "open_arrays",
+    "pack_pool",
+    "unpack_pool",
+]
 
 _FORMAT = "slotkern ledger snapshot 1"
 #: The format of pools with tariffs; see `slotkern.pool.file.TARIFF_FORMAT`.
@@ -54,13 +64,18 @@ def first_snapshot(pool: SlotPool) -> bytes:
     ValueError
         If parts are booked without an owner.
     """
+    return pack_pool(pool, bookings_before(pool))
+
+
+def bookings_before(pool: SlotPool | HostPool) -> dict[int, Open]:
+    """Return the bookings of a pool that becomes a ledger; see `first_snapshot`."""
     if len(pool.booked) and (pool.booked["owner"] == "").any():
         raise ValueError(
             "parts are booked without an owner, so that nobody could release them: "
             "book them with owner="
         )
     pairs = enumerate(pool._owned_windows(), 1)
-    return pack_pool(pool, {-i: Open(window, owner) for i, (window, owner) in pairs})
+    return {-i: Open(window, owner) for i, (window, owner) in pairs}
 
 
 def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
@@ -78,6 +93,12 @@ def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
     closed = closures[closures["end"] > now]
     if len(closed):
         arrays["closed"] = closed
+    return pack_arrays(arrays | open_arrays(bookings))
+
+
+def open_arrays(bookings: Mapping[int, Open]) -> dict[str, NDArray[Any]]:
+    """Return open bookings as arrays."""
+    arrays: dict[str, NDArray[Any]] = {}
     values = [*bookings.values()]
     bodies = [pack_window(each.window) for each in values]
     arrays["open"] = np.array([*bookings], np.int64)
@@ -86,7 +107,21 @@ def pack_pool(pool: SlotPool, bookings: Mapping[int, Open]) -> bytes:
     arrays["open expires"] = np.array([each.expires or 0 for each in values], np.int64)
     arrays["open size"] = np.array([len(body) for body in bodies], np.int64)
     arrays["open bodies"] = np.frombuffer(b"".join(bodies), np.uint8)
-    return pack_arrays(arrays)
+    return arrays
+
+
+def bookings_of(arrays: Mapping[str, NDArray[Any]], context: Any) -> dict[int, Open]:
+    """Return the open bookings of the arrays of `open_arrays`."""
+    data, ends = arrays["open bodies"].tobytes(), arrays["open size"].cumsum().tolist()
+    bodies = [data[a:b] for a, b in pairwise([0, *ends])]
+    names = [name or None for name in arrays["open name"].tolist()]
+    windows = unpack_windows(bodies, names, context)
+    keys = ("open", "open owner", "open expires")
+    columns = (arrays[key].tolist() for key in keys)
+    return {
+        number: Open(window, owner, expires or None)
+        for window, number, owner, expires in zip(windows, *columns, strict=True)
+    }
 
 
 def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
@@ -108,16 +143,7 @@ def unpack_pool(body: bytes) -> tuple[SlotPool, dict[int, Open]]:
     except InputError as fault:
         raise ValueError(fault.reason) from None
     closures = validate_closures(arrays.get("closed", NO_CLOSURES), state["held"])
-    data, ends = arrays["open bodies"].tobytes(), arrays["open size"].cumsum().tolist()
-    bodies = [data[a:b] for a, b in pairwise([0, *ends])]
-    names = [name or None for name in arrays["open name"].tolist()]
-    windows = unpack_windows(bodies, names, context)
-    keys = ("open", "open owner", "open expires")
-    columns = (arrays[key].tolist() for key in keys)
-    bookings = {
-        number: Open(window, owner, expires or None)
-        for window, number, owner, expires in zip(windows, *columns, strict=True)
-    }
+    bookings = bookings_of(arrays, context)
     owned = [(each.window, each.owner) for each in bookings.values()]
     pool = restore_pool(
         *(origin, state, now, context, owned),

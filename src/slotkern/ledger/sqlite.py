@@ -17,7 +17,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ CREATE TABLE clients(
 {TABLES}"""
 
 
-def create(path: Path, snapshot: bytes, clock: str) -> None:
+def create(path: Path, snapshot: bytes, meta: Mapping[str, str]) -> None:
     """Create a ledger with a first snapshot; FileExistsError if there is a file."""
     refuse_remote(path)
     if path.exists():  # the link below is the check that counts
@@ -63,10 +63,10 @@ def create(path: Path, snapshot: bytes, clock: str) -> None:
     with _draft(path) as (draft, connection):
         connection.execute("PRAGMA journal_mode = WAL")
         now = time.time_ns() // 1000
-        meta = {"id": os.urandom(16).hex(), "created": now, "rules": RULES}
-        meta["clock"] = clock
+        values: dict[str, Any] = {"id": os.urandom(16).hex(), "created": now}
+        values |= {"rules": RULES, **meta}
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
         connection.execute("INSERT INTO head VALUES (1, 0, 0, x'', ?, 0)", [FORMAT])
         connection.execute(
             "INSERT INTO snapshots VALUES (0, ?, x'', ?)", (now, snapshot)

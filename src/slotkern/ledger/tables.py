@@ -173,6 +173,11 @@ class TableStore:
         rows = self._rows(f"SELECT id, {CLIENT} FROM clients")
         return {row[0]: row[1:] for row in rows}
 
+    def kind(self) -> str:
+        """Return what the ledger books: "" whole nodes, "shares" shares of nodes."""
+        rows = self._rows("SELECT value FROM meta WHERE name = 'kind'")
+        return str(rows[0][0]) if rows else ""
+
     # --- writing
 
     def put_snapshot(self, snapshot: PoolSnapshot) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from slotkern._kernels.pool import SlotPool
+    from slotkern._kernels.windows import Window
     from slotkern.pool.host_pool import HostPool
     from slotkern.typing import Time
 
@@ -292,11 +293,17 @@ def _of_pool(pool: _Pool) -> Caps:
             "capacities and quotas before, or give bookings an owner"
         )
     charges = [
-        (window, (len(window), window.uses, window.account))
+        (window, (_parts(window), window.uses, window.account))
         for window, _ in pool._owned_windows()
         if window.criterion != RESERVED
     ]
     return Caps((), charges, pool.now)
+
+
+def _parts(window: Window) -> int:
+    """Return the number of parts, of which a node of a `HostPool` may hold several."""
+    counts = getattr(window, "counts", None)
+    return len(window) if counts is None else sum(counts)
 
 
 def _set(pool: _Pool, rule: CapacityRule) -> None:

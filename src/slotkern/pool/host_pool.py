@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from slotkern.pool.share_windows import ShareWindow, shared
 if TYPE_CHECKING:
     from slotkern.files.atomic import AnyPath
     from slotkern.foundation.amounts import Amounts
+    from slotkern.ledger.hosts import SharedHostPool
     from slotkern.machine.clock import Clock
     from slotkern.machine.nodes import Machine
     from slotkern.typing import Criterion, Shape, Time
@@ -102,8 +103,7 @@ class HostPool(HostChanges):
     a window. It does not count requests for whole groups, which are refused, because
     their number of parts is not known before the search.
 
-    Searches of alternatives, batches, replays and shared ledgers do not support this
-    pool.
+    Searches of alternatives, batches and replays do not support this pool.
 
     Examples
     --------
@@ -385,11 +385,39 @@ class HostPool(HostChanges):
 
     __copy__ = copy
 
-    def share(self, where: AnyPath, *, user: str | None = None) -> Any:
-        """Raise ValueError: ledgers store pools of whole nodes alone."""
-        raise ValueError(
-            f"{where!s}: a HostPool cannot be stored in a ledger; save it to a file"
-        )
+    # --- ledgers
+
+    def share(self, where: AnyPath, *, user: str | None = None) -> SharedHostPool:
+        """Create a ledger of this pool, which several processes change.
+
+        Parameters and errors are those of `SlotPool.share`.
+        """
+        return cast("SharedHostPool", adapter("share_pool")(self, where, user))
+
+    @staticmethod
+    def open(
+        where: AnyPath,
+        *,
+        user: str | None = None,
+        durable: Literal["disk", "crash"] = "disk",
+        patience: float = 30.0,
+        readonly: bool = False,
+    ) -> SharedHostPool:
+        """Open a ledger that `share` created.
+
+        Parameters and errors are those of `SlotPool.open`, which opens ledgers of both
+        kinds.
+
+        Raises
+        ------
+        TypeError
+            If the ledger books whole nodes.
+        """
+        pool = adapter("open_ledger")(where, user, durable, patience, readonly)
+        if not isinstance(pool, HostPool):
+            pool.close()
+            raise TypeError(f"{where!s} books whole nodes; open it by SlotPool.open")
+        return cast("SharedHostPool", pool)
 
     # --- figures
 

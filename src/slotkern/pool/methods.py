@@ -367,6 +367,7 @@ def open(
     Returns
     -------
     SharedPool
+        For a ledger of shares of nodes, of `HostPool.share`, a `SharedHostPool`.
 
     Raises
     ------

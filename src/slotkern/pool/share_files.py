@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slotkern.machine.capacity import Capacity
     from slotkern.pool.host_pool import HostPool
 
-__all__ = ["HOST_FORMATS", "host_pool_of", "save_host_pool"]
+__all__ = ["HOST_FORMATS", "host_pool_of", "save_host_pool", "state_arrays"]
 
 HOST_FORMAT = "slotkern host pool 1"
 #: The format of pools with capacities or quotas, which older versions would not keep.
@@ -41,7 +41,7 @@ def save_host_pool(pool: HostPool, path: AnyPath, overwrite: bool = False) -> No
     arrays = to_arrays(cast(Any, pool))
     form = _CAPACITY_FORMAT if has_capacities(arrays) else HOST_FORMAT
     arrays = {"format": np.array(form)} | arrays
-    arrays |= _state_arrays(pool._rows)
+    arrays |= state_arrays(pool._rows)
     owned = pool._owned_windows()
     if owned:
         windows = [window for window, _ in owned]
@@ -54,7 +54,7 @@ def save_host_pool(pool: HostPool, path: AnyPath, overwrite: bool = False) -> No
     write_pool(pool, path, arrays, overwrite)
 
 
-def _state_arrays(rows: ShareRows) -> dict[str, NDArray[Any]]:
+def state_arrays(rows: ShareRows) -> dict[str, NDArray[Any]]:
     """Return the state of rows as arrays."""
     state = {**rows.core.state()}
     state.pop("closed", None)  # saved with its owners

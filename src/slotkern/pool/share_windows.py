@@ -15,7 +15,7 @@ from slotkern.display.table import Table
 from slotkern.foundation.amounts import Amounts, amounts_of
 from slotkern.foundation.checks import integer, visible
 
-__all__ = ["ShareWindow", "share_window"]
+__all__ = ["ShareWindow", "restore_share_window", "share_window"]
 
 
 class ShareWindow(Window):
@@ -102,15 +102,16 @@ class ShareWindow(Window):
     def __reduce__(self) -> Any:
         more = (self.name, self.context, self.proven_over, self.special)
         state = (*Window._state(self), *more)
-        return _restored, (state, self.share, self.counts)
+        return restore_share_window, (state, self.share, self.counts)
 
 
 _PART_FIELDS = [(name, PART[name]) for name in PART.names or ()]
 
 
-def _restored(
+def restore_share_window(
     state: Iterable[Any], share: Amounts | None, counts: tuple[int, ...] | None
 ) -> ShareWindow:
+    """Return the window of a state with its special fields, a share and counts."""
     window = window_from_state(ShareWindow, state)
     window.share, window.counts = share, counts
     return window
@@ -148,7 +149,7 @@ def shared(
         hosts, counts = united, tuple(sizes)
     state[10] = tuple(hosts)
     state += [window.name, window.context, window.proven_over, counted]
-    return _restored(state, share, counts)
+    return restore_share_window(state, share, counts)
 
 
 def _node(part: tuple[Any, ...]) -> int:
