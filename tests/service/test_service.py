@@ -465,6 +465,29 @@ def test_the_work_of_a_search_is_limited(tmp_path: Path) -> None:
     run(tmp_path, test, slots, work=1)
 
 
+def test_the_work_of_an_explanation_is_limited(tmp_path: Path) -> None:
+    """Without a limit, the searches of this explanation would take minutes."""
+    limits = ["sum(gb) >= 2.5000001", "sum(gb) <= 2.50000010001"]
+    body = {"request": {"nodes": 11, "volume": 10, "deadline": 30, "limits": limits}}
+
+    async def test(client: Client) -> None:
+        for more in ({}, {"max_work": 10**9}, {"max_work": 10}):
+            answer = await client("POST", "/v1/explain", body | more, "rob")
+            why = answer.json["explanation"]
+            assert (why["undecided"], why["complete"]) == (True, False)
+            assert why["text"].startswith("It is not decided")
+
+    slots = sk.make_slots(
+        node=range(70),
+        start=0,
+        end=np.where(np.arange(70) < 40, 12, 24),
+        performance=1,
+        price=1,
+        gb=np.random.default_rng(1).random(70),
+    )
+    run(tmp_path, test, slots, work=5_000)
+
+
 def test_waiting_changes_are_limited(tmp_path: Path) -> None:
     async def test(client: Client) -> None:
         body = {"request": {"nodes": 1, "volume": 1}}

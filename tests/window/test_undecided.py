@@ -102,6 +102,43 @@ def test_explain_reports_undecided(monkeypatch):
     assert (sure.undecided, sure.complete) == (False, True)
 
 
+def test_max_work_limits_all_searches_of_an_explanation(monkeypatch):
+    from slotkern.search import relaxations
+
+    given: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        request = args[1]
+        assert ("max_work" in options) == bool(request.limits)
+        given.append(options.get("max_work", 0))
+        return sk.find_window(*args, **options)
+
+    monkeypatch.setattr(relaxations, "find_window", counted)
+    for most in (0, 1, 5_000, 200_000):
+        given.clear()
+        why = sk.explain(crowd(), HARD, max_work=most)
+        assert (why.undecided, why.complete, why.fits) == (True, False, False)
+        assert sum(given) == most
+        rest = [work for work in given if work]
+        assert len(rest) <= 1 + 1000
+    limited = EASY.replace(limits="sum(gb) >= 1.99999")
+    sure = sk.explain(crowd(), limited, max_work=10**9)
+    assert sure.complete
+    monkeypatch.undo()
+    assert sure.to_dict() == sk.explain(crowd(), limited).to_dict()
+    with pytest.raises(ValueError, match="max_work limits explanations of a Request"):
+        sk.explain(crowd(), sk.AnyOf([EASY, HARD]), max_work=5)
+
+
+def test_an_explanation_of_capacities_keeps_its_limit():
+    pool = sk.SlotPool(crowd(), caps={"licences": 2})
+    for uses in ({"licences": 3}, {"licences": 1}):
+        why = sk.explain(pool, HARD.replace(uses=uses), max_work=1_000)
+        assert (why.fits, why.complete) == (False, False)
+    why = sk.explain(pool, EASY.replace(uses={"licences": 3}), max_work=10**6)
+    assert why.capacities is not None
+
+
 def run(*words: Any) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 

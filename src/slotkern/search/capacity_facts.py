@@ -15,6 +15,8 @@ from slotkern._kernels.search import find_under
 from slotkern._kernels.windows import Window
 from slotkern.foundation.errors import UndecidedError
 from slotkern.pool.host_pool import HostPool
+from slotkern.search.delegated import SearchOptions
+from slotkern.search.relaxations import SearchWork
 
 __all__ = ["CapacityFacts", "capacity_facts"]
 
@@ -99,7 +101,11 @@ class CapacityFacts(NamedTuple):
 
 
 def capacity_facts(
-    pool: Any, request: Request, window: Any, shape: str
+    pool: Any,
+    request: Request,
+    window: Any,
+    shape: str,
+    work: SearchWork | None = None,
 ) -> CapacityFacts | None:
     """Return the rules that delay or prevent a window of a pool; None if none does.
 
@@ -111,12 +117,15 @@ def capacity_facts(
     window : Window or None
         The window of earliest start that keeps all rules.
     shape : str
+    work : SearchWork, optional
+        Its rest limits each search.
     """
+    most_work = None if work is None else work.left
     caps: Caps | None = getattr(pool, "_capacities", None)
     if caps is None:
         return None
     counted = caps.rules_of(request)
-    free = _earliest(pool, request, shape, caps.with_rules(()))
+    free = _earliest(pool, request, shape, caps.with_rules(()), most_work)
     if (
         not counted
         or free is None
@@ -132,23 +141,27 @@ def capacity_facts(
         if short is None:
             continue
         others = caps.with_rules([each for each in caps.rules if each is not rule])
-        found = _earliest(pool, request, shape, others)
+        found = _earliest(pool, request, shape, others, most_work)
         lifted = None if found is None else found.start
         alone = lifted is not None and (window is None or lifted < window.start)
         most = 0
         if window is None and rule.what != NODES and not is_sum:
-            most = _most(pool, request, shape, caps, rule.what, amount)
+            most = _most(pool, request, shape, caps, rule.what, amount, most_work)
         blamed.append(Blame(rule.what, rule.account or "", short, alone, lifted, most))
     earliest = math.inf if window is None else window.start
     return CapacityFacts(free.start, tuple(blamed), window is not None, earliest)
 
 
-def _earliest(pool: Any, request: Request, shape: str, caps: Caps) -> Window | None:
+def _earliest(
+    pool: Any, request: Request, shape: Any, caps: Caps, max_work: int | None
+) -> Window | None:
     """Return the window of earliest start under other rules."""
     if isinstance(pool, HostPool):
         return pool._find_under(request, "start", shape, caps)
     try:
-        return find_under(pool, request, "start", shape=shape, capacities=caps)
+        options = SearchOptions(shape, max_work=max_work)
+        how: Any = {"shape": shape, "capacities": caps, "options": options}
+        return find_under(pool, request, "start", **how)
     except UndecidedError:
         return None
 
@@ -164,14 +177,21 @@ def _shortage(
 
 
 def _most(
-    pool: Any, request: Request, shape: str, caps: Caps, what: str, amount: int
+    pool: Any,
+    request: Request,
+    shape: str,
+    caps: Caps,
+    what: str,
+    amount: int,
+    max_work: int | None,
 ) -> int:
     """Return the largest amount below `amount` with which the request fits."""
     low, high = 0, amount - 1
     while low < high:
         middle = (low + high + 1) // 2
         uses = {**(request.uses or {}), what: middle}
-        if _earliest(pool, request.replace(uses=uses), shape, caps) is None:
+        asked = request.replace(uses=uses)
+        if _earliest(pool, asked, shape, caps, max_work) is None:
             high = middle - 1
         else:
             low = middle

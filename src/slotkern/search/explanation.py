@@ -21,14 +21,19 @@ from slotkern.display.table import Table
 from slotkern.expressions.filters import columns_of_filter
 from slotkern.expressions.limits import Limit
 from slotkern.foundation.adapters import adapter
-from slotkern.foundation.checks import hint_keywords, visible
+from slotkern.foundation.checks import hint_keywords, integer, visible
 from slotkern.foundation.hostlists import abridge
 from slotkern.machine.jobs import Compound
 from slotkern.pool.host_pool import HostPool
 from slotkern.search.capacity_facts import CapacityFacts, capacity_facts
 from slotkern.search.group_facts import GroupFacts, group_facts
 from slotkern.search.price_facts import PriceFacts, price_facts
-from slotkern.search.relaxations import LIFTED, RELAXATIONS, RelaxedSearches
+from slotkern.search.relaxations import (
+    LIFTED,
+    RELAXATIONS,
+    RelaxedSearches,
+    SearchWork,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -410,7 +415,11 @@ def _amounts(
 
 @overload
 def explain(
-    slots: Slots, request: Request, *, shape: Shape = "square"
+    slots: Slots,
+    request: Request,
+    *,
+    shape: Shape = "square",
+    max_work: int | None = None,
 ) -> Explanation: ...
 @overload
 def explain(
@@ -418,7 +427,11 @@ def explain(
 ) -> CompoundExplanation: ...
 @hint_keywords
 def explain(
-    slots: Slots, request: Request | Compound, *, shape: Shape = "square"
+    slots: Slots,
+    request: Request | Compound,
+    *,
+    shape: Shape = "square",
+    max_work: int | None = None,
 ) -> Explanation | CompoundExplanation:
     """Explain why no window fits a request, or which limits bind the one that does.
 
@@ -428,6 +441,10 @@ def explain(
         As for `find_window`.
     request : Request, AnyOf, Together or Chain
     shape : {"square", "ragged"}
+    max_work : int, optional
+        Units of work of all searches of the explanation together, as counted by
+        `find_window`; by default each search has a limit of its own. Searches that it
+        stops count as undecided. For a `Request` on slots or a `SlotPool`.
 
     Returns
     -------
@@ -459,6 +476,13 @@ def explain(
     >>> why.fits, why.cheapest, why.most_nodes
     (False, 16.0, 1)
     """
+    if max_work is not None:
+        integer("max_work", max_work, 0)
+        if isinstance(request, Compound) or isinstance(slots, HostPool):
+            raise ValueError(
+                "max_work limits explanations of a Request on slots or a SlotPool; "
+                "omit it for jobs of several parts and for a HostPool"
+            )
     if isinstance(request, Compound):
         from slotkern.search.blame import explain_compound
 
@@ -469,22 +493,28 @@ def explain(
         found: Explanation = adapter("explain_share")(slots, request, shape)
         return found
     resolved = resolve_times(slots, request, None, True)
-    return explain_slots(slots, resolved, shape, request, slots)
+    return explain_slots(slots, resolved, shape, request, slots, max_work)
 
 
 def explain_slots(
-    slots: Slots, request: Request, shape: Shape, asked: Request, given: Any
+    slots: Slots,
+    request: Request,
+    shape: Shape,
+    asked: Request,
+    given: Any,
+    max_work: int | None = None,
 ) -> Explanation:
     """Explain a request whose times are numbers; `given` has the clock and machine."""
     capacities = getattr(slots, "_capacities", None)
     table, proper = filter_rows(slots, request.where)
     # A raw array is prepared once; arrays in the request still match it row by row.
     prepared: Any = slots if capacities is not None else prepare_snapshot(slots)
-    searches = RelaxedSearches(prepared, request, shape)
+    work = SearchWork(max_work)
+    searches = RelaxedSearches(prepared, request, shape, work)
     plain = searches  # without capacities
     if capacities is not None:
         uncounted = request.replace(uses=None, account=None)
-        plain = RelaxedSearches(prepare_snapshot(slots), uncounted, shape)
+        plain = RelaxedSearches(prepare_snapshot(slots), uncounted, shape, work)
     window = searches.find("first")
     undecided = searches.undecided > 0
     indices = range(len(request.limits) if window is None else 0)
@@ -516,7 +546,7 @@ def explain_slots(
         groups=searches.nearest_groups() if window is None else None,
         rules=group_facts(plain, counts["nodes_proper"]),
         capacities=(
-            capacity_facts(slots, request, searches.find("start"), shape)
+            capacity_facts(slots, request, searches.find("start"), shape, work)
             if capacities is not None
             else None
         ),

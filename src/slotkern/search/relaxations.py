@@ -26,7 +26,7 @@ from slotkern.foundation.errors import UndecidedError
 if TYPE_CHECKING:
     from slotkern.typing import BuiltIn, Shape
 
-__all__ = ["LIFTED", "RELAXATIONS", "Relaxation", "RelaxedSearches"]
+__all__ = ["LIFTED", "RELAXATIONS", "Relaxation", "RelaxedSearches", "SearchWork"]
 
 #: Relative tolerance of the amounts that are proposed for limits on sums.
 _AMOUNT_TOLERANCE = 1e-8
@@ -56,6 +56,44 @@ LIFTED = {
 } | {"where": "the filter", "limits": "the limits", "within": "within"}
 
 
+class SearchWork:
+    """The work that all searches of one explanation may do together.
+
+    Searches do not report the work that they did. Each one first gets a small part of
+    what is left, and ten times as much while it is undecided, and all of that is
+    subtracted: at most about eleven times of what it needs. Searches without limits on
+    sums, groups and uses take a sweep, and count none.
+
+    Attributes
+    ----------
+    left : int or None
+        Units that are left; None: each search has the default limit.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.left = most
+        self._first = 0 if most is None else max(1, most // 1000)
+
+    def find(
+        self, pool: PreparedSlots, request: Request, criterion: BuiltIn, shape: Shape
+    ) -> Window | None:
+        """Return the best window; UndecidedError if nothing is left."""
+        if self.left is None or not (request.limits or request.special):
+            return find_window(pool, request, criterion, shape=shape)
+        grant = self._first
+        while True:
+            grant = min(grant, self.left)
+            self.left -= grant
+            try:
+                return find_window(
+                    pool, request, criterion, shape=shape, max_work=grant
+                )
+            except UndecidedError:
+                if self.left == 0:
+                    raise
+            grant *= 10
+
+
 class RelaxedSearches:
     """The searches of one explanation, each with some fields of the request changed.
 
@@ -67,15 +105,22 @@ class RelaxedSearches:
         The number of searches that reached their work limit.
     """
 
-    def __init__(self, pool: PreparedSlots, request: Request, shape: Shape) -> None:
+    def __init__(
+        self,
+        pool: PreparedSlots,
+        request: Request,
+        shape: Shape,
+        work: SearchWork | None = None,
+    ) -> None:
         self.pool, self.request, self._shape = pool, request, shape
+        self._work = SearchWork() if work is None else work
         self.undecided = 0
 
     def find(self, criterion: BuiltIn, **changes: Any) -> Window | None:
         """Find a window; None also if undecided: reported changes are proven."""
         request = self.request.replace(**changes)
         try:
-            return find_window(self.pool, request, criterion, shape=self._shape)
+            return self._work.find(self.pool, request, criterion, self._shape)
         except UndecidedError:
             self.undecided += 1
             return None
@@ -116,7 +161,7 @@ class RelaxedSearches:
 
     def together(self, high: int) -> int:
         """Return the largest number of nodes that start together, at any cost."""
-        free = RelaxedSearches(self.pool, self.request, self._shape)
+        free = RelaxedSearches(self.pool, self.request, self._shape, self._work)
         free.request = self.request.replace(limits=(), within=None, budget=np.inf)
         found = free.most_nodes(high)
         self.undecided += free.undecided

@@ -102,7 +102,8 @@ class Exchange:
     async def explanation(self, request: Request) -> dict[str, Any]:
         """Return why a request has no window."""
         pool, shape = self.app.pool, self.body.get("shape", "square")
-        why = await self.app.search(lambda: sk.explain(pool, request, shape=shape))
+        how: Any = {"shape": shape, "max_work": self.work()}
+        why = await self.app.search(lambda: sk.explain(pool, request, **how))
         return why.to_dict() | {"text": str(why)}  # type: ignore[no-any-return]
 
     def window(self, window: Any) -> dict[str, Any]:
@@ -389,7 +390,7 @@ OPERATIONS = (
     Operation(
         *("explain", "POST", "/v1/explain", "read", "Why a job has no window."),
         _explain,
-        _JOB,
+        _JOB | _LIMIT,
         ("request",),
     ),
     Operation(
