@@ -125,8 +125,8 @@ def test_a_window_keeps_its_uses_and_account_in_the_log(tmp_path: Path) -> None:
     for odd, words in ((b'{"x":1}', "unknown fields"), (b'{"uses":3}', "uses must be")):
         with pytest.raises(ValueError, match=f"invalid special fields: {words}"):
             unpack_window(head + odd)
-    with pytest.raises(ValueError, match="format 3"):
-        unpack_windows([b"\x03" + body[1:]], [None])
+    with pytest.raises(ValueError, match="format 4"):
+        unpack_windows([b"\x04" + body[1:]], [None])
 
 
 def test_new_slots_extend_the_hours_of_quotas_for_followers(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from slotkern.service.operations import OPERATIONS
 
 mcp = pytest.importorskip("mcp")
 
-READS = {"state", "find", "front", "alternatives", "explain", "forecast", "bookings"}
-WRITES = {"book", "hold", "confirm", "release"}
+READS = {"state", "find", "find_many", "front", "alternatives", "explain", "forecast"}
+READS |= {"bookings"}
+WRITES = {"book", "hold", "schedule", "confirm", "release"}
 
 
 def with_client(test: Callable[[Any], Awaitable[Any]], *words: object) -> Any:

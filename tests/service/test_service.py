@@ -51,6 +51,13 @@ MATRIX = [
     ("POST", "/v1/alternatives", {"request": JOB, "most": 2}, "read", 200),
     ("POST", "/v1/explain", {"request": JOB}, "read", 200),
     ("POST", "/v1/forecast", {"request": JOB, "queue": []}, "read", 200),
+    ("POST", "/v1/find/many", {"jobs": [JOB]}, "read", 200),
+    ("POST", "/v1/schedule", {"jobs": [JOB]}, "book", 200),
+    ("POST", "/v1/schedule", {"jobs": [JOB], "owner": "zoe"}, "administer", 200),
+    (
+        *("POST", "/v1/schedule", {"jobs": [JOB, JOB | {"account": "zoe"}]}),
+        *("administer", 200),
+    ),
     ("POST", "/v1/bookings", {"request": JOB}, "book", 201),
     ("POST", "/v1/bookings", {"request": JOB, "owner": "zoe"}, "administer", 201),
     (
@@ -208,6 +215,97 @@ def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:
         assert found["window"] is None
         assert "8 nodes" in found["explanation"]["text"]
         assert (await client("POST", "/v1/bookings", none, "ann")).status == 409
+
+    run(tmp_path, test)
+
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+def test_a_schedule_is_one_call_with_one_token(tmp_path: Path) -> None:
+    jobs = [JOB | {"name": "a"}, {"nodes": 9, "volume": 1}, {"nodes": 8, "volume": 2}]
+    body = {"jobs": jobs, "criterion": "start", "token": "night"}
+
+    async def test(client: Client) -> None:
+        pool = client.app.pool
+        plain = pool.copy()
+        expected = plain.schedule(
+            [sk.Request(2, 4, name="a"), sk.Request(9, 1), sk.Request(8, 2)]
+        )
+        found = (await client("POST", "/v1/schedule", body, "ann")).json
+        assert [job["reason"] for job in found["jobs"]] == expected.reasons
+        assert [job["id"] for job in found["jobs"]] == [1, None, 2]
+        assert (found["booked"], pool.version) == (2, 2)
+        for job, window in zip(found["jobs"], expected, strict=True):
+            if window is not None:
+                assert job["window"]["start"] == window.start
+        again = (await client("POST", "/v1/schedule", body, "ann")).json
+        assert again["jobs"] == found["jobs"]
+        other = await client("POST", "/v1/schedule", body | {"jobs": [JOB]}, "ann")
+        assert other.status == 422
+        pool.quota("nodes", 99, each=True)  # accounts count from now on
+        assert (await client("POST", "/v1/schedule", body, "ann")).json[
+            "jobs"
+        ] == found["jobs"]
+        table = await client("POST", "/v1/schedule", body, "ann", accept=ARROW)
+        rows = pa.ipc.open_stream(table.body).read_all()
+        assert rows["id"].to_pylist() == [1, None, 2]
+        assert rows["reason"].to_pylist() == expected.reasons
+        assert pool.version == 3
+        listed = (await client("GET", "/v1/bookings", None, "rob")).json["bookings"]
+        assert [each["id"] for each in listed] == [1, 2]
+        assert pool.check()
+
+    run(tmp_path, test)
+
+
+def test_jobs_that_may_take_long_are_not_scheduled(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for more in ({"limits": ["sum(price) <= 3"]}, {"within": "price"}):
+            body = {"jobs": [JOB, JOB | more]}
+            answer = await client("POST", "/v1/schedule", body, "ann")
+            assert answer.status == 400
+            assert "body.jobs[1] has limits" in answer.json["detail"]
+        for path in ("/v1/schedule", "/v1/find/many"):
+            answer = await client("POST", path, {"jobs": [JOB] * 4}, "ann")
+            assert (answer.status, "at most 3" in answer.json["detail"]) == (413, True)
+            answer = await client("POST", path, {"jobs": [JOB, {"nodes": 0}]}, "ann")
+            assert answer.status == 400
+            assert "jobs[1]" in answer.json["detail"]
+            empty = await client("POST", path, {"jobs": []}, "ann", accept=ARROW)
+            assert empty.status == 200, empty
+        assert client.app.pool.version == 0
+
+    run(tmp_path, test, jobs=3)
+
+
+def test_windows_of_several_jobs_and_fronts_are_tables_of_arrow(tmp_path: Path) -> None:
+    hard = JOB | {"limits": ["sum(price) <= 1"]}
+    body = {"jobs": [JOB, {"nodes": 9, "volume": 1}, hard, JOB], "criterion": "start"}
+
+    async def test(client: Client) -> None:
+        pool = client.app.pool
+        found = (await client("POST", "/v1/find/many", body, "rob")).json["windows"]
+        reasons = [each["reason"] for each in found]
+        assert reasons == ["found", "none", "none", "found"]
+        expected = window_record(
+            pool, pool.origin, pool.find(sk.Request(2, 4), "start")
+        )
+        assert (
+            found[0]["window"] == json.loads(json.dumps(expected)) == found[3]["window"]
+        )
+        answer = await client("POST", "/v1/find/many", body, "rob", accept=ARROW)
+        table = pa.ipc.open_stream(answer.body).read_all()
+        assert table["job"].to_pylist() == [0, 0, 3, 3]
+        assert table["node"].to_pylist() == [0, 1, 0, 1]
+        assert table.schema.metadata == {b"version": b"0"}
+        one = {"request": JOB}
+        answer = await client("POST", "/v1/front", one, "rob", accept=ARROW)
+        table = pa.ipc.open_stream(answer.body).read_all()
+        front = (await client("POST", "/v1/front", one, "rob")).json["windows"]
+        parts = [part["node"] for window in front for part in window["slots"]]
+        assert table["node"].to_pylist() == parts
+        assert pool.version == 0
 
     run(tmp_path, test)
 

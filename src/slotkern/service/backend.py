@@ -35,6 +35,8 @@ class ServiceLimits:
         Units of counted work of a search: `max_work`.
     windows : int
         Windows of a front or of alternatives.
+    jobs : int
+        Jobs of a schedule, and of a search of several jobs.
     runs : int
         Simulated runs of a forecast.
     searches : int
@@ -52,6 +54,7 @@ class ServiceLimits:
     body: int = 65_536
     work: int = 5_000_000
     windows: int = 1000
+    jobs: int = 1000
     runs: int = 1000
     searches: int = 2
     waiting: int = 256

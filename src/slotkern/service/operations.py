@@ -39,6 +39,7 @@ from slotkern.service.inputs import (
     Fields,
     build_request,
     described,
+    object_schema,
     queue_of,
     version_of,
 )
@@ -153,14 +154,97 @@ async def _find(call: Exchange) -> dict[str, Any]:
     return call.heading(criterion, request) | found | {"explanation": why}
 
 
-async def _front(call: Exchange) -> dict[str, Any]:
-    body, request, pool = call.body, call.request, call.app.pool
+async def _find_many(call: Exchange) -> dict[str, Any]:
+    """Find a window for each of several requests; all share the limit of work."""
+
+    def search() -> list[dict[str, Any]]:
+        found = []
+        for reason, window in _searched(call):
+            record = None if window is None else call.window(window)
+            found.append({"reason": reason, "window": record})
+        return found
+
+    windows = await call.app.search(search)
+    return {"slotkern": sk.__version__, "version": call.version, "windows": windows}
+
+
+async def _find_many_table(call: Exchange) -> Any:
+    """Return a row for each part; `job` is the number of its request, from 0."""
+
+    def search() -> Any:
+        found = [window for _, window in _searched(call)]
+        jobs = [i for i, window in enumerate(found) if window is not None]
+        return _parts_table(call, [found[i] for i in jobs], np.array(jobs, np.int64))
+
+    return await call.app.search(search)
+
+
+def _searched(call: Exchange) -> list[tuple[str, Any]]:
+    """Return a reason and a window or None for each request of the body.
+
+    All see one state of the pool, and each gets an equal part of the work.
+    """
+    body = call.body
+    pool, jobs = call.app.pool.copy(), _jobs_of(call)
+    how: Any = {"shape": body.get("shape", "square")}
+    how["max_work"] = max(1, call.work() // max(1, len(jobs)))
+    found: list[tuple[str, Any]] = []
+    for job in jobs:
+        try:
+            window = pool.find(job, body.get("criterion", "finish"), **how)
+            found.append(("none" if window is None else "found", window))
+        except sk.UndecidedError:
+            found.append(("undecided", None))
+    return found
+
+
+def _jobs_of(call: Exchange) -> list[Request]:
+    """Return the requests of the jobs of a body, with their names."""
+    jobs = call.body["jobs"]
+    most = call.app.limits.jobs
+    if len(jobs) > most:
+        raise Problem(413, f"the body has {len(jobs)} jobs; at most {most} are allowed")
+    found = []
+    for i, job in enumerate(jobs):
+        try:
+            fields = {name: value for name, value in job.items() if name != "name"}
+            found.append(build_request(fields, job.get("name")))
+        except (ValueError, TypeError) as error:
+            raise Problem(400, f"body.jobs[{i}]: {error}") from None
+    return found
+
+
+def _parts_table(call: Exchange, windows: list[Any], jobs: Any) -> Any:
+    """Return a row for each part of windows; the metadata has the version."""
+    pool = call.app.pool
+    parts = part_columns(pool, pool.origin, windows)
+    index = parts.pop("window") - 1
+    table = arrow_table({"job": jobs[index]} | parts)
+    return table.replace_schema_metadata({"version": str(call.version)})
+
+
+async def _front_table(call: Exchange) -> Any:
+    """Return a row for each part of the windows of a front, numbered by `job`."""
+
+    def search() -> Any:
+        found = [*_front_of(call)]
+        return _parts_table(call, found, np.arange(len(found)))
+
+    return await call.app.search(search)
+
+
+def _front_of(call: Exchange) -> Any:
+    body, pool = call.body, call.app.pool
     by: Any = tuple(body.get("by", ("cost", "finish")))
     how: Any = {"shape": body.get("shape", "square"), "max_work": call.work()}
-    most = call.windows()
+    return sk.pareto(pool, call.request, by, most=call.windows(), **how)
+
+
+async def _front(call: Exchange) -> dict[str, Any]:
+    request = call.request
 
     def search() -> tuple[Any, list[dict[str, Any]]]:
-        found = sk.pareto(pool, request, by, most=most, **how)
+        found = _front_of(call)
         pairs = zip(found, found.values.tolist(), strict=True)
         return found, [call.window(each) | {"values": values} for each, values in pairs]
 
@@ -258,10 +342,7 @@ def _record(call: Exchange, booking: sk.Booking) -> dict[str, Any]:
 async def _book(call: Exchange) -> dict[str, Any]:
     body, request, user = call.body, call.request, call.user
     owner, token = body.get("owner", user.name), body.get("token")
-    if owner != user.name and not user.has_role("administer"):
-        raise Problem(403, f"{user.name} may not book for {owner}")
-    if request.account not in (None, owner) and not user.has_role("administer"):
-        raise Problem(403, f"{user.name} may not book on the account {request.account}")
+    _may_book(user, owner, request)
     criterion = body.get("criterion", "start")
     shape: Any = body.get("shape", "square")
     how = {"shape": shape, "owner": owner, "hold": body.get("hold")}
@@ -286,6 +367,82 @@ async def _book(call: Exchange) -> dict[str, Any]:
         raise Problem(409, why["text"])
     call.status = 200 if booking.repeated else 201
     return _record(call, booking)
+
+
+#: Fields of requests whose searches may take long: the writer has no time for them.
+_LONG = ("within", "tree", "whole")
+
+
+async def _schedule(call: Exchange) -> dict[str, Any]:
+    done, numbers = await _scheduled(call)
+    jobs = [
+        {
+            "name": name,
+            "reason": reason,
+            "id": number,
+            "window": None if window is None else call.window(window),
+        }
+        for name, reason, number, window in zip(
+            done.names, done.reasons, numbers, done, strict=True
+        )
+    ]
+    heading: dict[str, Any] = {"slotkern": sk.__version__, "version": call.version}
+    return heading | {"booked": int(done.booked.sum()), "jobs": jobs}
+
+
+async def _schedule_table(call: Exchange) -> Any:
+    """Return a row for each job: its number, id, and the columns of `schedule`."""
+    done, numbers = await _scheduled(call)
+    columns = {"job": np.arange(len(done)), "id": numbers}
+    columns |= listing_columns(done.listing(), call.app.pool.clock)
+    table = arrow_table(columns)
+    return table.replace_schema_metadata({"version": str(call.version)})
+
+
+async def _scheduled(call: Exchange) -> tuple[Any, list[int | None]]:
+    """Book a window for each job as one call; return the result, and the ids."""
+    body, user, jobs = call.body, call.user, _jobs_of(call)
+    owner, token = body.get("owner", user.name), body.get("token")
+    criterion, shape = body.get("criterion", "start"), body.get("shape", "square")
+    for i, job in enumerate(jobs):
+        _may_book(user, owner, job)
+        sums = any(type(amount) is str for amount in (job.uses or {}).values())
+        if job.limits or sums or any(getattr(job, name) for name in _LONG):
+            raise Problem(
+                400,
+                f"body.jobs[{i}] has limits, whose search may take long: book it by "
+                "/v1/bookings",
+            )
+    if token is not None:
+        token = f"{user.name}/{token}"
+    how: Any = {"shape": shape, "owner": owner, "token": token}
+
+    def change(pool: sk.SharedPool) -> tuple[Any, list[int | None]]:
+        charged = [
+            job if job.account is not None else job.replace(account=owner)
+            for job in jobs
+        ]  # jobs must not evade the quotas of their owner
+        forms = [jobs, charged]
+        if pool._capacities is not None:
+            forms.reverse()
+        try:
+            done = pool.schedule(forms[0], criterion, **how)
+        except TokenUsed:  # before the first quota, or after the last one?
+            done = pool.schedule(forms[1], criterion, **how)
+        return done, [None if each is None else pool._number_of(each) for each in done]
+
+    found: tuple[Any, list[int | None]] = await call.app.change(user, change)
+    return found
+
+
+def _may_book(user: User, owner: str, request: Request) -> None:
+    """Raise 403 for an owner or an account for which the user may not book."""
+    if user.has_role("administer"):
+        return
+    if owner != user.name:
+        raise Problem(403, f"{user.name} may not book for {owner}")
+    if request.account not in (None, owner):
+        raise Problem(403, f"{user.name} may not book on the account {request.account}")
 
 
 def _owner(call: Exchange) -> str | None:
@@ -361,6 +518,12 @@ _TOKEN = described(TEXT, "A text by which a repeated call gets its first answer.
 _HOLD = described(DURATION, "Time after which it ends unless confirmed: 10min.")
 _BOOK = _JOB | {"criterion": _CRITERION, "name": described(TEXT, "Name of the job.")}
 _BOOK |= {"token": _TOKEN, "hold": _HOLD, "owner": TEXT}
+_NAMED = object_schema(
+    REQUEST["properties"] | {"name": described(TEXT, "Name of the job.")}, ("nodes",)
+)
+_JOBS = {"type": "array", "items": _NAMED}
+_MANY = {"jobs": described(_JOBS, "The requests."), "shape": SHAPE}
+_MANY |= {"criterion": _CRITERION}
 _SPAN = {"nodes": NODES, "start": TIME, "end": TIME, "owner": TEXT}
 _FORECAST: dict[str, Any] = {"request": REQUEST, "queue": QUEUE, "now": TIME}
 _FORECAST |= {"policy": described(TEXT, f"One of {', '.join(forecast_policies())}.")}
@@ -380,6 +543,14 @@ OPERATIONS = (
         *("front", "POST", "/v1/front", "read", "The Pareto front of a job.", _front),
         _JOB | _LIMIT | _MOST | {"by": _BY},
         ("request",),
+        table=_front_table,
+    ),
+    Operation(
+        *("find_many", "POST", "/v1/find/many", "read"),
+        *("The best window of each of several jobs; nothing is booked.", _find_many),
+        _MANY | _LIMIT,
+        ("jobs",),
+        table=_find_many_table,
     ),
     Operation(
         *("alternatives", "POST", "/v1/alternatives", "read"),
@@ -410,6 +581,13 @@ OPERATIONS = (
         _BOOK | _LIMIT,
         ("request",),
         created="The booking is new; 200 if its token was known.",
+    ),
+    Operation(
+        *("schedule", "POST", "/v1/schedule", "book"),
+        *("Find and book a window for each job, in order, as one call.", _schedule),
+        _MANY | {"token": _TOKEN, "owner": TEXT},
+        ("jobs",),
+        table=_schedule_table,
     ),
     Operation(
         *("confirm", "POST", "/v1/bookings/{id}/confirm", "book"),
