@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slotkern.ledger.check_caps import Charge, CountedRules
-from slotkern.ledger.check_shares import HostAmounts, Taken
+from slotkern.ledger.check_shares import BodyShare, HostAmounts
 
 __all__ = ["Report", "check_ledger"]
 
@@ -81,7 +81,7 @@ class _Booked(NamedTuple):
     finish: float
     parts: list[tuple[int, float, float]]  # node, start, end
     charge: Charge | None  # of capacities; None for a reservation
-    taken: Taken | None  # of shares; None for whole nodes of slots
+    taken: BodyShare | None  # of shares; None for whole nodes of slots
 
 
 def check_ledger(where: Path | str) -> Report:
@@ -465,7 +465,7 @@ def _rules(arrays: dict[str, Any]) -> list[Any]:
 
 
 _Window = tuple[
-    tuple[float, ...], list[tuple[int, int, float]], Charge | None, Taken | None
+    tuple[float, ...], list[tuple[int, int, float]], Charge | None, BodyShare | None
 ]
 
 
@@ -488,7 +488,7 @@ def _window(body: bytes) -> _Window:
         counts = special["counts"] or [1] * n
         if len(counts) != n or min(counts) < 1:
             raise ValueError(f"{counts} parts on {n} nodes")
-        taken, count = Taken(special["share"], counts), sum(counts)
+        taken, count = BodyShare(special["share"], counts), sum(counts)
         special = special["special"] or {}
     charge = None
     if body[8 : 8 + length] != b"reserved":

@@ -17,14 +17,14 @@ import numpy as np
 
 from slotkern.ledger.check_caps import Usage
 
-__all__ = ["HostAmounts", "Taken"]
+__all__ = ["BodyShare", "HostAmounts"]
 
 _Vector = tuple[int, ...]
 _Span = tuple[int, float, float]  # node, start, end
 
 
-class Taken(NamedTuple):
-    """What a body takes: a share by name, None for whole nodes, and parts by node."""
+class BodyShare(NamedTuple):
+    """The share of a body by name, None for whole nodes, and its parts on each node."""
 
     share: dict[str, int] | None
     counts: list[int]
@@ -70,7 +70,7 @@ class HostAmounts:
             pieces.append((start, end, tuple(vector)))
             pieces.sort()
 
-    def vector(self, taken: Taken, i: int, node: int) -> _Vector:
+    def vector(self, taken: BodyShare, i: int, node: int) -> _Vector:
         """Return what the i-th part of a body takes of its node."""
         if taken.share is None:
             return self.capacity[node]
@@ -79,7 +79,7 @@ class HostAmounts:
             raise ValueError(f"a share of {taken.share}")
         return tuple(taken.counts[i] * taken.share.get(k, 0) for k in self.names)
 
-    def take(self, number: int, parts: list[_Span], taken: Taken) -> str:
+    def take(self, number: int, parts: list[_Span], taken: BodyShare) -> str:
         """Count a booking; return the first amount that it exceeds, "" for none."""
         mine = [(part, self.vector(taken, i, part[0])) for i, part in enumerate(parts)]
         self.taken[number] = mine

@@ -1,8 +1,7 @@
 """`SharedHostPool`: a pool of shares of nodes that several processes change.
 
-Entries are those of a `SharedPool`, with windows of shares. Of two equal windows, as of
-equal jobs on one node, each has a number of its own, so that bookings are released by
-their numbers and not by their windows.
+Entries are those of a `SharedPool`, with windows of shares. Equal jobs on one node have
+equal windows, so bookings are released by their numbers and not by their windows.
 """
 
 from __future__ import annotations
@@ -65,8 +64,9 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
 
     Notes
     -----
-    `copy` and pickles give a plain `HostPool`. Of equal bookings `release` of a window
-    releases the last one; their ids distinguish them.
+    `copy` and pickles give a plain `HostPool`. If several
+    bookings have equal windows, `release` of a window releases the last one; their ids
+    distinguish them.
 
     Examples
     --------

@@ -88,7 +88,7 @@ class FollowedPool:
         raise NotImplementedError
 
     def _release_booking(self, number: int) -> None:
-        """Release the window of a booking, and forget the booking."""
+        """Release the window of a booking, and drop the booking."""
         raise NotImplementedError
 
     def _apply_special(self, entry: Entry) -> bool:

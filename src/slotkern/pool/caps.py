@@ -301,7 +301,7 @@ def _of_pool(pool: _Pool) -> Caps:
 
 
 def _parts(window: Window) -> int:
-    """Return the number of parts, of which a node of a `HostPool` may hold several."""
+    """Return the number of parts; a node of a `HostPool` may hold several."""
     counts = getattr(window, "counts", None)
     return len(window) if counts is None else sum(counts)
 

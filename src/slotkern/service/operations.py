@@ -393,7 +393,7 @@ async def _schedule(call: Exchange) -> dict[str, Any]:
 async def _schedule_table(call: Exchange) -> Any:
     """Return a row for each job: its number, id, and the columns of `schedule`."""
     done, numbers = await _scheduled(call)
-    columns = {"job": np.arange(len(done)), "id": numbers}
+    columns: dict[str, Any] = {"job": np.arange(len(done)), "id": numbers}
     columns |= listing_columns(done.listing(), call.app.pool.clock)
     table = arrow_table(columns)
     return table.replace_schema_metadata({"version": str(call.version)})
