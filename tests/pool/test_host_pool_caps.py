@@ -371,3 +371,21 @@ def test_quotas_at_hours_of_the_week_extend_over_new_time() -> None:
     job = sk.Request(2, 24, share={"cores": 1}, earliest="2026-10-26 08:00")
     assert pool.find(job.replace(volume=8), "start").start == 91  # type: ignore[union-attr]
     assert pool.find(job) is None
+
+
+def test_a_later_quota_counts_what_schedule_has_booked() -> None:
+    jobs = [sk.Request(3, 4, share={"cores": 1}, stack=3), sk.Request(1, 2)]
+    scheduled, booked, before = (new_pool(caps={"lic": 3}) for _ in range(3))
+    scheduled.schedule(jobs, owner="ann")
+    for job in jobs:
+        booked.book(booked.find(job, "start"), owner="ann")
+    for pool in (scheduled, booked, before):
+        pool.quota("nodes", 4)
+    before.schedule(jobs, owner="ann")
+    assert scheduled.caps.tolist() == booked.caps.tolist() == before.caps.tolist()
+    plain = (
+        new_pool()
+    )  # its parts, and not only its nodes, count from the first quota on
+    plain.schedule(jobs[:1], owner="ann")
+    plain.quota("nodes", 4)
+    assert plain.caps["used"].max() == 3
