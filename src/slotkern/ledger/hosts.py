@@ -209,8 +209,8 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def _release_booking(self, number: int) -> None:
         window = cast(ShareWindow, self._bookings[number].window)
         key = self._keys[number]
-        owned = {key: self._booked.pop(key)}
-        self._give_back([window], owned, [window])
+        owner = self._booked.pop(key)[1]
+        self._give_back([window], {key: (window, owner)}, [window])
         self._forget(number)
 
     def _has_covered(self, owner: str) -> bool:
