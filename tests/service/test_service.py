@@ -259,6 +259,23 @@ def test_a_schedule_is_one_call_with_one_token(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_a_repeated_schedule_has_its_own_ids(tmp_path: Path) -> None:
+    """Released windows that somebody else has booked since keep their old ids."""
+    body = {"jobs": [JOB], "criterion": "start", "token": "night"}
+
+    async def test(client: Client) -> None:
+        pool = client.app.pool
+        first = (await client("POST", "/v1/schedule", body, "ann")).json["jobs"]
+        window = pool.open_bookings()[0].window
+        pool.release(1)
+        other = pool.book(window, "zoe")
+        again = (await client("POST", "/v1/schedule", body, "ann")).json["jobs"]
+        assert again == first
+        assert again[0]["id"] == 1 != other.id
+
+    run(tmp_path, test)
+
+
 def test_jobs_that_may_take_long_are_not_scheduled(tmp_path: Path) -> None:
     async def test(client: Client) -> None:
         for more in ({"limits": ["sum(price) <= 3"]}, {"within": "price"}):

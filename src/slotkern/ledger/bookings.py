@@ -268,6 +268,23 @@ class BookedPool(AdministeredPool):
         done = self._call(what, change, token, content)
         return done, result[0] if result else None
 
+    def _scheduled(self, done: Done, result: Any) -> Any:
+        """Return the result of `schedule`, also of an earlier call with the token."""
+        raise NotImplementedError
+
+    def _schedule_numbered(
+        self, requests: Any, criterion: Any, shape: Any, owner: str | None, token: Any
+    ) -> tuple[Any, list[int]]:
+        """Schedule; return the result and the number of each booked window, in order.
+
+        The numbers are those of the entries: after a release an equal window may be
+        booked by somebody else.
+        """
+        done, result = self._schedule(requests, criterion, shape, owner, token)
+        kinds = BOOKING_KINDS
+        numbers = [entry.version for entry in done.entries if entry.kind in kinds]
+        return self._scheduled(done, result), numbers
+
     def confirm(self, booking: Booking | int, *, owner: str | None = None) -> Booking:
         """Turn a hold into a booking without an end.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.files.columns import InputError
 from slotkern.ledger.bookings import BookedPool
-from slotkern.ledger.calls import Change
+from slotkern.ledger.calls import Change, Done
 from slotkern.ledger.codec import (
     Entry,
     body_row,
@@ -107,19 +107,9 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
         As `HostPool.schedule`; the owner is by default `user`, all bookings are stored
         together, and the token is that of the whole list.
         """
-        done, result = self._schedule(requests, criterion, shape, owner, token)
-        if not done.repeated:
-            return cast("ShareBookings", result)
-        assert done.call is not None
-        answer = json.loads(done.call.answer or "")
-        windows = iter([each.window for each in self._answer(done, token)])
-        found: list[Any] = [
-            next(windows) if reason == "booked" else None
-            for reason in answer["reasons"]
-        ]
-        table = WindowTable.of(found).table
-        how = answer["reasons"], answer["names"], self.context, table
-        return ShareBookings(found, *how)
+        how = requests, criterion, shape, owner, token
+        found: ShareBookings = self._scheduled(*self._schedule(*how))
+        return found
 
     def reserve(
         self,
@@ -167,6 +157,20 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
 
     # --- the plain pool
 
+    def _scheduled(self, done: Done, result: Any) -> ShareBookings:
+        if not done.repeated:
+            return cast("ShareBookings", result)
+        assert done.call is not None
+        answer = json.loads(done.call.answer or "")
+        windows = iter([each.window for each in self._answer(done, None)])
+        found: list[Any] = [
+            next(windows) if reason == "booked" else None
+            for reason in answer["reasons"]
+        ]
+        table = WindowTable.of(found).table
+        how = answer["reasons"], answer["names"], self.context, table
+        return ShareBookings(found, *how)
+
     def _schedule_plain(
         self, jobs: list[Any], criterion: Any, shape: Any, owner: str
     ) -> tuple[ShareBookings, list[Window], str]:
@@ -209,8 +213,8 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def _release_booking(self, number: int) -> None:
         window = cast(ShareWindow, self._bookings[number].window)
         key = self._keys[number]
-        owner = self._booked.pop(key)[1]
-        self._give_back([window], {key: (window, owner)}, [window])
+        owned = {key: (window, self._booked.pop(key)[1])}
+        self._give_back([window], owned, [window])
         self._forget(number)
 
     def _has_covered(self, owner: str) -> bool:

@@ -13,7 +13,7 @@ from slotkern._kernels.slots import SLOT
 from slotkern._kernels.windows import Window
 from slotkern.foundation.adapters import adapter
 from slotkern.ledger.bookings import BookedPool
-from slotkern.ledger.calls import Change
+from slotkern.ledger.calls import Change, Done
 from slotkern.ledger.codec import (
     Entry,
     body_row,
@@ -104,25 +104,9 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
         together, and the token is that of the whole list. The plan of a job of several
         parts is booked whole.
         """
-        done, result = self._schedule(requests, criterion, shape, owner, token)
-        if not done.repeated:
-            found: Bookings = result
-            return found
-        assert done.call is not None
-        answer = json.loads(done.call.answer or "")
-        windows = iter([each.window for each in self._answer(done, token)])
-        reason = np.array(answer["reason"], np.uint8)
-        items: list[Any] = []
-        for i, code in enumerate(answer["reason"]):
-            plan = answer["plans"].get(str(i))
-            if plan is not None:
-                parts = tuple(islice(windows, len(plan["roles"])))
-                items.append(adapter("plan_of_outline")(parts, plan))
-            else:
-                items.append(next(windows) if code == 0 else None)
-        return bookings_from_windows(
-            items, reason, criterion, shape, answer["names"], self.context
-        )
+        how = requests, criterion, shape, owner, token
+        found: Bookings = self._scheduled(*self._schedule(*how))
+        return found
 
     def reserve(
         self,
@@ -182,6 +166,27 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
         self._call('{"do":"add"}', change)
 
     # --- the plain pool
+
+    def _scheduled(self, done: Done, result: Any) -> Bookings:
+        if not done.repeated:
+            found: Bookings = result
+            return found
+        assert done.call is not None
+        _, criterion, shape = json.loads(done.call.what)["how"]
+        answer = json.loads(done.call.answer or "")
+        windows = iter([each.window for each in self._answer(done, None)])
+        reason = np.array(answer["reason"], np.uint8)
+        items: list[Any] = []
+        for i, code in enumerate(answer["reason"]):
+            plan = answer["plans"].get(str(i))
+            if plan is not None:
+                parts = tuple(islice(windows, len(plan["roles"])))
+                items.append(adapter("plan_of_outline")(parts, plan))
+            else:
+                items.append(next(windows) if code == 0 else None)
+        return bookings_from_windows(
+            items, reason, criterion, shape, answer["names"], self.context
+        )
 
     def _schedule_plain(
         self, jobs: list[Any], criterion: Any, shape: Any, owner: str

@@ -415,7 +415,7 @@ async def _scheduled(call: Exchange) -> tuple[Any, list[int | None]]:
             )
     if token is not None:
         token = f"{user.name}/{token}"
-    how: Any = {"shape": shape, "owner": owner, "token": token}
+    how: Any = (criterion, shape, owner, token)
 
     def change(pool: sk.SharedPool) -> tuple[Any, list[int | None]]:
         charged = [
@@ -426,10 +426,11 @@ async def _scheduled(call: Exchange) -> tuple[Any, list[int | None]]:
         if pool._capacities is not None:
             forms.reverse()
         try:
-            done = pool.schedule(forms[0], criterion, **how)
+            done, numbers = pool._schedule_numbered(forms[0], *how)
         except TokenUsed:  # before the first quota, or after the last one?
-            done = pool.schedule(forms[1], criterion, **how)
-        return done, [None if each is None else pool._number_of(each) for each in done]
+            done, numbers = pool._schedule_numbered(forms[1], *how)
+        ids = iter(numbers)
+        return done, [next(ids) if booked else None for booked in done.booked]
 
     found: tuple[Any, list[int | None]] = await call.app.change(user, change)
     return found
