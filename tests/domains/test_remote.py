@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,36 @@ def check_remote(rnd: random.Random) -> None:
 @given(st.integers(0, 2**64).map(random.Random))
 def test_searches_equal_those_of_domains(rnd: random.Random) -> None:
     check_remote(rnd)
+
+
+@pytest.mark.parametrize("criterion", rounds.CRITERIA)
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_slot_that_ends_with_its_part_after_rounding(
+    criterion: str, shape: str
+) -> None:
+    # 1.1 + 8 is 9.1 after rounding, but 9.1 - 8 is two units in the last place less
+    # than 1.1
+    slots = sk.make_slots(
+        node=[0, 1], start=[1.1, 2.1], end=[9.1, 99], performance=1, price=1
+    )
+    far = sk.RemoteDomains({"d": sk.SlotPool(slots)})
+    window = far.find(sk.Request(1, 8), criterion, shape=shape)
+    assert window is not None
+    assert (window.names, window.start) == (("d/0",), 1.1)
+
+
+def test_expired_hold_that_the_local_manager_has_released() -> None:
+    pool = _site(2)
+    agent = DomainAgent("d", pool)
+    far = sk.RemoteDomains({"d": pool})
+    window = far.find(sk.Request(1, 5), "start")
+    assert window is not None
+    agent._book([window.to_dict()], "ann", 1e-3, None, None)
+    pool.release("ann")
+    time.sleep(0.01)
+    found, value = pickle.loads(agent.answer(pickle.dumps(("facts", ()))))
+    assert found, value
+    assert not agent._held
 
 
 def _site(nodes: int, price: Any = 1, seed: int | None = None) -> sk.SlotPool:

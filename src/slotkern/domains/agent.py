@@ -2,8 +2,9 @@
 
 An agent has the pool of its domain, answers questions about what can matter to a
 search, and books parts. Questions and answers are bytes, so that any transport can
-carry them and their size is counted. Answers grow with the request, not with the domain
-(candidates.py): no answer contains the slots or the machine of the domain.
+carry them and their size is counted. They are pickles, which can run any code when they
+are read, so both sides must trust each other. Answers grow with the request, not with
+the domain (candidates.py): no answer contains the slots or the machine of the domain.
 
 Parts of a ledger are held by the ledger. Parts of a plain pool are held by the agent:
 holds that are due end before the next question is answered.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -251,7 +253,8 @@ class DomainAgent:
     def _end_holds(self) -> None:
         now = time.monotonic()
         for i in [i for i, (end, _) in self._held.items() if end <= now]:
-            self._release(i)
+            with suppress(LookupError, ValueError):  # the local manager released it
+                self._release(i)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {

@@ -177,7 +177,7 @@ def _roll_back(name: str, pool: Any, parts: Sequence[Part]) -> None:
             release_part(pool, part)
         except LedgerError as error:  # first: some are also a ValueError
             confirmed = isinstance(part, Window) or part.expires is None
-            left = "booked" if confirmed else "until its hold ends"
+            left = "booked" if confirmed else "until its hold ends, if there is one"
             log.warning("%s: a part stays %s: %s", name, left, error)
         except (LookupError, ValueError):
             pass  # the hold has ended, or the local manager has released the part
@@ -208,7 +208,7 @@ def recover_parts(
     if not found:
         return None
     whole = next(part[1] for part in there.values() if part is not None)
-    job = token.rpartition("#")[0]
+    job = token.rpartition("#")[0] or token  # the token of `book` has no attempts
     if asked is not None and whole.get("asked", asked) != asked:
         raise TokenUsed(
             f"the token {quote(job)} belongs to another request; nothing has changed"

@@ -15,6 +15,10 @@ keeps the rules of groups of domains. A slot that n others can replace is in no 
 window of n parts, because one of the n is not in the window. It is left out. Replacing
 is transitive, so the n are found among the candidates.
 
+*Limit.* If y is cheaper than x by less than the rounding of the sum, the costs of both
+windows are equal, and the lower node ids may be in the one with x. The window found has
+the same value and start then, but may have other nodes.
+
 The comparisons use the arithmetic of the kernel: its lengths, costs and ends. In ragged
 windows by start or cost, slots that can hold a part at all starts of the cell need not
 be compared by speed, because only their costs count.
@@ -98,8 +102,11 @@ class UsableSlots:
         self.start, self.limit = start[self.rows], limit[self.rows]
         self.length = length[self.rows]
         self.performance = slots["performance"][self.rows]
-        # latest starts, rounded up: a cell has all slots that may start in it
-        last = np.nextafter(self.limit - self.length, np.inf)
+        # Latest starts, rounded up, so that a cell has all slots that may start in it.
+        # The sum of a start and a length is rounded to the precision of the limit,
+        # which may be much coarser than that of the start.
+        last = np.nextafter(self.limit, np.inf) - self.length
+        last = np.nextafter(last, np.inf)
         self.last = np.minimum(last, request.latest)
         self._by_length = np.argsort(self.length, kind="stable")
         self._starts, self._lasts = np.sort(self.start), np.sort(self.last)

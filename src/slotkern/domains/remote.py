@@ -199,6 +199,9 @@ class RemoteDomains:
     names of their nodes; more for slots of many performances. A domain takes O(m log m)
     for its m slots after a change, and O(m) for each cell.
 
+    *Trust.* Questions and answers are pickles, which can run any code when they are
+    read: use only schedulers, workers and clients of dask that you trust.
+
     *Threads.* One thread at a time may use a `RemoteDomains`.
 
     Examples
@@ -312,8 +315,10 @@ class RemoteDomains:
         ValueError
             If a part is no longer free; no domain has changed then.
         slotkern.ledger.Unknown
-            If a worker does not answer: the parts of the others are released. A note
-            has the token for `recover`.
+            If a worker does not answer: the parts of the others are released. If it
+            confirmed its part just before, this part stays booked, because `book` does
+            not open its ledger again. Call `reconnect`, then `recover` with the token
+            in the note of the error: it releases this part.
         slotkern.ledger.LedgerError
             If a ledger could not store its part.
         """
