@@ -177,7 +177,7 @@ def _roll_back(name: str, pool: Any, parts: Sequence[Part]) -> None:
             release_part(pool, part)
         except LedgerError as error:  # first: some are also a ValueError
             confirmed = isinstance(part, Window) or part.expires is None
-            left = "booked" if confirmed else "until its hold ends, if there is one"
+            left = "booked" if confirmed else "until its hold ends"
             log.warning("%s: a part stays %s: %s", name, left, error)
         except (LookupError, ValueError):
             pass  # the hold has ended, or the local manager has released the part
