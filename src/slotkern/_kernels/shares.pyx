@@ -22,7 +22,7 @@ from slotkern._kernels.shares cimport *
 from slotkern._kernels.slots cimport PreparedSlots, resolve_times
 from slotkern._kernels.windows cimport Window, window_from_answer
 
-from slotkern._kernels.base import REASONS
+from slotkern._kernels.base import REASONS as _REASONS
 from slotkern._kernels.caps import counted_fields
 from slotkern._kernels.search import CRITERIA
 from slotkern._kernels.windows import ALL_STARTS
@@ -326,7 +326,7 @@ cdef class ShareCore(SharedHosts):
             status = self.schedule_some(jobs, index, queue)
             i = queue.table.codes.size()
             if status == Status.none:
-                queue.add(None, REASONS.index(reason(i)))
+                queue.add(None, _REASONS.index(reason(i)))
             elif status != Status.ok:
                 raise search_error(status, jobs[i].query[0])
 

@@ -111,5 +111,5 @@ cdef class ShareQueue:
                     self.capacities.defer(booked, (
                         self.table.windows.count(i), request.uses, request.account))
             self.windows.append(booked)
-            self.reasons.append(REASONS[self.table.codes[i]])
+            self.reasons.append(_REASONS[self.table.codes[i]])
         return 0

@@ -20,9 +20,9 @@ class ChangeLog {
 
   // Begins at this version: followers of earlier ones must read the whole pool.
   void restart(std::size_t version, std::size_t nodes) {
-    entries_.clear();
+    skip_to(version);  // stays valid if there is no memory
     entries_.reserve(2 * nodes + 64);
-    first_ = version, is_on_ = true;
+    is_on_ = true;
   }
 
   // As restart(), with the memory that there is. Allocates nothing.
@@ -34,6 +34,7 @@ class ChangeLog {
   // Records that the free time of the node has changed. Allocates nothing.
   void record(std::size_t version, std::int32_t node) noexcept {
     if (!is_on_) return;
+    if (entries_.capacity() == 0) return skip_to(version);  // a copy without memory
     if (entries_.size() == entries_.capacity()) {
       const auto half = entries_.begin() + static_cast<std::ptrdiff_t>(entries_.size() / 2);
       first_ = half->version;
