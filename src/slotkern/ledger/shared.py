@@ -193,7 +193,7 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
     ) -> tuple[Bookings, list[Window], str]:
         done = SlotPool.schedule(self, jobs, criterion, shape=shape, owner=owner)
         windows = _windows_of(done)
-        if self._capacities is not None:  # the compiled loop counts no window
+        if self._capacities is not None:  # those of the compiled loop are not yet
             self._capacities.count(windows)
         return done, windows, _answer_of(done)
 
