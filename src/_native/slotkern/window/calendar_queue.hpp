@@ -3,7 +3,9 @@
 // Later buckets are unsorted lists; the current bucket is a heap. At about one entry per bucket
 // there is little to sort and no unpredictable branch; with all entries in one bucket it degrades
 // to the plain heap. Two levels of bitmaps find the next occupied bucket. Cost: O(1) expected per
-// entry, O(log m) in the worst case. Allocates only to exceed the largest size so far.
+// entry, O(log m) in the worst case. Allocates only to exceed the largest size so far. With a
+// plain heap, all alternatives of a request take 1.1 to 1.35 times as long to find (100 to 10,000
+// nodes, 5 to 100 parts).
 #pragma once
 
 #include <algorithm>
