@@ -379,7 +379,7 @@ class BookedPool(AdministeredPool):
         def change(_now: int) -> Change:
             if isinstance(window, str):
                 return self._release_all(window, name, owner), [], None
-            i = self._number_of(window) if isinstance(window, Window) else of
+            i = self._number_of(window, owner) if isinstance(window, Window) else of
             if i is None or not self._is_open(i):
                 known = quote(window) if i is None else f"booking {i}"
                 raise LookupError(f"{known} is not booked; nothing has changed")
@@ -490,8 +490,11 @@ class BookedPool(AdministeredPool):
         """Return a window as the plain pool books it."""
         return window
 
-    def _number_of(self, window: Window) -> int | None:
-        """Return the number of the booking of a window, or None."""
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
+        """Return the number of the booking of a window, or None.
+
+        If bookings of several owners have equal windows, one of `owner` is returned.
+        """
         raise NotImplementedError
 
     def _has_covered(self, owner: str) -> bool:

@@ -65,8 +65,8 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     Notes
     -----
     `copy` and pickles give a plain `HostPool`. If several
-    bookings have equal windows, `release` of a window releases the last one; their ids
-    distinguish them.
+    bookings have equal windows, `release` of a window releases the last one, with
+    ``owner=`` the last one of the owner; their ids distinguish them.
 
     Examples
     --------
@@ -199,12 +199,17 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def _own_window(self, window: Window) -> Window:
         return self._checked(window)[0]
 
-    def _number_of(self, window: Window) -> int | None:
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
         assert isinstance(window, ShareWindow)
-        open_now = {i: each.window for i, each in self._bookings.items()}
-        found = nearest(window, cast("list[ShareWindow]", [*open_now.values()]))
-        last = reversed(open_now)  # several may be bookings of one object
-        return next((i for i in last if open_now[i] is found), None)
+        of_all = {i: each.window for i, each in self._bookings.items()}
+        own = {i: w for i, w in of_all.items() if self._bookings[i].owner == owner}
+        for found_in in (own, of_all):
+            windows = cast("list[ShareWindow]", [*found_in.values()])
+            found = nearest(window, windows)
+            if found is not None:
+                last = reversed(found_in)  # several may be bookings of one object
+                return next(i for i in last if found_in[i] is found)
+        return None
 
     def _forget(self, number: int) -> Window:
         self._keys.pop(number, None)

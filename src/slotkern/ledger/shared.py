@@ -208,8 +208,8 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
         super()._open_all(bookings)
         self._numbers.update({each.window: i for i, each in bookings.items()})
 
-    def _number_of(self, window: Window) -> int | None:
-        return self._numbers.get(window)
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
+        return self._numbers.get(window)  # open windows of whole nodes differ
 
     def _forget(self, number: int) -> Window:
         window = super()._forget(number)
