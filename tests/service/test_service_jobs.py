@@ -268,7 +268,7 @@ def test_tables_that_need_much_memory_are_refused(tmp_path: Path) -> None:
             assert answer.status == 400, query
             assert "the query" in answer.json["detail"], answer
         answer = await client("POST", "/v1/find/many?shape=square", {"jobs": []}, "rob")
-        assert answer.status == 400  # beside JSON, all fields are in the body
+        assert answer.status == 400  # with JSON, all fields are in the body
         answer = await client("POST", "/v1/find", cases[0][0], "rob")
         assert answer.status == 415
 

@@ -28,7 +28,6 @@ from slotkern.ledger.codec import (
 )
 from slotkern.ledger.replay import given
 from slotkern.ledger.snapshots import Open, bookings_before, bookings_of, open_arrays
-from slotkern.pool.caps import has_weeks
 from slotkern.pool.host_pool import HostPool
 from slotkern.pool.saved import to_arrays
 from slotkern.pool.share_bookings import ShareBookings
@@ -37,17 +36,16 @@ from slotkern.pool.share_rows import SPAN
 from slotkern.pool.share_windows import ShareWindow, nearest
 
 if TYPE_CHECKING:
-    from slotkern.files.atomic import AnyPath
     from slotkern.ledger.log import Store
     from slotkern.machine.spans import FreeSlots
-    from slotkern.typing import Shape, Time
+    from slotkern.typing import Time
 
 __all__ = ["SharedHostPool", "first_host_snapshot"]
 
 _FORMAT = "slotkern ledger snapshot of shares 1"
 
 
-class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other results
+class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]  # other results
     """A pool of shares of nodes that several processes change: a `HostPool` with a log.
 
     `HostPool.share` creates its ledger and `HostPool.open` opens it. Calls, tokens,
@@ -93,24 +91,6 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def __reduce__(self) -> Any:
         return _itself, (self.copy(),)
 
-    def schedule(
-        self,
-        requests: Any,
-        criterion: str = "start",
-        *,
-        shape: Shape = "square",
-        owner: str | None = None,
-        token: str | None = None,
-    ) -> ShareBookings:
-        """Find and book a window for each request, in order, as one call.
-
-        As `HostPool.schedule`; the owner is by default `user`, all bookings are stored
-        together, and the token is that of the whole list.
-        """
-        how = requests, criterion, shape, owner, token
-        found: ShareBookings = self._scheduled(*self._schedule(*how))
-        return found
-
     def reserve(
         self,
         nodes: Any,
@@ -139,21 +119,11 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def add_slots(self, free: FreeSlots) -> None:
         """Add free amounts in new time; see `HostPool.add_slots`."""
 
-        def change(_now: int) -> Change:
+        def add() -> dict[str, NDArray[Any]]:
             HostPool.add_slots(self, free)
-            added = [body_row("add", pack_arrays({"amounts": given(free.amounts)}))]
-            if has_weeks(cast(Any, self)):  # their hours extend over the new time
-                added.append(self._rules_row())
-            return added, [], None
+            return {"amounts": given(free.amounts)}
 
-        self._call('{"do":"add"}', change)
-
-    def share(self, where: AnyPath, *, user: str | None = None) -> Any:
-        """Raise TypeError: this pool has a ledger already."""
-        raise TypeError(
-            f"{where!s}: this pool has a ledger: backup(path) copies it, and "
-            "copy().share(path) creates another, in which holds are bookings"
-        )
+        self._add(add)
 
     # --- the plain pool
 

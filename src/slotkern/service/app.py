@@ -135,7 +135,7 @@ class Service(Backend):
                 kind = _kind_of(request, operation)
                 data = await self._body(request)
                 if kind == ARROW:
-                    body = fields_of_query(query, operation.fields_beside_table)
+                    body = fields_of_query(query, operation.table_query)
                     table, query = read_job_table(data, self.limits.jobs), {}
                 else:
                     body = parse(data)

@@ -1,4 +1,4 @@
-"""A request to an operation of a service, and what the operations of it share."""
+"""A request to an operation of a service, with the helpers of all operations."""
 
 from __future__ import annotations
 

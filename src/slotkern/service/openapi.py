@@ -62,7 +62,7 @@ def _describe(operation: Operation) -> dict[str, Any]:
         parameters.append({"name": name, "in": "query", "description": text})
         parameters[-1]["schema"] = {"type": "string"}
     if operation.takes_table:
-        for name, each in operation.fields_beside_table.items():
+        for name, each in operation.table_query.items():
             text = "Only with a table of Arrow as the body."
             parameters.append({"name": name, "in": "query", "description": text})
             parameters[-1]["schema"] = each

@@ -49,14 +49,14 @@ class Operation(NamedTuple):
 
     @property
     def takes_table(self) -> bool:
-        """Whether the jobs of the body may be a table; other fields are in the query.
+        """True if the jobs of the body may be a table, with other fields in the query.
 
         See `slotkern.service.tables`.
         """
         return "jobs" in self.fields
 
     @property
-    def fields_beside_table(self) -> Fields:
+    def table_query(self) -> Fields:
         """The fields of the query of a request whose body is a table."""
         return {name: each for name, each in self.fields.items() if name != "jobs"}
 
