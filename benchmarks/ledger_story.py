@@ -3,10 +3,10 @@
     python benchmarks/ledger_story.py [--seconds S] [--kills K] [--entries N]
 
 A ledger of 5,000 nodes has 20,000 bookings. A process gets 20 requests a second, due at
-fixed times, and answers each by one durable booking with a token. About ten in a hundred
-requests are followed by the release of a booking, and one by the closure of a node. The
-process is killed by SIGKILL at random times; its successor opens the ledger and first
-repeats the last call by its token. A follower in another process reads the entries.
+fixed times, and answers each by one durable booking with a token. It also releases a
+booking after ten of a hundred requests, and closes a node after one. It is killed by
+SIGKILL at random times; its successor opens the ledger and first repeats the last call
+by its token. A follower in another process reads the entries as they come.
 
 Times of calls are wall-clock and CPU times. The delay of a booking is the time since it
 was due, which includes that of restarts. The check judges the ledger, and each answer
