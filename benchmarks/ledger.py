@@ -38,9 +38,9 @@ JOB = sk.Request(5, 10.0, name="job")
 GROUP = 100
 
 
-def new_ledger(where: Path | str) -> sk.SharedPool:
-    """Create a ledger of 1,000 nodes."""
-    slots = sk.make_slots(node=range(1000), start=0, end=1e6, performance=1, price=1)
+def new_ledger(where: Path | str, nodes: int = 1000) -> sk.SharedPool:
+    """Create a ledger of equal nodes."""
+    slots = sk.make_slots(node=range(nodes), start=0, end=1e6, performance=1, price=1)
     return sk.SlotPool(slots).share(where)
 
 
@@ -109,10 +109,10 @@ def measured(function: Any) -> tuple[float, float, Any]:
     return time.perf_counter() - wall, time.process_time() - cpu, result
 
 
-def replay(where: Any, count: int) -> dict[str, Any]:
+def replay(where: Any, count: int, nodes: int = 1000) -> dict[str, Any]:
     """Measure a schedule of many jobs, the replay of its entries, and snapshots."""
     opening.SNAPSHOT_AFTER = 10**9
-    pool, follower = new_ledger(where), sk.SlotPool.open(where, readonly=True)
+    pool, follower = new_ledger(where, nodes), sk.SlotPool.open(where, readonly=True)
     jobs = [JOB] * 10_000
     out: dict[str, Any] = {}
     wall, cpu, _ = measured(
@@ -130,7 +130,7 @@ def replay(where: Any, count: int) -> dict[str, Any]:
     pool.snapshot()
     wall, cpu, _ = measured(lambda: sk.SlotPool.open(where, readonly=True))
     out["open_from_snapshot"] = {"seconds": round(wall, 2), "cpu": round(cpu, 2)}
-    pool.advance(float(count) / 200 * 10 - 10)
+    pool.advance(count / (nodes // JOB.nodes) * 10.0 - 10)
     pool.snapshot()
     wall, cpu, _ = measured(lambda: sk.SlotPool.open(where, readonly=True))
     out["open_mostly_past"] = {"seconds": round(wall, 2), "cpu": round(cpu, 2)}

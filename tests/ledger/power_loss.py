@@ -1,6 +1,7 @@
 """Simulated losses of power: what the disk may hold then is a sound ledger.
 
-``python tests/ledger/power_loss.py IMAGES [PROCESSES [SABOTAGE]]`` makes IMAGES files.
+``python tests/ledger/power_loss.py IMAGES [PROCESSES [SEED [SABOTAGE]]]`` makes IMAGES.
+An odd number of processes books shares of nodes, an even one whole nodes.
 Workers book in one ledger under strace, which records their writes and flushes. An
 image is what the disk may hold at a random moment: all that was flushed before, and any
 subset of the sectors of 512 bytes that were written after. The independent check judges
@@ -168,7 +169,9 @@ class Disk:
             yield name, bytes(data)
 
 
-def record(folder: Path, processes: int, sabotage: str) -> tuple[Disk, list[Event]]:
+def record(
+    folder: Path, processes: int, sabotage: str, seed: int
+) -> tuple[Disk, list[Event]]:
     """Run workers under strace; return the disk before them, and their events."""
     path, trace = folder / "site.db", folder.with_name("trace")
     table = {"name": [f"n{i}" for i in range(20)], "cores": [8] * 20}
@@ -179,7 +182,7 @@ def record(folder: Path, processes: int, sabotage: str) -> tuple[Disk, list[Even
         slots = sk.make_slots(node=range(20), start=0, end=1e5, performance=1, price=1)
         sk.SlotPool(slots).share(path).close()
     disk = Disk({path.name: path.read_bytes()})
-    words = [path, folder / "notes", processes, 160 // processes, sabotage]
+    words = [path, folder / "notes", processes, 160 // processes, seed, sabotage]
     subprocess.run(
         [
             *("strace", "-f", "-y", "-qq", "-xx", "-s", "1000000", "-e", CALLS),
@@ -190,11 +193,14 @@ def record(folder: Path, processes: int, sabotage: str) -> tuple[Disk, list[Even
     return disk, events_of(trace, folder)
 
 
-def workers(path: str, notes: str, processes: int, rounds: int, sabotage: str) -> None:
+def workers(
+    path: str, notes: str, processes: int, rounds: int, seed: int, sabotage: str
+) -> None:
     """Run workers, each in a process of its own."""
     running = []
-    for seed in range(processes):
-        words = ["--worker", path, f"{notes}{seed}", str(seed), str(rounds), sabotage]
+    for place in range(processes):
+        own = [f"{notes}{place}", str(100 * seed + place), str(rounds), sabotage]
+        words = ["--worker", path, *own]
         running.append(subprocess.Popen([sys.executable, __file__, *words]))
     assert not any([process.wait() for process in running])
 
@@ -217,7 +223,7 @@ def power_losses(
     """Make images; return the number of images, of events, and of each violation."""
     work, place = folder / "work", folder / "image"
     work.mkdir()
-    disk, events = record(work, processes, sabotage)
+    disk, events = record(work, processes, sabotage, seed)
     rng = random.Random(seed)
     noted = [i for i, event in enumerate(events) if event.name.startswith("notes")]
     stops = sorted(rng.choices(range(noted[0], noted[-1] + 1), k=images))
@@ -250,7 +256,8 @@ if __name__ == "__main__":
         memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
         with tempfile.TemporaryDirectory(dir=memory) as made:
             several = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-            found = power_losses(
-                Path(made), int(sys.argv[1]), several, "".join(sys.argv[3:4])
-            )
+            chosen = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+            broken = "".join(sys.argv[4:5])
+            count = int(sys.argv[1])
+            found = power_losses(Path(made), count, several, broken, chosen)
             print(found)

@@ -219,6 +219,22 @@ def test_equal_windows_are_released_by_their_numbers(pool: sk.SharedHostPool) ->
     assert_followed(pool)
 
 
+def test_of_equal_windows_the_one_of_the_owner_is_released(
+    pool: sk.SharedHostPool,
+) -> None:
+    window = pool.find(sk.Request(1, 4, share=CORES))
+    for owner in ("ann", "bob", "ann", "cid"):
+        pool.book(window, owner)
+    assert pool.release(window, owner="ann") == 1  # the last one of ann
+    assert [each.id for each in pool.open_bookings()] == [1, 2, 4]
+    assert pool.release(window, owner="ann") == 1
+    with pytest.raises(ledger.NotYours, match="belongs to 'cid', not to 'ann'"):
+        pool.release(window, owner="ann")
+    assert pool.release(window, owner="bob") == 1
+    assert pool.owners == ["cid"]
+    assert_followed(pool)
+
+
 def test_a_share_that_is_not_free_is_taken(pool: sk.SharedHostPool) -> None:
     other = sk.HostPool.open(pool._store.where)
     window = other.find(sk.Request(1, 4, share={"gpus": 4}))

@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import random
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlencode
 
+import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from service import JOB, ROLES, running
+from service import JOB, ROLES, running, stream_of
 
+from slotkern.machine.jobs import COLUMNS
 from slotkern.service.operations import OPERATIONS
 
 SCALARS = st.one_of(
@@ -42,14 +46,57 @@ VALUES = st.recursive(
 )
 
 
+#: Cells of a column of a table of jobs.
+CELLS = st.sampled_from(
+    [
+        st.integers(0, 9),
+        st.integers(-(2**63), 2**63 - 1),
+        st.floats(),
+        st.text(max_size=12),
+        st.sampled_from(["1", "2h", "2026-12-01", "price <= 1", "a\0", "INFINITE"]),
+        st.booleans(),
+        st.datetimes(),
+        st.datetimes(timezones=st.just(datetime.UTC)),
+        st.dates(),
+        st.timedeltas(),
+        st.lists(st.integers(0, 9), max_size=2),
+        st.nothing(),
+    ]
+)
+
+
+@st.composite
+def tables(draw: Any) -> bytes:
+    """Draw a table of jobs as a stream of Arrow, whose columns mostly are right."""
+    count = draw(st.integers(0, 4))
+    names = st.sampled_from([*COLUMNS, "share.cores", "uses.lic", "after", "odd"])
+    found: dict[str, Any] = {}
+    for name in draw(st.lists(names, max_size=3, unique=True)):
+        cells = st.none() | draw(CELLS)
+        values = draw(st.lists(cells, min_size=count, max_size=count))
+        try:
+            found[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError):  # a date that Arrow does not have
+            found[name] = pa.nulls(count)
+        if found[name].type == pa.string() and draw(st.booleans()):
+            found[name] = found[name].dictionary_encode()
+    for name in ("nodes", "volume"):
+        if draw(st.integers(0, 9)):
+            found[name] = [2] * count
+    options = draw(st.sampled_from([{}, {}, {}, {"compression": "zstd"}]))
+    return stream_of(found, **options)
+
+
 @st.composite
 def requests(draw: Any) -> tuple[str, str, bytes | None, str]:
     """Draw an operation and a body whose fields have mostly the right names.
 
-    Bodies are JSON with NaN and Infinity, and every tenth has some other bytes.
+    Bodies are JSON with NaN and Infinity, or tables of Arrow with the other fields in
+    the query. Every tenth has some other bytes.
     """
     operation = draw(st.sampled_from(OPERATIONS))
     data: bytes | None = None
+    query = ""
     if operation.fields:
         names = st.sampled_from([*operation.fields, "odd"])
         body: Any = draw(st.dictionaries(names, VALUES, max_size=4))
@@ -58,10 +105,13 @@ def requests(draw: Any) -> tuple[str, str, bytes | None, str]:
             more = st.dictionaries(st.sampled_from([*fields]), VALUES, max_size=3)
             body["request"] = JOB | draw(more)
         data = json.dumps(body).encode()
+        if operation.takes_table and draw(st.booleans()):
+            data, body = draw(tables()), {k: body[k] for k in body if k != "jobs"}
+            query = f"?{urlencode(body, errors='replace')}" if body else ""
         if not draw(st.integers(0, 9)):
             data = changed(data, draw(st.integers(0, 2**32)))
     path = operation.path.replace("{id}", str(draw(st.integers(0, 2**66))))
-    return operation.method, path, data, draw(st.sampled_from([*ROLES]))
+    return operation.method, path + query, data, draw(st.sampled_from([*ROLES]))
 
 
 def changed(data: bytes, seed: int) -> bytes:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 import slotkern as sk
 from slotkern.service.app import Service
 from slotkern.service.backend import ServiceLimits
+from slotkern.service.tables import ARROW
 from slotkern.service.users import add_user, read_users
 
+_CONTINUATION = b"\xff" * 4  # the first bytes of a stream of Arrow
 ROLES = {"rob": "read", "ann": "book", "bea": "book", "root": "administer"}
 JOB = {"nodes": 2, "volume": 4}
 SLOTS = sk.make_slots(node=range(8), start=0, end=24, performance=1, price=1)
@@ -51,8 +56,14 @@ class Client:
         user: str | None = None,
         **headers: str,
     ) -> Answer:
-        """Send a request; a body of bytes as it is, any other as JSON."""
-        given = {"content-type": "application/json"}
+        """Send a request; a body of bytes as it is, any other as JSON.
+
+        Bytes that begin as a stream of Arrow get its type.
+        """
+        kind = "application/json"
+        if isinstance(body, bytes) and body[:4] == _CONTINUATION:
+            kind = ARROW
+        given = {"content-type": kind}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         if user is not None:
             given["authorization"] = f"Bearer {self.tokens[user]}"
@@ -85,6 +96,15 @@ class Client:
         raw = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
         body = b"".join(message.get("body", b"") for message in sent[1:])
         return Answer(sent[0]["status"], raw, body)
+
+
+def stream_of(table: Any, **options: Any) -> bytes:
+    """Return a table, or its columns, as a stream of Arrow."""
+    table, sink = pa.table(table), io.BytesIO()
+    how = pa.ipc.IpcWriteOptions(**options)
+    with pa.ipc.new_stream(sink, table.schema, options=how) as stream:
+        stream.write_table(table)
+    return sink.getvalue()
 
 
 def make_ledger(folder: Path, slots: Any = SLOTS) -> sk.SharedPool:
@@ -125,6 +145,21 @@ async def running(
             states.put_nowait({"type": "lifespan.shutdown"})
             await done.wait()
             await task
+
+
+def run(
+    folder: Path,
+    test: Callable[[Client], Awaitable[Any]],
+    slots: Any = SLOTS,
+    **limits: Any,
+) -> Any:
+    """Run a test with the client of a new service."""
+
+    async def main() -> Any:
+        async with running(folder, slots, **limits) as client:
+            return await test(client)
+
+    return asyncio.run(main())
 
 
 class Serving(NamedTuple):

@@ -7,17 +7,22 @@ the plain pool, and one commit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from slotkern._kernels.windows import Window
 from slotkern.ledger.calls import Change, LoggedPool
 from slotkern.ledger.codec import (
     body_row,
     nodes_row,
+    pack_arrays,
     plain,
     to_json,
 )
 from slotkern.machine.clock import is_number
+from slotkern.pool.caps import has_weeks
 from slotkern.pool.ledger import check_owner, ids_of, time_of
 from slotkern.pool.saved import rules_to_lists
 
@@ -81,6 +86,17 @@ class AdministeredPool(LoggedPool):
         return body_row("caps", to_json({"rules": rules}).encode())
 
     # --- time and nodes
+
+    def _add(self, add: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
+        """Add new free time by `add`, which returns the arrays that repeat it."""
+
+        def change(_now: int) -> Change:
+            added = [body_row("add", pack_arrays(add()))]
+            if has_weeks(self._itself):  # their hours extend over the new time
+                added.append(self._rules_row())
+            return added, [], None
+
+        self._call('{"do":"add"}', change)
 
     def advance(self, now: Time) -> None:
         """Advance the current time to `now` or later.

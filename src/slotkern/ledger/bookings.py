@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overload
 
 from slotkern._kernels.request import Request
 from slotkern._kernels.windows import Window
@@ -29,7 +29,7 @@ from slotkern.ledger.errors import Expired, NotYours, Taken
 from slotkern.machine.jobs import Compound, requests_of
 
 if TYPE_CHECKING:
-    from slotkern.typing import Criterion, Shape
+    from slotkern.typing import BuiltIn, Criterion, Shape
 
 __all__ = ["BookedPool", "Booking"]
 
@@ -59,7 +59,11 @@ class Booking(NamedTuple):
     repeated: bool = False
 
 
-class BookedPool(AdministeredPool):
+#: The result of `schedule` of a plain pool.
+Scheduled = TypeVar("Scheduled")
+
+
+class BookedPool(AdministeredPool, Generic[Scheduled]):
     """A pool of a log whose windows are booked and released by calls."""
 
     def __enter__(self) -> Self:
@@ -240,6 +244,24 @@ class BookedPool(AdministeredPool):
 
         return self._answer(self._call(what, change, token, content), token)
 
+    def schedule(
+        self,
+        requests: Any,
+        criterion: BuiltIn = "start",
+        *,
+        shape: Shape = "square",
+        owner: str | None = None,
+        token: str | None = None,
+    ) -> Scheduled:
+        """Find and book a window for each request, in order, as one call.
+
+        As `schedule` of the plain pool; the owner is by default `user`, all bookings
+        are stored together, and the token is that of the whole list. The plan of a job
+        of several parts is booked whole.
+        """
+        how = requests, criterion, shape, owner, token
+        return self._scheduled(*self._schedule(*how))
+
     def _schedule(
         self, requests: Any, criterion: Any, shape: Any, owner: str | None, token: Any
     ) -> tuple[Done, Any]:
@@ -268,7 +290,7 @@ class BookedPool(AdministeredPool):
         done = self._call(what, change, token, content)
         return done, result[0] if result else None
 
-    def _scheduled(self, done: Done, result: Any) -> Any:
+    def _scheduled(self, done: Done, result: Any) -> Scheduled:
         """Return the result of `schedule`, also of an earlier call with the token."""
         raise NotImplementedError
 
@@ -379,7 +401,7 @@ class BookedPool(AdministeredPool):
         def change(_now: int) -> Change:
             if isinstance(window, str):
                 return self._release_all(window, name, owner), [], None
-            i = self._number_of(window) if isinstance(window, Window) else of
+            i = self._number_of(window, owner) if isinstance(window, Window) else of
             if i is None or not self._is_open(i):
                 known = quote(window) if i is None else f"booking {i}"
                 raise LookupError(f"{known} is not booked; nothing has changed")
@@ -490,8 +512,11 @@ class BookedPool(AdministeredPool):
         """Return a window as the plain pool books it."""
         return window
 
-    def _number_of(self, window: Window) -> int | None:
-        """Return the number of the booking of a window, or None."""
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
+        """Return the number of the booking of a window, or None.
+
+        If bookings of several owners have equal windows, one of `owner` is returned.
+        """
         raise NotImplementedError
 
     def _has_covered(self, owner: str) -> bool:

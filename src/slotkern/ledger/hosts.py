@@ -28,7 +28,6 @@ from slotkern.ledger.codec import (
 )
 from slotkern.ledger.replay import given
 from slotkern.ledger.snapshots import Open, bookings_before, bookings_of, open_arrays
-from slotkern.pool.caps import has_weeks
 from slotkern.pool.host_pool import HostPool
 from slotkern.pool.saved import to_arrays
 from slotkern.pool.share_bookings import ShareBookings
@@ -37,17 +36,16 @@ from slotkern.pool.share_rows import SPAN
 from slotkern.pool.share_windows import ShareWindow, nearest
 
 if TYPE_CHECKING:
-    from slotkern.files.atomic import AnyPath
     from slotkern.ledger.log import Store
     from slotkern.machine.spans import FreeSlots
-    from slotkern.typing import Shape, Time
+    from slotkern.typing import Time
 
 __all__ = ["SharedHostPool", "first_host_snapshot"]
 
 _FORMAT = "slotkern ledger snapshot of shares 1"
 
 
-class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other results
+class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]  # other results
     """A pool of shares of nodes that several processes change: a `HostPool` with a log.
 
     `HostPool.share` creates its ledger and `HostPool.open` opens it. Calls, tokens,
@@ -65,8 +63,8 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     Notes
     -----
     `copy` and pickles give a plain `HostPool`. If several
-    bookings have equal windows, `release` of a window releases the last one; their ids
-    distinguish them.
+    bookings have equal windows, `release` of a window releases the last one, with
+    ``owner=`` the last one of the owner; their ids distinguish them.
 
     Examples
     --------
@@ -92,24 +90,6 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
 
     def __reduce__(self) -> Any:
         return _itself, (self.copy(),)
-
-    def schedule(
-        self,
-        requests: Any,
-        criterion: str = "start",
-        *,
-        shape: Shape = "square",
-        owner: str | None = None,
-        token: str | None = None,
-    ) -> ShareBookings:
-        """Find and book a window for each request, in order, as one call.
-
-        As `HostPool.schedule`; the owner is by default `user`, all bookings are stored
-        together, and the token is that of the whole list.
-        """
-        how = requests, criterion, shape, owner, token
-        found: ShareBookings = self._scheduled(*self._schedule(*how))
-        return found
 
     def reserve(
         self,
@@ -139,21 +119,11 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def add_slots(self, free: FreeSlots) -> None:
         """Add free amounts in new time; see `HostPool.add_slots`."""
 
-        def change(_now: int) -> Change:
+        def add() -> dict[str, NDArray[Any]]:
             HostPool.add_slots(self, free)
-            added = [body_row("add", pack_arrays({"amounts": given(free.amounts)}))]
-            if has_weeks(cast(Any, self)):  # their hours extend over the new time
-                added.append(self._rules_row())
-            return added, [], None
+            return {"amounts": given(free.amounts)}
 
-        self._call('{"do":"add"}', change)
-
-    def share(self, where: AnyPath, *, user: str | None = None) -> Any:
-        """Raise TypeError: this pool has a ledger already."""
-        raise TypeError(
-            f"{where!s}: this pool has a ledger: backup(path) copies it, and "
-            "copy().share(path) creates another, in which holds are bookings"
-        )
+        self._add(add)
 
     # --- the plain pool
 
@@ -199,12 +169,17 @@ class SharedHostPool(BookedPool, HostPool):  # type: ignore[misc]  # other resul
     def _own_window(self, window: Window) -> Window:
         return self._checked(window)[0]
 
-    def _number_of(self, window: Window) -> int | None:
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
         assert isinstance(window, ShareWindow)
-        open_now = {i: each.window for i, each in self._bookings.items()}
-        found = nearest(window, cast("list[ShareWindow]", [*open_now.values()]))
-        last = reversed(open_now)  # several may be bookings of one object
-        return next((i for i in last if open_now[i] is found), None)
+        of_all = {i: each.window for i, each in self._bookings.items()}
+        own = {i: w for i, w in of_all.items() if self._bookings[i].owner == owner}
+        for found_in in (own, of_all):
+            windows = cast("list[ShareWindow]", [*found_in.values()])
+            found = nearest(window, windows)
+            if found is not None:
+                last = reversed(found_in)  # several may be bookings of one object
+                return next(i for i in last if found_in[i] is found)
+        return None
 
     def _forget(self, number: int) -> Window:
         self._keys.pop(number, None)

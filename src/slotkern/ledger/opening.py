@@ -40,7 +40,7 @@ def share_pool(
     pool: SlotPool | HostPool, where: AnyPath, user: str | None
 ) -> SharedPool | SharedHostPool:
     """Create a ledger of a pool; see `SlotPool.share`."""
-    if isinstance(pool, SharedPool):
+    if isinstance(pool, SharedPool | SharedHostPool):
         raise TypeError(
             "this pool has a ledger: backup(path) copies it, and copy().share(path) "
             "creates another, in which holds are bookings"

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotkern._kernels.pool import Bookings, SlotPool, bookings_from_windows
 from slotkern._kernels.slots import SLOT
@@ -19,25 +20,23 @@ from slotkern.ledger.codec import (
     body_row,
     booking_row,
     nodes_row,
-    pack_arrays,
     plain,
     to_json,
     unpack_arrays,
 )
 from slotkern.ledger.replay import given
 from slotkern.ledger.snapshots import Open, pack_pool, unpack_pool
-from slotkern.pool.caps import has_weeks
 from slotkern.pool.closures import close_gaps, reopen_gaps
 from slotkern.pool.ledger import reservation
 
 if TYPE_CHECKING:
     from slotkern.ledger.log import Store
-    from slotkern.typing import BuiltIn, Shape, Slots, Time
+    from slotkern.typing import Slots, Time
 
 __all__ = ["SharedPool"]
 
 
-class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
+class SharedPool(BookedPool[Bookings], SlotPool):  # type: ignore[misc]  # other results
     """A pool that several processes change at the same time: a `SlotPool` with a log.
 
     `SlotPool.share` creates its ledger and `SlotPool.open` opens it. All searches work
@@ -89,25 +88,6 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
             "compiled code; use copy()"
         )
 
-    def schedule(
-        self,
-        requests: Any,
-        criterion: BuiltIn = "start",
-        *,
-        shape: Shape = "square",
-        owner: str | None = None,
-        token: str | None = None,
-    ) -> Bookings:
-        """Find and book a window for each request, in order, as one call.
-
-        As `SlotPool.schedule`; the owner is by default `user`, all bookings are stored
-        together, and the token is that of the whole list. The plan of a job of several
-        parts is booked whole.
-        """
-        how = requests, criterion, shape, owner, token
-        found: Bookings = self._scheduled(*self._schedule(*how))
-        return found
-
     def reserve(
         self,
         nodes: Any,
@@ -154,16 +134,12 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
     def add_slots(self, slots: Slots) -> None:
         """Add free slots; see `SlotPool.add_slots`."""
 
-        def change(_now: int) -> Change:
+        def add() -> dict[str, NDArray[Any]]:
             rows = len(self.origin)
             SlotPool.add_slots(self, slots)
-            body = pack_arrays({"slots": self.origin[rows:]})
-            added = [body_row("add", body)]
-            if has_weeks(self):  # their hours extend over the new slots
-                added.append(self._rules_row())
-            return added, [], None
+            return {"slots": self.origin[rows:]}
 
-        self._call('{"do":"add"}', change)
+        self._add(add)
 
     # --- the plain pool
 
@@ -208,8 +184,8 @@ class SharedPool(BookedPool, SlotPool):  # type: ignore[misc]  # other results
         super()._open_all(bookings)
         self._numbers.update({each.window: i for i, each in bookings.items()})
 
-    def _number_of(self, window: Window) -> int | None:
-        return self._numbers.get(window)
+    def _number_of(self, window: Window, owner: str | None) -> int | None:
+        return self._numbers.get(window)  # open windows of whole nodes differ
 
     def _forget(self, number: int) -> Window:
         window = super()._forget(number)

@@ -223,9 +223,11 @@ def _hit(
     first: float,
     last: float,
 ) -> list[tuple[Window, str]]:
+    pairs = [pair for pair in pairs if pair[0].start < last and pair[0].finish > first]
     if not pairs:
         return []
-    parts = np.concatenate([window.slots for window, _ in pairs])
+    slots = [window.slots for window, _ in pairs]
+    parts = np.concatenate(slots, dtype=slots[0].dtype)  # else it compares all types
     mine = (parts["start"] < last) & (parts["end"] > first)
     if ids is not None:
         mine &= np.isin(parts["node"], ids)

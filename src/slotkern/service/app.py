@@ -16,17 +16,20 @@ from slotkern.ledger.codec import entry_record
 from slotkern.search.records import strict_text
 from slotkern.service.access import Access
 from slotkern.service.backend import Backend, ServiceLimits
+from slotkern.service.exchange import Exchange
 from slotkern.service.inputs import (
     check,
+    fields_of_query,
     integer_of,
     object_schema,
     parse,
     refuse_unknown,
     version_of,
 )
-from slotkern.service.openapi import ARROW, document
-from slotkern.service.operations import OPERATIONS, Exchange, Operation
+from slotkern.service.openapi import document
+from slotkern.service.operations import OPERATIONS, Operation
 from slotkern.service.problems import Problem, problem_of, respond_problem
+from slotkern.service.tables import ARROW, read_job_table
 from slotkern.service.users import User
 from slotkern.service.writer import Overloaded
 
@@ -126,16 +129,22 @@ class Service(Backend):
         schema = object_schema(operation.fields, operation.required)
 
         async def run(request: Request) -> Response:
-            body = {}
+            body, table = {}, None
+            query = dict(request.query_params)
             if operation.fields:
-                body = await self._body(request)
-                check("body", body, schema)
+                kind = _kind_of(request, operation)
+                data = await self._body(request)
+                if kind == ARROW:
+                    body = fields_of_query(query, operation.table_query)
+                    table, query = read_job_table(data, self.limits.jobs), {}
+                else:
+                    body = parse(data)
+                    check("body", body, schema)
             number = integer_of(request.path_params.get("id", "0"))
             if number is None:
                 raise Problem(404, f"no such booking: {request.path_params['id']}")
-            query = dict(request.query_params)
             refuse_unknown("the query", query, operation.query)
-            call = Exchange(self, request.user, body, number, query)
+            call = Exchange(self, request.user, body, number, query, table)
             if ARROW in request.headers.get("accept", ""):
                 return await _arrow(operation, call)
             found = await operation.run(call)
@@ -144,10 +153,7 @@ class Service(Backend):
 
         return self._guarded(run, operation.role)
 
-    async def _body(self, request: Request) -> Any:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.lower() != "application/json":
-            raise Problem(415, f"the body must be application/json, got {kind!r}")
+    async def _body(self, request: Request) -> bytes:
         most, data = self.limits.body, bytearray()
         try:
             async for piece in request.stream():
@@ -156,7 +162,7 @@ class Service(Backend):
                     raise Problem(413, f"the body has more than {most} bytes")
         except ClientDisconnect:
             raise Problem(400, "the client has gone before its body ended") from None
-        return parse(bytes(data))
+        return bytes(data)
 
     async def _health(self, _request: Request) -> Response:
         fault = self._writer.fault
@@ -217,6 +223,15 @@ class Service(Backend):
                 self._page = version, made
             page = self._page[1]
         return Response(page, media_type="text/html")
+
+
+def _kind_of(request: Request, operation: Operation) -> str:
+    """Return the type of a body; 415 for one that the operation does not take."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    allowed = ["application/json"] + [ARROW] * operation.takes_table
+    if kind not in allowed:
+        raise Problem(415, f"the body must be {' or '.join(allowed)}, got {kind!r}")
+    return kind
 
 
 async def _arrow(operation: Operation, call: Exchange) -> Response:

@@ -19,6 +19,7 @@ from slotkern.foundation.special_fields import SPECIAL_FIELDS
 __all__ = [
     "DURATION",
     "INTEGER",
+    "MOST_TEXT",
     "NODES",
     "NUMBER",
     "QUEUE",
@@ -31,6 +32,7 @@ __all__ = [
     "build_request",
     "check",
     "described",
+    "fields_of_query",
     "integer_of",
     "object_schema",
     "parse",
@@ -51,14 +53,14 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 #: Characters of a text, such as a filter; longer ones are mistakes.
-_MOST_TEXT = 4096
+MOST_TEXT = 4096
 #: Every version is a number of 64 bits.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def _schema(*types: str, **more: Any) -> dict[str, Any]:
     if "string" in types and "enum" not in more:
-        more = {"maxLength": _MOST_TEXT} | more
+        more = {"maxLength": MOST_TEXT} | more
     return {"type": [*types] if len(types) > 1 else types[0]} | more
 
 
@@ -156,7 +158,7 @@ def check(where: str, value: Any, schema: Schema) -> None:
             f"{where} must be at least {schema['minimum']}, got {quote(value)}"
         )
     if isinstance(value, str):
-        least, most = schema.get("minLength", 0), schema.get("maxLength", _MOST_TEXT)
+        least, most = schema.get("minLength", 0), schema.get("maxLength", MOST_TEXT)
         if not least <= len(value) <= most:
             raise ValueError(f"{where} must have {least} to {most} characters")
     elif isinstance(value, list):
@@ -191,6 +193,20 @@ def refuse_unknown(where: str, value: Iterable[str], fields: Mapping[str, Any]) 
 def integer_of(text: str) -> int | None:
     """Return the integer of a text in a path or a query; None for other texts."""
     return int(text) if _INTEGER.fullmatch(text) else None
+
+
+def fields_of_query(query: Mapping[str, str], fields: Fields) -> dict[str, Any]:
+    """Return fields that are in a query, because the body is a table."""
+    found: dict[str, Any] = {}
+    for name, text in query.items():
+        if "\0" in text:
+            raise ValueError(f"the query has a NUL in the field {quote(name)}")
+        number = None
+        if name in fields and fields[name]["type"] == "integer":
+            number = integer_of(text)
+        found[name] = text if number is None else number
+    check("the query", found, object_schema(fields))
+    return found
 
 
 def version_of(text: str) -> int:

@@ -17,6 +17,7 @@ from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.search.records import strict_json
 from slotkern.service.backend import Backend, ServiceLimits
+from slotkern.service.exchange import Exchange
 from slotkern.service.inputs import (
     NUMBER,
     TEXT,
@@ -26,7 +27,7 @@ from slotkern.service.inputs import (
     object_schema,
     parse,
 )
-from slotkern.service.operations import OPERATIONS, Exchange, Operation
+from slotkern.service.operations import OPERATIONS, Operation
 from slotkern.service.problems import problem_of
 from slotkern.service.users import User
 

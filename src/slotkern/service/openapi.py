@@ -7,11 +7,14 @@ from typing import Any
 import slotkern as sk
 from slotkern.service.inputs import NUMBER, object_schema
 from slotkern.service.operations import OPERATIONS, Operation
+from slotkern.service.tables import ARROW
 
-__all__ = ["ARROW", "document"]
+__all__ = ["document"]
 
-#: The type of a stream of Arrow, for clients that accept it.
-ARROW = "application/vnd.apache.arrow.stream"
+_TABLE = (
+    "A table with a row for each job, whose columns are the fields of a request and "
+    "name. The other fields of the body are in the query."
+)
 
 _OTHERS = {
     "/healthz": ("Whether the ledger can be read; needs no token.", "application/json"),
@@ -58,10 +61,17 @@ def _describe(operation: Operation) -> dict[str, Any]:
     for name, text in operation.query.items():
         parameters.append({"name": name, "in": "query", "description": text})
         parameters[-1]["schema"] = {"type": "string"}
+    if operation.takes_table:
+        for name, each in operation.table_query.items():
+            text = "Only with a table of Arrow as the body."
+            parameters.append({"name": name, "in": "query", "description": text})
+            parameters[-1]["schema"] = each
     if parameters:
         found["parameters"] = parameters
     if operation.fields:
         schema = object_schema(operation.fields, operation.required)
-        content = {"application/json": {"schema": schema}}
+        content: dict[str, Any] = {"application/json": {"schema": schema}}
+        if operation.takes_table:
+            content[ARROW] = {"schema": {"description": _TABLE}}
         found["requestBody"] = {"required": True, "content": content}
     return found
