@@ -178,17 +178,21 @@ clang: | toolchain
 # Fuzzers that compare kernels with exhaustive search under ASan and UBSan. Their pools are small
 # and use all search structures. fuzz-briefly makes a fixed number of reproducible runs from one
 # seed; fuzz-kernels continues from the corpus of earlier runs.
+# The sweeps of all criteria and shapes are most of the compile time; the fuzzers share one object.
 define fuzzer
 	@command -v $(CLANG) >/dev/null || { echo "make: $(CLANG) is missing (Debian: clang)" >&2; exit 1; }
 	@mkdir -p $(FUZZ)
 	$(CLANG) -std=c++20 -O2 -g1 -Wall -Wextra -Werror -ffp-contract=off \
 	    -fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all \
 	    -fno-sanitize-coverage=trace-cmp,trace-gep,trace-div,indirect-calls \
-	    -Isrc/_native $< -o $@
+	    -Isrc/_native $(1) -o $@
 endef
 KERNELS := $(wildcard tests/native/*.hpp tests/native/fuzz/*.hpp) $(shell find src/_native -name "*.hpp")
-$(FUZZ)/%: tests/native/fuzz/%.cpp $(KERNELS)
-	$(fuzzer)
+SWEEPS  := $(FUZZ)/sweeps.o
+$(SWEEPS): src/_native/compiled/search.cpp $(KERNELS)
+	$(call fuzzer,-c $<)
+$(FUZZ)/%: tests/native/fuzz/%.cpp $(SWEEPS) $(KERNELS)
+	$(call fuzzer,-DSLOTKERN_SEARCH_DECLARED $< $(SWEEPS))
 
 # Each run is a target of its own, so make -j runs several at a time.
 BRIEFLY := $(TARGETS:%=briefly-%)

@@ -438,9 +438,7 @@ class SlotPool {
             [this](std::size_t k, const Span& span) { return rows_.slot_of(k, span); }, work,
             found);
       };
-      status = shape == ShapeKind::square ? find(square_of(from))
-               : from.has_overhead()      ? find(RaggedWithOverhead(from))
-                                          : find(Ragged(from));
+      status = shape == ShapeKind::square ? find(square_of(from)) : find(AnyRagged(from));
       swept = timelines.overflows;
     }
     if (swept) status = search_validated(*prepared_, from, criterion, shape, work, found);

@@ -19,6 +19,11 @@
 
 namespace slotkern {
 
+struct CostOrder {  // by cost, with the tie-break
+  const PreparedSlots* prepared;
+  bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
+};
+
 template <class Shape, class Source>
 class CheapestSteps {
   using State = ValueIncumbent<Shape, Source>;
@@ -61,10 +66,6 @@ class CheapestSteps {
   struct AdmittedSlot {
     double start, limit, performance;
     std::size_t row;
-  };
-  struct CostOrder {  // by cost, with the tie-break
-    const PreparedSlots* prepared;
-    bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
   };
 
   // Lists the admitted slots with their first start and their limit.

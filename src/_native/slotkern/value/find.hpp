@@ -51,9 +51,7 @@ bool build_value_window(const PreparedSlots& prepared, const Query& query, const
   order.clear();
   for (const std::size_t row : work.chosen)
     order.push_back({shape.key(prepared.slots[row]), row});
-  std::sort(order.begin(), order.end(), [&prepared](const Entry& a, const Entry& b) {
-    return is_cheaper(prepared, a, b);
-  });
+  work.sort_chosen_by_cost(prepared);
   double total = 0;
   for (const Entry& entry : order) {
     const Slot& s = prepared.slots[entry.row];
@@ -197,9 +195,8 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& giv
       return detail::search_by_value<Shape>(prepared, query, valuation, options, record, work,
                                             answer);
     };
-    if (shape == ShapeKind::square) return search(std::type_identity<Square>{});
-    return query.has_overhead() ? search(std::type_identity<RaggedWithOverhead>{})
-                           : search(std::type_identity<Ragged>{});
+    return shape == ShapeKind::square ? search(std::type_identity<Square>{})
+                                      : search(std::type_identity<AnyRagged>{});
   });
   return answer;
 }

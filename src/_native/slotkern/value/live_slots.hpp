@@ -135,6 +135,33 @@ struct ValueWorkspace : LiveSlots {
   std::vector<double> column;  // values of a function that ignores the length
   std::vector<std::size_t> candidates;
   ItemSet heaviest;
+
+  void sort_plans_by_bound() {
+    std::sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+      return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
+    });
+  }
+
+  // Lists in `order` the n cheapest live slots, in order of key and node.
+  void list_cheapest(const PreparedSlots& prepared, std::size_t n) {
+    order.resize(row.size());
+    for (std::size_t j = 0; j < order.size(); ++j) order[j] = static_cast<int>(j);
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
+                      [&](int a, int b) {
+                        const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
+                        return key[i] < key[j] ||
+                               (key[i] == key[j] && prepared.slots[row[i]].node <
+                                                        prepared.slots[row[j]].node);
+                      });
+    order.resize(n);
+  }
+
+  // Sorts base.chosen by cost, with the tie-break.
+  void sort_chosen_by_cost(const PreparedSlots& prepared) {
+    std::sort(base.chosen.begin(), base.chosen.end(), [&](const Entry& a, const Entry& b) {
+      return is_cheaper(prepared, a, b);
+    });
+  }
 };
 
 }  // namespace slotkern

@@ -89,11 +89,8 @@ class ValueSearch {
   bool sweep_listed() {
     if (!state_.bound_plans()) return false;
     const ValueOptions& options = state_.options;
-    std::vector<Plan>& plans = state_.work.plans;
-    std::sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
-      return a.bound > b.bound || (a.bound == b.bound && a.group < b.group);
-    });
-    for (const Plan& plan : plans) {
+    state_.work.sort_plans_by_bound();
+    for (const Plan& plan : state_.work.plans) {
       // A Lite window shorter than its group's length may be worth more than the group's bound.
       const bool sure =
           !options.lite || !State::kSquare || !Source::length_dependent || options.group_span;

@@ -236,14 +236,7 @@ class StepSweep {
     if (static_cast<int>(w_.row.size()) < n_) return;
     if (std::count(w_.anchor.begin(), w_.anchor.end(), char{1}) == 0) return;
     if (++state_.effort.steps == kLong) enable_interrupts();
-    w_.order.resize(w_.row.size());
-    for (std::size_t j = 0; j < w_.order.size(); ++j) w_.order[j] = static_cast<int>(j);
-    std::partial_sort(w_.order.begin(), w_.order.begin() + n_, w_.order.end(), [&](int a, int b) {
-      const double x = w_.key[at(a)], y = w_.key[at(b)];
-      return x < y ||
-             (x == y && prepared_.slots[w_.row[at(a)]].node < prepared_.slots[w_.row[at(b)]].node);
-    });
-    w_.order.resize(at(n_));
+    w_.list_cheapest(prepared_, at(n_));
     double total = 0, slowest = kInfinity;
     for (const int j : w_.order) {
       slowest = std::min(slowest, prepared_.slots[w_.row[at(j)]].performance);

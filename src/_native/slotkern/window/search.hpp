@@ -87,9 +87,7 @@ SLOTKERN_SEARCH_LINKAGE Status search_constrained(const PreparedSlots& prepared,
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
     ConstrainedSearch<Criterion> search(prepared, query, work, found);
-    const bool any = square            ? search.square()
-                     : query.has_overhead() ? search.template ragged<RaggedWithOverhead>()
-                                       : search.template ragged<Ragged>();
+    const bool any = square ? search.square() : search.template ragged<AnyRagged>();
     if (search.failed != Proof::kNone) {
       work.proof.failed = prepared.origin(search.failed);
       return Status::limit_failed;
@@ -111,9 +109,8 @@ SLOTKERN_SEARCH_LINKAGE Status search_groups(const PreparedSlots& prepared, cons
   return with_criterion(criterion, [&](auto c) {
     using Criterion = decltype(c);
     GroupSearch<Criterion> search(prepared, query, work, found);
-    const bool any = shape == ShapeKind::square ? search.square()
-                     : query.has_overhead()     ? search.template ragged<RaggedWithOverhead>()
-                                                : search.template ragged<Ragged>();
+    const bool any =
+        shape == ShapeKind::square ? search.square() : search.template ragged<AnyRagged>();
     if (!any) return Status::none;
     found.value = Criterion::value(found.start, found.runtime, found.cost);
     return Status::ok;

@@ -86,6 +86,23 @@ struct RaggedWithOverhead {
   static constexpr double kMinSubnormal_ = std::numeric_limits<double>::denorm_min();
 };
 
+// Ragged windows of any request, with the same bits as the shape of the request. Overhead is tested
+// for each part instead of compiled in: for searches that spend far more on a part than this test.
+struct AnyRagged : RaggedWithOverhead {
+  explicit AnyRagged(const Query& given)
+      : RaggedWithOverhead(given), has_overhead_(given.has_overhead()) {}
+
+  double key(const Slot& s) const {
+    return has_overhead_ ? RaggedWithOverhead::key(s) : Ragged(*query).key(s);
+  }
+  double min_key(const Node& node) const {
+    return has_overhead_ ? RaggedWithOverhead::min_key(node) : Ragged(*query).min_key(node);
+  }
+
+ private:
+  bool has_overhead_;
+};
+
 // Square windows: all parts run T = Query::length(P_k) on nodes with performance >= P_k; the window
 // costs T * (sum of prices). Keys are prices.
 struct Square {
@@ -128,6 +145,7 @@ Thresholds initial_thresholds(const PreparedSlots& prepared, const Query& query,
   return thresholds;
 }
 
-static_assert(ShapePolicy<Ragged> && ShapePolicy<RaggedWithOverhead> && ShapePolicy<Square>);
+static_assert(ShapePolicy<Ragged> && ShapePolicy<RaggedWithOverhead> && ShapePolicy<AnyRagged> &&
+              ShapePolicy<Square>);
 
 }  // namespace slotkern
