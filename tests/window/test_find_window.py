@@ -87,7 +87,7 @@ def check(slots: np.ndarray, request: dict, *, only_cheapest: bool = False) -> N
                 check_exact(window, slots, request)
 
 
-@settings(max_examples=2 * settings.default.max_examples)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(cases())
 def test_searches_equal_exhaustive_search(case: Case):
     check(*case)

@@ -27,7 +27,7 @@ def check(case: Case, limits: list[Limit]) -> None:
                 check_exact(window, slots, request)
 
 
-@settings(max_examples=2 * settings.default.max_examples)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(limited_cases(cases()))
 def test_limited_searches_equal_exhaustive_search(case):
     check(*case)

@@ -30,7 +30,7 @@ def check(case: Case, rules: list[Rule]) -> None:
                     check_exact(window, slots, request)
 
 
-@settings(max_examples=2 * settings.default.max_examples)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(ruled_cases(cases()))
 def test_searches_under_group_rules_equal_exhaustive_search(case):
     check(*case)
