@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.caps import Caps
+from slotkern._kernels.caps import Caps, has_only_numbers
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_by_spans, find_window
@@ -566,13 +566,8 @@ def _within(spans: NDArray[np.void], known: NDArray[np.void]) -> NDArray[np.bool
 def can_search(part: SharePart, request: Request) -> bool:
     """Return whether the binding can search for a request with this part."""
     plain = not request.rules and (not request.limits or part.stack == 1)
-    plain = plain and not has_sums(request)  # which are limits, in a view
+    plain = plain and has_only_numbers(request)  # sums are limits, in a view
     return plain and is_free_of_times(request)
-
-
-def has_sums(request: Request) -> bool:
-    """Return whether a use of a capacity is a sum over the nodes."""
-    return any(isinstance(of, str) for of in (request.uses or {}).values())
 
 
 def is_free_of_times(request: Request) -> bool:
