@@ -138,7 +138,7 @@ cdef class ShareQueue:
     cdef int add(self, object window, size_t code) except -1
 
 
-cdef class QueuedJob:
+cdef class HostJob:
     cdef readonly Request given, resolved
     cdef readonly object form, part
 
@@ -146,7 +146,7 @@ cdef class QueuedJob:
 cdef class BookedJob:
     cdef readonly Bookings table
     cdef readonly size_t row
-    cdef readonly QueuedJob job
+    cdef readonly HostJob job
     cdef object made  # the window, once it was accessed
 
 

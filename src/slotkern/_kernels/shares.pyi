@@ -20,7 +20,7 @@ HOST_SPAN: np.dtype[np.void]
 def check_amounts(amounts: NDArray[Any], name: str) -> None: ...
 def form_key(request: Any) -> tuple[Any, ...] | None: ...
 
-class QueuedJob:
+class HostJob:
     given: Request
     resolved: Request
     form: Any
@@ -32,7 +32,7 @@ class QueuedJob:
 class BookedJob:
     table: Bookings
     row: int
-    job: QueuedJob
+    job: HostJob
     def window(self) -> ShareWindow: ...
     @property
     def finish(self) -> float: ...
@@ -43,7 +43,7 @@ class ShareQueue:
         self,
         criterion: BuiltIn,
         shape: Shape,
-        jobs: list[QueuedJob],
+        jobs: list[HostJob],
         windows: list[BookedJob | None],
         reasons: list[str],
         capacities: Caps | None,

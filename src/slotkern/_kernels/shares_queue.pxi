@@ -18,7 +18,7 @@ def form_key(request):
 
 
 @cython.auto_pickle(False)
-cdef class QueuedJob:
+cdef class HostJob:
     """A request of a queue, as given and in numbers.
 
     Attributes
@@ -42,7 +42,7 @@ cdef class BookedJob:
     ----------
     table : Bookings
     row : int
-    job : QueuedJob
+    job : HostJob
     """
 
     def window(self):
@@ -67,7 +67,7 @@ cdef class ShareQueue:
     Parameters
     ----------
     criterion, shape : str
-    jobs : list of QueuedJob
+    jobs : list of HostJob
     windows, reasons : list
         Receive for each request a `BookedJob` or None, and a word of `REASONS`.
     capacities : Caps or None
@@ -114,7 +114,7 @@ cdef class ShareQueue:
         out.uses.clear()
         out.uses.resize(last - first)
         for i in range(first, last):
-            request = (<QueuedJob?>self.jobs[i]).given
+            request = (<HostJob?>self.jobs[i]).given
             counters.append(self.capacities.fill(
                 request.query.n, special_of(request, "uses"), special_of(request, "account"),
                 out.uses[i - first]))
@@ -134,7 +134,7 @@ cdef class ShareQueue:
         for i in range(first, self.table.codes.size()):
             booked = None
             if self.table.codes[i] == 0:
-                request = (<QueuedJob?>self.jobs[i]).given
+                request = (<HostJob?>self.jobs[i]).given
                 booked = BookedJob.__new__(BookedJob)
                 booked.table, booked.row, booked.job = self.table, i, self.jobs[i]
                 account = special_of(request, "account")

@@ -12,7 +12,7 @@ from slotkern._kernels.caps import counted_fields, has_only_numbers, is_counted
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
-from slotkern._kernels.shares import BookedJob, QueuedJob, ShareQueue, form_key
+from slotkern._kernels.shares import BookedJob, HostJob, ShareQueue, form_key
 from slotkern._kernels.slots import resolve_times
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
@@ -165,7 +165,7 @@ def schedule_shares(
 
 def _checked_jobs(
     pool: HostPool, requests: Any, criterion: str, shape: Any
-) -> list[QueuedJob]:
+) -> list[HostJob]:
     """Check all requests, before the first is booked."""
     jobs = []
     forms: dict[Any, _Form] = {}  # of requests without filter and limits
@@ -190,13 +190,13 @@ def _checked_jobs(
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None
-        jobs.append(QueuedJob(request, resolved, form, part))
+        jobs.append(HostJob(request, resolved, form, part))
     return jobs
 
 
 def _checked_job(
     pool: HostPool, request: Request, criterion: str, shape: Any
-) -> QueuedJob:
+) -> HostJob:
     """Check all fields of a request."""
     pool._check_fields(request)
     resolved = resolve_times(pool, request, None, True)
@@ -211,7 +211,7 @@ def _checked_job(
     # An array of a limit has one number for each slot of a view.
     if not any(isinstance(limit.of, np.ndarray) for limit in resolved.limits):
         pool._rows.core.check(resolved)
-    return QueuedJob(request, resolved, form, part)
+    return HostJob(request, resolved, form, part)
 
 
 _EMPTY = WindowTable.of([]).table
@@ -274,7 +274,7 @@ class _Run:
         self.tables: dict[int, WindowTable] = {}  # totals, by their first window
         self.made: dict[int, ShareWindow] = {}  # booked outside of the binding
 
-    def bookings(self, jobs: list[QueuedJob]) -> ShareBookings:
+    def bookings(self, jobs: list[HostJob]) -> ShareBookings:
         """Return the results so far."""
         for index, window in self.made.items():
             if index >= len(self.reasons):  # stopped before its result was added
@@ -285,7 +285,7 @@ class _Run:
         windows = self.windows[: len(names)]
         return ShareBookings(windows, self.reasons, names, self.pool.context, table)
 
-    def schedule(self, jobs: list[QueuedJob]) -> None:
+    def schedule(self, jobs: list[HostJob]) -> None:
         """Search and book jobs in the binding, which records what was booked."""
         queue = ShareQueue(
             self.criterion,
@@ -305,7 +305,7 @@ class _Run:
             queue, resolved, parts, lambda i: self._reason(jobs[i])
         )
 
-    def find_and_book(self, job: QueuedJob) -> None:
+    def find_and_book(self, job: HostJob) -> None:
         """Search and book a job for which a view must be searched."""
         index = len(self.reasons)
         self._find_and_book(job, index)
@@ -318,7 +318,7 @@ class _Run:
         self.windows[index:] = [window]
         self.reasons[index:] = [reason]
 
-    def _find_and_book(self, job: QueuedJob, index: int) -> None:
+    def _find_and_book(self, job: HostJob, index: int) -> None:
         """Book the best window; search again if another thread took a part of it."""
         pool, refused = self.pool, None
         while True:
@@ -335,7 +335,7 @@ class _Run:
             else:
                 return
 
-    def _reason(self, job: QueuedJob) -> str:
+    def _reason(self, job: HostJob) -> str:
         """Return why a request has no window."""
         pool, how = self.pool, (self.criterion, self.shape)
         rules = pool._capacities
