@@ -100,6 +100,23 @@ def test_shared_pools_keep_capacities_as_a_plain_pool_does(
     second.close()
 
 
+def test_a_later_quota_counts_what_a_shared_schedule_has_booked(
+    new_place: NewPlace,
+) -> None:
+    jobs = [sk.Request(2, 4), sk.Request(1, 3, account="bob")]
+    with sk.SlotPool(nodes(), caps={"lic": 4}).share(new_place()) as pool:
+        pool.schedule(jobs, owner="ann")
+        one = sk.SlotPool(nodes(), caps={"lic": 4})
+        for job in jobs:
+            one.book(one.find(job, "start"), "ann")
+        for each in (pool, one):
+            each.quota("nodes", 3)
+        assert pool.caps["used"].max() == 3
+        assert sorted(pool.caps.tolist()) == sorted(one.caps.tolist())
+        with reopened(pool) as other:
+            assert sorted(other.caps.tolist()) == sorted(one.caps.tolist())
+
+
 def test_a_window_keeps_its_uses_and_account_in_the_log(tmp_path: Path) -> None:
     job = sk.Request(2, 4, uses={"lic": 3}, account="physics", name="ocean")
     with sk.SlotPool(nodes(), caps={"lic": 4}).share(tmp_path / "site.db") as pool:

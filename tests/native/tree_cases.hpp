@@ -1,9 +1,10 @@
-// Random bookings and searches of groups of trees of shared hosts, and their comparison with the plain
+// Random bookings and searches of groups of trees of shared hosts, some under capacities, and their comparison with the plain
 // definition, for the unit test and the fuzzer: all numbers of parts of all hosts at all starts, or
 // for many hosts the definition of the tie rule at all starts.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct Case {
   int stack = 1, parts = 1;
   std::vector<Amount> counts;
   std::vector<double> prices;
+  std::array<int, 2> uses{};  // of the capacities
 };
 
 struct Best {
@@ -106,8 +108,10 @@ class Sequence {
   // Runs the sequence; returns false at the first difference.
   bool run(int steps) {
     if (!is_right_) return false;
-    for (int step = 0; step < steps && !random_.is_empty(); ++step)
+    for (int step = 0; step < steps && !random_.is_empty(); ++step) {
+      if (random_.one_in(8)) change_capacity();
       if (!(random_.one_in(4) ? release() : search())) return false;
+    }
     return true;
   }
 
@@ -118,7 +122,38 @@ class Sequence {
     std::vector<Part> parts;
     Amounts demand;
     std::size_t stride;
+    std::array<int, 2> uses;
+    double finish;
   };
+  // A capacity over time.
+  struct PlainCapacity {
+    StepFunction steps{3};
+    std::array<int, PlainHosts::kUnits> free;  // [half unit]
+
+    PlainCapacity() { free.fill(3); }
+    void add(double first, double last, int amount) {
+      steps.add(first, last, amount);
+      for (int unit = 0; unit < PlainHosts::kUnits; ++unit)
+        if (first <= 0.5 * unit && 0.5 * unit < last) free[static_cast<std::size_t>(unit)] += amount;
+    }
+  };
+
+  void change_capacity() {
+    const double first = 0.5 * random_.in(0, 20);
+    capacities_[static_cast<std::size_t>(random_.in(0, 1))].add(
+        first, first + 0.5 * random_.in(1, 12), random_.one_in(2) ? 1 : -1);
+  }
+  void add_uses(const std::array<int, 2>& uses, double first, double last, int sign) {
+    for (std::size_t k = 0; k < 2; ++k) capacities_[k].add(first, last, sign * uses[k]);
+  }
+  // True if the capacities have enough for a window that starts in this half unit.
+  bool have_enough(const Case& each, int unit) const {
+    for (std::size_t k = 0; k < 2; ++k)
+      for (int at = unit; at < PlainHosts::kUnits && 0.5 * (at - unit) < each.query.volume; ++at)
+        if (capacities_[k].free[static_cast<std::size_t>(at)] < each.uses[k] && each.uses[k] > 0)
+          return false;
+    return true;
+  }
 
   Amounts demand_of(const Amounts& demand, std::size_t stride, std::size_t host) const {
     const auto from = demand.begin() + static_cast<std::ptrdiff_t>(host * stride);
@@ -150,6 +185,7 @@ class Sequence {
     }
     const bool alike = random_.one_in(2);
     for (int h = 0; h < hosts_; ++h) each.prices.push_back(alike ? 1 : random_.in(1, 3));
+    if (random_.one_in(2)) each.uses = {random_.in(0, 2), random_.in(0, 2)};
     return each;
   }
 
@@ -158,6 +194,13 @@ class Sequence {
     const Case each = draw(tree);
     TreeRequest request{&each.query, {each.demand.data(), each.stride}, each.stack,
                         each.prices.data(), tree, each.counts.data(), each.parts};
+    std::vector<CapacityUse> uses;
+    for (std::size_t k = 0; k < 2; ++k) {
+      StepFunction& free = capacities_[k].steps;
+      if (free.epoch() == 0 && !random_.one_in(8)) free.set_epoch(++epochs_);
+      if (each.uses[k] > 0) uses.push_back({&free, each.uses[k]});
+    }
+    if (!uses.empty()) request.uses = &uses;
     std::size_t n = 0;
     const Answer answer = find_tree(pool_, request, n);
     ++tally_.searches;
@@ -182,7 +225,9 @@ class Sequence {
     for (const Part& part : parts)
       plain_.add(part.row, best.start, best.start + part.length,
                  demand_of(each.demand, each.stride, part.row), -1);
-    booked_.push_back({best.start, parts, each.demand, each.stride});
+    const double finish = best.start + each.query.volume;
+    booked_.push_back({best.start, parts, each.demand, each.stride, each.uses, finish});
+    add_uses(each.uses, best.start, finish, -1);
     return true;
   }
 
@@ -192,6 +237,7 @@ class Sequence {
     const Booked booked = booked_[at];
     booked_.erase(booked_.begin() + static_cast<std::ptrdiff_t>(at));
     std::size_t failed = 0;
+    add_uses(booked.uses, booked.start, booked.finish, 1);
     for (const Part& part : booked.parts) {
       const Amounts amounts = demand_of(booked.demand, booked.stride, part.row);
       if (release_shares(pool_, booked.start, &part, 1, amounts.data(), failed) != Status::ok)
@@ -255,7 +301,7 @@ class Sequence {
     for (int unit = 0; unit < PlainHosts::kUnits && !best.exists; ++unit) {
       const double t = 0.5 * unit;
       if (t < each.query.earliest || t > each.query.latest ||
-          t + each.query.volume > each.query.deadline)
+          t + each.query.volume > each.query.deadline || !have_enough(each, unit))
         continue;
       choose(most_parts(each, levels, t), best);
       best.start = t;
@@ -326,6 +372,8 @@ class Sequence {
   Random& random_;
   Tally& tally_;
   bool is_right_ = true;  // the pool was made
+  std::array<PlainCapacity, 2> capacities_;
+  std::uint64_t epochs_ = 0;
   int hosts_ = 0;
   std::size_t resources_ = 1;
   std::vector<Amount> capacity_;

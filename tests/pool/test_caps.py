@@ -82,7 +82,11 @@ class World:
         best = self.model.best(self.pool, request, criterion, shape)
         assert value_of(window, criterion) == best
         if book and window is not None:
-            self.pool.book(window)
+            if criterion in sk.CRITERIA and self.pick((True, False)):
+                (found,) = self.pool.schedule([request], criterion, shape=shape)
+                assert found == window
+            else:
+                self.pool.book(window)
             uses = dict(window.uses or {})
             booking = Booking(
                 *(window.start, window.finish, len(window), uses, window.account)
@@ -308,6 +312,33 @@ def test_rules_that_come_later_count_what_is_booked() -> None:
     bare.book(bare.find(sk.Request(1, 5), "start"))
     with pytest.raises(ValueError, match="booked without an owner"):
         bare.quota("nodes", 2)
+
+
+@pytest.mark.parametrize("owner", [None, "ann"])
+def test_a_later_quota_counts_what_schedule_has_booked(owner: str | None) -> None:
+    jobs = [sk.Request(2, 5), sk.Request(1, 3, account="x"), sk.Request(9, 1)]
+    scheduled, booked, before = (pool_of(caps={"lic": 3}) for _ in range(3))
+    done = scheduled.schedule(jobs, owner=owner)
+    for job in jobs:
+        if (found := booked.find(job, "start")) is not None:
+            booked.book(found, owner)
+    assert_equal_counts(scheduled, booked)
+    for pool in (scheduled, booked, before):
+        pool.quota("nodes", 3)
+        pool.quota("nodes", 2, each=True)
+    before.schedule(jobs, owner=owner)
+    assert booked.caps["used"].max() == 3
+    for pool in (scheduled, before):
+        assert_equal_counts(pool, booked)
+    for window in (each for each in done if each is not None):
+        scheduled.release(window)
+    assert scheduled.caps["used"].max() == 0
+
+
+def assert_equal_counts(one: sk.SlotPool, other: sk.SlotPool) -> None:
+    assert one.caps.tolist() == other.caps.tolist()
+    charges = [dict(pool._capacities.charged()) for pool in (one, other)]  # type: ignore[union-attr]
+    assert charges[0] == charges[1]
 
 
 def test_lowering_a_capacity_below_its_use_releases_nothing() -> None:

@@ -1,5 +1,5 @@
 # Internal declarations: capacities of a pool.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
 
@@ -20,6 +20,8 @@ cdef extern from "slotkern/pool/caps.hpp" namespace "slotkern" nogil:
         int64_t least(double, double)
         void add(double, double, int64_t) except +
         void forget(double)
+        uint64_t epoch()
+        void set_epoch(uint64_t)
         cbool operator==(const StepFunction&)
 
     cdef cppclass CapacityUse:

@@ -10,7 +10,8 @@ in a free-threaded Python, only one thread at a time may use a pool with rules.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.atomic cimport atomic
 from libcpp.vector cimport vector
 
 from slotkern._kernels.request cimport Request, copy_request
@@ -20,6 +21,8 @@ from slotkern.foundation.checks import meant, quote
 
 NODES = "nodes"
 RESERVED = "reserved"  # criterion of windows that reserve time, which no rule counts
+
+cdef atomic[uint64_t] EPOCHS  # number of the last epoch of any counter
 
 
 cdef class Counter:
@@ -173,6 +176,8 @@ cdef class Caps:
             use.amount = rule.amount(nodes, uses, account)
             if use.amount:
                 counter = rule.counter(account)
+                if counter.free.epoch() == 0:  # new, or its amounts rose
+                    counter.free.set_epoch(EPOCHS.fetch_add(1) + 1)
                 use.free = &counter.free
                 out.push_back(use)
                 counters.append(counter)
@@ -444,6 +449,16 @@ def is_counted(Caps capacities, Request request not None):
     cdef vector[CapacityUse] uses
     cdef list counters = fill_uses(capacities, request, uses)
     return not uses.empty()
+
+
+def has_only_numbers(Request request not None):
+    """Return whether no use of a request is a sum over the nodes."""
+    uses = None if request.special is None else request.special.get("uses")
+    if uses is not None:
+        for amount in (<dict>uses).values():
+            if type(amount) is str:
+                return False
+    return True
 
 
 def counted_fields(Request request not None):

@@ -24,6 +24,7 @@ cdef vector[double] prices_of(object table) except *
 
 cdef class Bookings(WindowTable):
     cdef vector[uint8_t] codes  # reason of each request: an index of REASONS
+    cdef bint is_charged  # each window was counted by the capacities when it was booked
     cdef readonly dict plans  # {index: Plan} of the jobs of several parts; None: no such jobs
 
 

@@ -138,6 +138,8 @@ def bookings_from_windows(windows, reason, str criterion, str shape, names=None,
 cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, owner):
     """Book a window for each request; every exception has what was booked before it."""
     cdef Bookings out = Bookings.__new__(Bookings)
+    cdef Caps capacities
+    cdef list windows
     out.names, out.context = [], pool.context
     several_parts, stopped = False, None
     try:
@@ -148,9 +150,14 @@ cdef Bookings schedule_requests(SlotPool pool, requests, criterion, str shape, o
     except BaseException as error:
         stopped = error
     owned = owner is not None or out.specials is not None
-    while owned and len(out):  # record the owner despite further signals
+    capacities = None if out.is_charged else pool.capacities
+    while (owned or capacities is not None) and len(out):  # record despite further signals
         try:
-            record_owner(pool, [window for window in out if window is not None], owner)
+            windows = [window for window in out if window is not None]
+            if capacities is not None:  # no rule counts them yet, but a later one may
+                capacities.charge(windows)
+            if owned:
+                record_owner(pool, windows, owner)
             break
         except KeyboardInterrupt as error:
             stopped = error
@@ -226,6 +233,7 @@ cdef bint schedule_into(SlotPool pool, Bookings out, requests, criterion, str sh
         queries.push_back(each.query)
     if any([each.special is not None for each in asked]):
         out.specials = [each.special for each in asked]
+    out.is_charged = counted
     if counted:
         schedule_counted(pool, out, asked, queries, INDEX[criterion], form, owner)
     else:

@@ -138,10 +138,15 @@ cdef class ShareQueue:
     cdef int add(self, object window, size_t code) except -1
 
 
+cdef class HostJob:
+    cdef readonly Request given, resolved
+    cdef readonly object form, part
+
+
 cdef class BookedJob:
     cdef readonly Bookings table
     cdef readonly size_t row
-    cdef readonly object job
+    cdef readonly HostJob job
     cdef object made  # the window, once it was accessed
 
 

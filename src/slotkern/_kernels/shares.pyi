@@ -18,11 +18,21 @@ MAX_SHARE: int
 HOST_SPAN: np.dtype[np.void]
 
 def check_amounts(amounts: NDArray[Any], name: str) -> None: ...
+def form_key(request: Any) -> tuple[Any, ...] | None: ...
+
+class HostJob:
+    given: Request
+    resolved: Request
+    form: Any
+    part: Any
+    def __init__(
+        self, given: Request, resolved: Request, form: Any, part: Any
+    ) -> None: ...
 
 class BookedJob:
     table: Bookings
     row: int
-    job: Any
+    job: HostJob
     def window(self) -> ShareWindow: ...
     @property
     def finish(self) -> float: ...
@@ -33,7 +43,7 @@ class ShareQueue:
         self,
         criterion: BuiltIn,
         shape: Shape,
-        jobs: list[Any],
+        jobs: list[HostJob],
         windows: list[BookedJob | None],
         reasons: list[str],
         capacities: Caps | None,

@@ -38,12 +38,26 @@ MAX_SHARE = kMaxAmount
 #: A span of a host: the row of the host, its node id, and the time.
 HOST_SPAN = np.dtype([("row", "i8"), ("node", "i4"), ("start", "f8"), ("end", "f8")], align=True)
 
+cdef tuple SUPPORTED = ("share", "stack", "within", "tree", "whole", "uses", "account")
+cdef frozenset PLAIN = frozenset(SUPPORTED) - {"within"}
+
 cdef dict INDEX = {name: i for i, name in enumerate(CRITERIA)}
 cdef dict METHODS = {"auto": ShareMethod.automatic, "rows": ShareMethod.rows,
                      "views": ShareMethod.views}
 
 
 include "shares_hosts.pxi"
+
+
+cdef bint is_plain_job(Request request) except -1:
+    """Return whether a request has neither filter nor limits, and no unknown special field."""
+    if request.where is not None or request.limits or request.rules:
+        return False
+    if request.special is not None:
+        for name in request.special:
+            if name not in PLAIN:
+                return False
+    return True
 
 
 @cython.auto_pickle(False)
@@ -207,8 +221,10 @@ cdef class ShareCore(SharedHosts):
         cdef Request plain, compiled
         if request.compiled is not None and request.compiled[0] is self.table:
             return <Request>request.compiled[1]
-        refuse_special(request, "a search of shared hosts",
-                       ("share", "stack", "within", "tree", "whole", "uses", "account"))
+        if (is_plain_job(request) and request.as_given is None
+                and not self.hosts.prepared.has_tariffs()):
+            return request  # its query refers to no arrays
+        refuse_special(request, "a search of shared hosts", SUPPORTED)
         plain = copy_request(resolve_times(self.hosts, request))
         if plain.special is not None:  # the others are arguments of the search
             plain.special = {name: value for name, value in plain.special.items()

@@ -1,5 +1,39 @@
 # The queue of ShareCore.schedule: its results, recorded without a gap after each booking.
 
+def form_key(request):
+    """Return the fields that decide how `ShareCore.schedule` searches for a request.
+
+    None for a request with a filter or limits, and for other objects: they are checked one by
+    one.
+    """
+    if not isinstance(request, Request) or not is_plain_job(request):
+        return None
+    cdef dict special = (<Request>request).special
+    if special is None:
+        return ()
+    share, tree = special.get("share"), special.get("tree")
+    return (None if share is None else tuple((<dict>share).items()),
+            None if tree is None else tuple((<dict>tree).items()),
+            special.get("stack"), special.get("whole"))
+
+
+@cython.auto_pickle(False)
+cdef class HostJob:
+    """A request of a queue, as given and in numbers.
+
+    Attributes
+    ----------
+    given, resolved : Request
+    form : object
+        Its method ``window(request, table, row)`` returns the booked window.
+    part : object
+        An item of `parts` of `ShareCore.schedule`; None: it does not schedule this job.
+    """
+
+    def __init__(self, Request given not None, Request resolved not None, form, part):
+        self.given, self.resolved, self.form, self.part = given, resolved, form, part
+
+
 @cython.auto_pickle(False)
 cdef class BookedJob:
     """A booked window of a queue that is created when it is accessed.
@@ -8,14 +42,13 @@ cdef class BookedJob:
     ----------
     table : Bookings
     row : int
-    job : object
-        Its method ``window(table, row)`` returns the window.
+    job : HostJob
     """
 
     def window(self):
         """Return the window, always the same one."""
         if self.made is None:
-            self.made = self.job.window(self.table, self.row)
+            self.made = self.job.form.window(self.job.given, self.table, self.row)
         return self.made
 
     def __reduce__(self):
@@ -34,8 +67,7 @@ cdef class ShareQueue:
     Parameters
     ----------
     criterion, shape : str
-    jobs : list
-        For each request the object `BookedJob.job`; its attribute ``given`` is the request.
+    jobs : list of HostJob
     windows, reasons : list
         Receive for each request a `BookedJob` or None, and a word of `REASONS`.
     capacities : Caps or None
@@ -82,9 +114,10 @@ cdef class ShareQueue:
         out.uses.clear()
         out.uses.resize(last - first)
         for i in range(first, last):
-            request = self.jobs[i].given
+            request = (<HostJob?>self.jobs[i]).given
             counters.append(self.capacities.fill(
-                request.query.n, request.uses, request.account, out.uses[i - first]))
+                request.query.n, special_of(request, "uses"), special_of(request, "account"),
+                out.uses[i - first]))
         return counters
 
     cdef int add(self, object window, size_t code) except -1:
@@ -101,15 +134,21 @@ cdef class ShareQueue:
         for i in range(first, self.table.codes.size()):
             booked = None
             if self.table.codes[i] == 0:
-                request = self.jobs[i].given
+                request = (<HostJob?>self.jobs[i]).given
                 booked = BookedJob.__new__(BookedJob)
                 booked.table, booked.row, booked.job = self.table, i, self.jobs[i]
-                who = self.owner or request.account
+                account = special_of(request, "account")
+                who = self.owner or account
                 if who is not None:
                     self.owned[booked] = booked, who
                 if self.capacities is not None:
                     self.capacities.defer(booked, (
-                        self.table.windows.count(i), request.uses, request.account))
+                        self.table.windows.count(i), special_of(request, "uses"), account))
             self.windows.append(booked)
             self.reasons.append(_REASONS[self.table.codes[i]])
         return 0
+
+
+cdef object special_of(Request request, str name):
+    """Return a special field whose default is None."""
+    return None if request.special is None else request.special.get(name)

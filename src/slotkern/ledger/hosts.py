@@ -32,7 +32,7 @@ from slotkern.pool.host_pool import HostPool
 from slotkern.pool.saved import to_arrays
 from slotkern.pool.share_bookings import ShareBookings
 from slotkern.pool.share_files import host_pool_of, state_arrays
-from slotkern.pool.share_rows import SPAN
+from slotkern.pool.share_spans import SPAN
 from slotkern.pool.share_windows import ShareWindow, nearest
 
 if TYPE_CHECKING:

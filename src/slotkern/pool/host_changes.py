@@ -20,7 +20,7 @@ from slotkern.pool.ledger import (
     spans_of,
     time_of,
 )
-from slotkern.pool.share_rows import SPAN
+from slotkern.pool.share_spans import SPAN
 
 if TYPE_CHECKING:
     from slotkern.machine.capacity import Capacity

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.caps import counted_fields, is_counted
+from slotkern._kernels.caps import counted_fields, has_only_numbers, is_counted
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
-from slotkern._kernels.shares import BookedJob, ShareQueue
+from slotkern._kernels.shares import BookedJob, HostJob, ShareQueue, form_key
 from slotkern._kernels.slots import resolve_times
 from slotkern._kernels.windows import Window, WindowTable
 from slotkern.display import HasTable
@@ -22,7 +21,7 @@ from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import one_of
 from slotkern.machine.jobs import requests_of
 from slotkern.pool.ledger import check_owner, window_rows
-from slotkern.pool.share_rows import SharePart, can_search, has_sums
+from slotkern.pool.share_rows import SharePart, can_search
 from slotkern.pool.share_trees import asks_for_tree, check_counts, tree_search
 from slotkern.pool.share_windows import share_text, shared
 
@@ -130,22 +129,13 @@ class _Form(NamedTuple):
     search: TreeSearch | None  # for groups of a tree
     part: SharePart | TreeSearch | None  # for the binding; None: a view is searched
 
-
-class _ShareJob(NamedTuple):
-    """A request of a queue as given and in numbers."""
-
-    given: Request
-    resolved: Request
-    form: _Form
-    part: SharePart | TreeSearch | None  # None: the binding does not schedule it
-
-    def window(self, table: Bookings, row: int) -> ShareWindow:
-        """Return the window that the binding has booked."""
-        if self.form.search is not None:
-            return self.form.search.window_of(table, row, self.given)
+    def window(self, request: Request, table: Bookings, row: int) -> ShareWindow:
+        """Return the window that the binding has booked for a request of this form."""
+        if self.search is not None:
+            return self.search.window_of(table, row, request)
         window = cast(Window, table[row])
-        window.name, window.special = self.given.name, counted_fields(self.given)
-        return shared(window, self.form.share, None, self.form.stacked)
+        window.name, window.special = request.name, counted_fields(request)
+        return shared(window, self.share, None, self.stacked)
 
 
 def schedule_shares(
@@ -159,11 +149,13 @@ def schedule_shares(
     jobs = _checked_jobs(pool, requests, criterion, shape)
     run = _Run(pool, criterion, shape, owner)
     try:
-        for in_binding, some in groupby(jobs, lambda job: job.part is not None):
-            if in_binding:
-                run.schedule([*some])
+        # Most queues are for the binding only.
+        in_binding = [job.part is not None for job in jobs]
+        for first, last in _runs(in_binding):
+            if in_binding[first]:
+                run.schedule(jobs[first:last])
                 continue
-            for job in some:
+            for job in jobs[first:last]:
                 run.find_and_book(job)
         return run.bookings(jobs)
     except BaseException as error:
@@ -173,58 +165,58 @@ def schedule_shares(
 
 def _checked_jobs(
     pool: HostPool, requests: Any, criterion: str, shape: Any
-) -> list[_ShareJob]:
+) -> list[HostJob]:
     """Check all requests, before the first is booked."""
-    rows, jobs = pool._rows, []
-    forms: dict[Any, _Form] = {}
+    jobs = []
+    forms: dict[Any, _Form] = {}  # of requests without filter and limits
     for i, request in enumerate(requests_of(requests)):
         if not isinstance(request, Request):
             raise TypeError(
                 f"requests[{i}] must be a Request, got {type(request).__name__}"
             )
         try:
-            pool._check_fields(request)
-            resolved = resolve_times(pool, request, None, True)
-            key = _key_of(request)
+            key = form_key(request)
             form = forms.get(key)
             if form is None:
-                form = forms[key] = _form(pool, request, criterion, shape)
-            part = form.part
+                jobs.append(_checked_job(pool, request, criterion, shape))
+                if key is not None:
+                    forms[key] = jobs[-1].form
+                continue
+            resolved, part = resolve_times(pool, request, None, True), form.part
             if form.search is not None:
                 form.search.check(request)
             if pool._capacities is not None or request.uses is not None:
                 part = _counted_part(pool, resolved, form, criterion)
-            elif isinstance(part, SharePart) and not can_search(part, resolved):
-                part = None
-            # An array of a limit has one number for each slot of a view.
-            if not any(isinstance(limit.of, np.ndarray) for limit in resolved.limits):
-                rows.core.check(resolved)
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None
-        jobs.append(_ShareJob(request, resolved, form, part))
+        jobs.append(HostJob(request, resolved, form, part))
     return jobs
+
+
+def _checked_job(
+    pool: HostPool, request: Request, criterion: str, shape: Any
+) -> HostJob:
+    """Check all fields of a request."""
+    pool._check_fields(request)
+    resolved = resolve_times(pool, request, None, True)
+    form = _form(pool, request, criterion, shape)
+    part = form.part
+    if form.search is not None:
+        form.search.check(request)
+    if pool._capacities is not None or request.uses is not None:
+        part = _counted_part(pool, resolved, form, criterion)
+    elif isinstance(part, SharePart) and not can_search(part, resolved):
+        part = None
+    # An array of a limit has one number for each slot of a view.
+    if not any(isinstance(limit.of, np.ndarray) for limit in resolved.limits):
+        pool._rows.core.check(resolved)
+    return HostJob(request, resolved, form, part)
 
 
 _EMPTY = WindowTable.of([]).table
 #: Criteria by which the first span with enough of all capacities has the best window.
 _FIRST = ("start", "finish")
-
-
-def _key_of(request: Request) -> tuple[Any, ...]:
-    """Return the fields on which the form of a request depends."""
-    special = request.special
-    if special is None:
-        return ()
-    share, tree = special.get("share"), special.get("tree")
-    return (
-        share and tuple(share.items()),
-        tree and tuple(tree.items()),
-        special.get("stack"),
-        special.get("whole"),
-        request.where,
-        len(request.limits) > 0,
-    )
 
 
 def _form(pool: HostPool, request: Request, criterion: str, shape: Any) -> _Form:
@@ -244,9 +236,10 @@ def _counted_part(
     """Return the part of a request in a pool with capacities, or with uses."""
     counted = is_counted(pool._capacities, request)
     if form.search is not None:
-        check_counts(request, pool._capacities)
+        if request.whole is not None or not has_only_numbers(request):
+            check_counts(request, pool._capacities)
         return form.search
-    if has_sums(request):
+    if not has_only_numbers(request):
         adapter("check_sum")(pool, request)
         return None
     part = cast("SharePart | None", form.part)
@@ -254,6 +247,18 @@ def _counted_part(
         return None
     # Other criteria compare the windows of all spans, and limits need proofs.
     return None if counted and (criterion not in _FIRST or request.limits) else part
+
+
+def _runs(values: list[bool]) -> Iterator[tuple[int, int]]:
+    """Return first and last index, exclusive, of each run of equal values."""
+    first = 0
+    while first < len(values):
+        try:
+            last = values.index(not values[first], first)
+        except ValueError:
+            last = len(values)
+        yield first, last
+        first = last
 
 
 class _Run:
@@ -269,7 +274,7 @@ class _Run:
         self.tables: dict[int, WindowTable] = {}  # totals, by their first window
         self.made: dict[int, ShareWindow] = {}  # booked outside of the binding
 
-    def bookings(self, jobs: list[_ShareJob]) -> ShareBookings:
+    def bookings(self, jobs: list[HostJob]) -> ShareBookings:
         """Return the results so far."""
         for index, window in self.made.items():
             if index >= len(self.reasons):  # stopped before its result was added
@@ -280,7 +285,7 @@ class _Run:
         windows = self.windows[: len(names)]
         return ShareBookings(windows, self.reasons, names, self.pool.context, table)
 
-    def schedule(self, jobs: list[_ShareJob]) -> None:
+    def schedule(self, jobs: list[HostJob]) -> None:
         """Search and book jobs in the binding, which records what was booked."""
         queue = ShareQueue(
             self.criterion,
@@ -300,7 +305,7 @@ class _Run:
             queue, resolved, parts, lambda i: self._reason(jobs[i])
         )
 
-    def find_and_book(self, job: _ShareJob) -> None:
+    def find_and_book(self, job: HostJob) -> None:
         """Search and book a job for which a view must be searched."""
         index = len(self.reasons)
         self._find_and_book(job, index)
@@ -313,7 +318,7 @@ class _Run:
         self.windows[index:] = [window]
         self.reasons[index:] = [reason]
 
-    def _find_and_book(self, job: _ShareJob, index: int) -> None:
+    def _find_and_book(self, job: HostJob, index: int) -> None:
         """Book the best window; search again if another thread took a part of it."""
         pool, refused = self.pool, None
         while True:
@@ -330,7 +335,7 @@ class _Run:
             else:
                 return
 
-    def _reason(self, job: _ShareJob) -> str:
+    def _reason(self, job: HostJob) -> str:
         """Return why a request has no window."""
         pool, how = self.pool, (self.criterion, self.shape)
         rules = pool._capacities

@@ -16,7 +16,8 @@ from slotkern.pool.saved import (
     has_capacities,
     to_arrays,
 )
-from slotkern.pool.share_rows import SPAN, ShareReservation, ShareRows, closed_type
+from slotkern.pool.share_rows import ShareReservation, ShareRows
+from slotkern.pool.share_spans import SPAN, closed_type
 from slotkern.pool.share_windows import share_window
 
 if TYPE_CHECKING:

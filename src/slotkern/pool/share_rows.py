@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.caps import Caps
+from slotkern._kernels.caps import Caps, has_only_numbers
 from slotkern._kernels.pool import SlotPool
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA, find_by_spans, find_window
@@ -28,14 +28,13 @@ from slotkern.foundation.context import SlotContext
 from slotkern.machine.capacity import Capacity
 from slotkern.machine.nodes import Machine
 from slotkern.machine.shared_time import row_type
+from slotkern.pool.share_spans import closed_type, spans_of, within
 from slotkern.pool.share_windows import ShareWindow
 from slotkern.slots import make_slots
 
-__all__ = ["SPAN", "ShareReservation", "ShareRows", "closed_type"]
+__all__ = ["ShareReservation", "ShareRows"]
 
 _Window = TypeVar("_Window", bound=Window)
-_TIMES = (("start", "f8"), ("end", "f8"))
-SPAN = np.dtype([("row", "i8"), *_TIMES])
 
 
 class ShareReservation(NamedTuple):
@@ -139,7 +138,7 @@ class ShareRows:
         known = self.core.state()["free"]
         spans = np.concatenate([spans for spans, _ in pieces])
         free = np.concatenate([free for _, free in pieces])
-        inside = _within(spans, known)
+        inside = within(spans, known)
         spans, free = spans[inside], free[inside]
         new = np.ones(len(spans), bool)
         new[1:] = (spans["row"][1:] != spans["row"][:-1]) | (
@@ -526,53 +525,11 @@ class ShareRows:
         return found
 
 
-def closed_type(widest: int) -> np.dtype[np.void]:
-    """Return the type of closed time for owners of up to `widest` characters."""
-    owner = f"U{max(64, widest)}"
-    return np.dtype([("node", "i4"), *_TIMES, ("owner", owner), ("disabled", "?")])
-
-
-def spans_of(
-    amounts: NDArray[np.void], capacity: Capacity
-) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """Return spans (row, start, end) of rows of amounts, and their free vectors."""
-    spans = np.empty(len(amounts), SPAN)
-    spans["row"] = amounts["node"]
-    spans["start"], spans["end"] = amounts["start"], amounts["end"]
-    return spans, np.stack([amounts[name] for name in capacity.names], axis=1)
-
-
-def _within(spans: NDArray[np.void], known: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Return the spans that start inside one of the known spans of their row."""
-    order = np.lexsort((known["start"], known["row"]))
-    known = known[order]
-    keys = np.empty(len(known) + len(spans), [("row", "i8"), ("start", "f8")])
-    for name in ("row", "start"):
-        keys[name] = np.concatenate((known[name], spans[name]))
-    rank = np.unique(keys, return_inverse=True)[1]
-    at = np.searchsorted(rank[: len(known)], rank[len(known) :], "right") - 1
-    inside = at >= 0
-    at = at.clip(min=0)
-    if not len(known):
-        return inside
-    found: NDArray[np.bool_] = (
-        inside
-        & (known["row"][at] == spans["row"])
-        & (spans["start"] < known["end"][at])
-    )
-    return found
-
-
 def can_search(part: SharePart, request: Request) -> bool:
     """Return whether the binding can search for a request with this part."""
     plain = not request.rules and (not request.limits or part.stack == 1)
-    plain = plain and not has_sums(request)  # which are limits, in a view
+    plain = plain and has_only_numbers(request)  # sums are limits, in a view
     return plain and is_free_of_times(request)
-
-
-def has_sums(request: Request) -> bool:
-    """Return whether a use of a capacity is a sum over the nodes."""
-    return any(isinstance(of, str) for of in (request.uses or {}).values())
 
 
 def is_free_of_times(request: Request) -> bool:

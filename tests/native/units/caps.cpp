@@ -1,4 +1,5 @@
 // Step functions and spans of time with enough of several capacities, against arrays of unit times.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -102,6 +103,10 @@ void check_spans() {
   };
   const auto from = static_cast<int>(below(kUnits));
   const int length = static_cast<int>(below(4));
+  int start = from;
+  for (int unit = start; start <= kUnits && unit < start + std::max(length, 1); ++unit)
+    if (!enough(std::min(unit, kUnits))) start = unit + 1;
+  CHECK(first_start_with_enough(uses, from, length) == (start <= kUnits ? start : kEnd));
   double at = from;
   for (int unit = from; unit <= kUnits;) {
     int end = unit;
@@ -130,6 +135,14 @@ int main() {
   none.add(3, 3, 1);
   none.add(1, 4, 0);
   CHECK(none == StepFunction());
+  StepFunction numbered(2);
+  numbered.set_epoch(7);
+  numbered.add(1, 4, -1);
+  CHECK(numbered.epoch() == 7);
+  StepFunction copied = numbered;
+  CHECK(copied == numbered && copied.epoch() == 0);
+  numbered.add(2, 3, 1);
+  CHECK(numbered.epoch() == 0);
   // Lengths that differ from a span by rounding are not left out.
   StepFunction late(1);
   late.add(1e9 + 0.1, kEnd, -1);

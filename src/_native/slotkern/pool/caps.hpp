@@ -10,6 +10,9 @@
 // functions with equal values are equal, and a release after a booking restores every bit.
 //
 // Cost: O(log k) to find a time among k steps, O(k) to change a span (a move of memory).
+//
+// An epoch is a number of a step function that is lost when an amount rises: bounds on starts that
+// were proven in an epoch hold as long as the function has it.
 #pragma once
 
 #include <algorithm>
@@ -58,9 +61,30 @@ class StepFunction {
     return step < size() ? std::min(last, std::max(from, times_[step])) : last;
   }
 
+  // The first time from `from` on at which a window of `length` has at least `amount`; infinity if
+  // there is none. O(log k + steps from `from` to the end of the window).
+  double first_start(double from, double length, std::int64_t amount) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double start = from;
+    for (std::size_t step = step_at(from); step < size(); ++step) {
+      const double end = step + 1 < size() ? times_[step + 1] : kInfinity;
+      if (amounts_[step] < amount)
+        start = end;
+      else if (start + length <= end)
+        return start;
+    }
+    return kInfinity;
+  }
+
+  // The epoch, or 0 for none. The owner of the function numbers epochs: no two functions, and no
+  // two epochs of one, may have the same number. A copy has none.
+  std::uint64_t epoch() const { return epoch_.number; }
+  void set_epoch(std::uint64_t number) { epoch_.number = number; }
+
   // Adds an amount in [first, last). May throw std::bad_alloc, then without a change.
   void add(double first, double last, std::int64_t amount) {
     if (!(first < last) || amount == 0) return;
+    if (amount > 0) epoch_.number = 0;
     times_.reserve(size() + 2);
     amounts_.reserve(size() + 2);
     const std::size_t begin = split(first);
@@ -106,8 +130,19 @@ class StepFunction {
     amounts_.erase(amounts_.begin() + static_cast<std::ptrdiff_t>(step));
   }
 
+  // Not copied, and equal to all others.
+  struct Epoch {
+    std::uint64_t number = 0;
+
+    Epoch() = default;
+    Epoch(const Epoch&) {}
+    Epoch& operator=(const Epoch&) { return number = 0, *this; }
+    friend bool operator==(const Epoch&, const Epoch&) { return true; }
+  };
+
   std::vector<double> times_;
   std::vector<std::int64_t> amounts_;
+  Epoch epoch_;
 };
 
 // An amount of one capacity that a window uses from its start to its finish.
@@ -126,6 +161,21 @@ inline bool have_enough(const std::vector<CapacityUse>& uses, double start, doub
   return std::all_of(uses.begin(), uses.end(), [&](const CapacityUse& use) {
     return use.free->least(start, finish) >= use.amount;
   });
+}
+
+// Returns the first time from `from` on at which all capacities have enough for a window of
+// `length`; infinity if there is none.
+inline double first_start_with_enough(const std::vector<CapacityUse>& uses, double from,
+                                      double length) {
+  double start = from;
+  // `agreed`: capacities in a row, the last of them before `next`, that have enough at `start`.
+  for (std::size_t next = 0, agreed = 0; agreed < uses.size(); next = (next + 1) % uses.size()) {
+    const double first = uses[next].free->first_start(start, length, uses[next].amount);
+    if (first == std::numeric_limits<double>::infinity()) return first;
+    agreed = first == start ? agreed + 1 : 1;
+    start = first;
+  }
+  return start;
 }
 
 // Returns the first maximal span from `from` on in which all capacities have enough for a window of

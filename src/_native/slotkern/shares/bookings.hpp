@@ -78,9 +78,10 @@ class ShareBookings {
     std::erase_if(list, [now](const ShareBooking& booking) { return booking.end <= now; });
     reserve_extra(more, list);
   }
-  void add(std::size_t host, const ShareBooking& booking) {
+  // Adds `times` equal bookings.
+  void add(std::size_t host, const ShareBooking& booking, std::size_t times) {
     std::vector<ShareBooking>& list = lists_[host];
-    list.insert(std::upper_bound(list.begin(), list.end(), booking), booking);
+    list.insert(std::upper_bound(list.begin(), list.end(), booking), times, booking);
   }
   // Returns the booking number `skip` among those of this start and demand with a finish that was
   // snapped to their end, or null.

@@ -163,11 +163,17 @@ class ShareRows {
   void add_each(std::size_t host, double begin, double end, Each each) {
     HostGroup& group = groups_[host / kLanes];
     change_rows(group, begin, end, host % kLanes, [&](Amount* row, Amount* tops) {
+      bool changes_tops = false;
       each([&](std::size_t other, const Amount* amounts, Amount sign) {
-        for (std::size_t d = 0; d < resources_; ++d)
-          if (amounts[d] != 0)
-            add(row[d * kLanes + other % kLanes], sign * amounts[d], row + d * kLanes, tops[d]);
+        Amount* const lane = row + other % kLanes;
+        for (std::size_t d = 0; d < resources_; ++d) {
+          const Amount before = lane[d * kLanes];
+          lane[d * kLanes] += sign * amounts[d];
+          changes_tops |= before == tops[d] || lane[d * kLanes] > tops[d];
+        }
       });
+      for (std::size_t d = 0; changes_tops && d < resources_; ++d)
+        tops[d] = top_of(row + d * kLanes);
     });
   }
   // Adds or removes one reason for which the host is not available in [begin, end).
@@ -235,7 +241,12 @@ class ShareRows {
     if (amount >= top)
       top = amount;
     else if (was_top)
-      top = *std::max_element(of_row, of_row + kLanes);
+      top = top_of(of_row);
+  }
+  static Amount top_of(const Amount* amounts) {
+    Amount top = amounts[0];
+    for (std::size_t l = 1; l < kLanes; ++l) top = top > amounts[l] ? top : amounts[l];
+    return top;
   }
 
   // Reserves the memory of two more rows.

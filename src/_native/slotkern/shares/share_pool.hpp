@@ -463,8 +463,7 @@ class SharePool {
       for (const HostParts& each : taken_) visit(each.host, demand.of(each.host), -each.times);
     });
     for (const HostParts& each : taken_) {
-      for (Amount k = 0; k < each.times; ++k)
-        bookings_.add(each.host, {start, end, each.demand});
+      bookings_.add(each.host, {start, end, each.demand}, static_cast<std::size_t>(each.times));
       on_less(each.host, start, end);
     }
   }

@@ -12,7 +12,7 @@
 // Bookings only remove free amounts and keep both true. Amounts that come back in [begin, end) can
 // be used by parts that start after begin - length, and lower both to that time.
 //
-// Cost: at most one pass over kMaxBounds bounds to look up, O(classes) for each part released.
+// Cost: at most one pass over the bounds that are kept to look up, O(classes) for each part released.
 // Memory: at most about kMaxBytes for all classes together.
 #pragma once
 
@@ -73,8 +73,10 @@ SLOTKERN_NARROW_CLONES static inline double max_of_easier(
 
 class ShareStartBounds {
  public:
-  void reset(std::size_t resources) {
+  // `most`: bounds that are kept; a multiple of 8.
+  void reset(std::size_t resources, std::size_t most = 512) {
     *this = {};
+    most_ = most;
     columns_.resize(resources + 2);
     pointers_.resize(columns_.size());
     amounts_.resize(columns_.size());
@@ -83,6 +85,7 @@ class ShareStartBounds {
   // Returns a time before which no window of n parts starts, or -inf.
   double bound(const ShareDemand& demand, std::int64_t n) {
     if (start_.empty() || demand.step != step_ || !read(demand, n)) return -kInfinity;
+    apply_lowered();
     return detail::max_of_easier(pointers_.data(), amounts_.data(), columns_.size(),
                                  volume_.data(), setup_.data(), start_.data(), largest_.data(),
                                  largest_.size(), demand.volume, demand.setup);
@@ -91,26 +94,29 @@ class ShareStartBounds {
   // Records that no window of n parts starts before `start`. The oldest bound is overwritten.
   void record(const ShareDemand& demand, std::int64_t n, double start) {
     if (!read(demand, n)) return;
-    if (demand.step != step_) reset(columns_.size() - 2), read(demand, n);
+    if (demand.step != step_) reset(columns_.size() - 2, most_), read(demand, n);
     step_ = demand.step;
-    if (start_.size() < kMaxBounds && next_ == start_.size()) grow();
+    apply_lowered();
+    if (start_.size() < most_ && next_ == start_.size()) grow();
     const std::size_t i = next_++;
-    if (next_ == kMaxBounds) next_ = 0;
+    if (next_ == most_) next_ = 0;
     for (std::size_t d = 0; d < columns_.size(); ++d) columns_[d][i] = amounts_[d];
     volume_[i] = demand.volume, setup_[i] = demand.setup, longest_[i] = demand.longest;
     start_[i] = start;
     update_largest(i / 8);
   }
 
-  // Keeps the bounds true after amounts came back from `begin` on.
-  void lower(double begin) {
-    for (std::size_t i = 0; i < start_.size(); ++i)
-      start_[i] = std::min(start_[i], begin - longest_[i]);
-  }
+  // Keeps the bounds true after amounts came back from `begin` on. O(1): the bounds are lowered when
+  // they are read.
+  void lower(double begin) { lowered_ = std::min(lowered_, begin); }
 
  private:
-  static constexpr std::size_t kMaxBounds = 512;
-
+  void apply_lowered() {
+    if (lowered_ == kInfinity) return;
+    for (std::size_t i = 0; i < start_.size(); ++i)
+      start_[i] = std::min(start_[i], lowered_ - longest_[i]);
+    lowered_ = kInfinity;
+  }
   // Writes the integers that are compared: the demand, n, and the stack, which is easier if larger.
   bool read(const ShareDemand& demand, std::int64_t n) {
     constexpr std::int64_t most = ShareRows::kMaxAmount;
@@ -139,7 +145,8 @@ class ShareStartBounds {
   std::vector<double> volume_, setup_, longest_, start_;
   std::vector<double> largest_;  // [block of 8]: largest start
   double step_ = 0;  // of all bounds
-  std::size_t next_ = 0;
+  double lowered_ = kInfinity;  // least `begin` of lower() that is still to be applied
+  std::size_t next_ = 0, most_ = 0;
 };
 
 // At most `count` parts of a class can start in a group at one time in [from, until). Times are

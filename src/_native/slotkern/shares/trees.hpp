@@ -71,19 +71,29 @@ class EarliestTrees {
 
   // Keeps the bounds true after amounts came back from `begin` on.
   void lower(double begin) {
-    for (Known& known : trees_)
+    for (Known& known : trees_) {
       for (ShareStartBounds& bounds : known.bounds) bounds.lower(begin);
+      for (CountedBounds& each : known.counted) each.bounds.lower(begin);
+    }
   }
 
  private:
   static constexpr std::size_t kLanes = detail::kLanes;
   static constexpr std::size_t kMaxRows = 32;  // scanned for later starts
 
+  // Bounds of requests that use the same capacities, in one epoch of each.
+  struct CountedBounds {
+    std::vector<std::uint64_t> epochs;  // after the index in Known::bounds; empty: no bounds yet
+    ShareStartBounds bounds;
+  };
+  static constexpr std::size_t kMaxCounted = 64, kMaxCountedBounds = 256;
+
   struct Known {
     HostTree tree;
     // The groups of kLanes hosts that contain hosts of each innermost group, and their offsets.
     std::vector<std::uint32_t> lanes, first_lanes;
     ShareStartBounds bounds[3];  // of parts of one demand, of whole hosts, and of whole groups
+    std::vector<CountedBounds> counted;  // a table by hash; empty: no request used a capacity
   };
   // The evaluation of kLanes hosts.
   struct LaneState {
@@ -104,6 +114,7 @@ class EarliestTrees {
     std::vector<LaneState> lanes;  // [group of kLanes hosts]
     std::vector<double> prices;  // of the parts or groups of one group
     std::vector<Amount> key;  // of ShareStartBounds
+    std::vector<std::uint64_t> epochs;  // of CountedBounds
     std::vector<std::pair<double, std::uint32_t>> order;
   };
 
@@ -121,23 +132,36 @@ class EarliestTrees {
         return Status::none;
       prepare();
       const double first = std::max(now, hosts_.begin);
-      ShareStartBounds& bounds = known_.bounds[takes_all() ? 2 : request_.demand.stride != 0];
+      const std::size_t kind = takes_all() ? 2 : request_.demand.stride != 0;
+      ShareStartBounds& bounds = known_.bounds[kind];
+      const std::int64_t parts = std::max(request_.parts, 1);
+      // Those of requests that use the same capacities; null: they keep none.
+      ShareStartBounds* const counted = find_counted(kind);
       const ShareDemand demand{scratch_.key.data(), request_.stack, query_.volume, query_.setup,
                                query_.step, length_};
-      const std::int64_t parts = std::max(request_.parts, 1);
-      const double bound = bounds.bound(demand, parts);
+      const double plain = bounds.bound(demand, parts);
+      const double bound = counted ? std::max(plain, counted->bound(demand, parts)) : plain;
       double t = std::max({query_.earliest, first, bound});
-      bool records = !is_filtered_ && query_.earliest <= std::max(first, bound);
-      bool is_first = true;  // the first time at which the groups exist
+      bool records = !is_filtered_ && t <= std::max(first, plain);
+      bool records_counted = counted && !is_filtered_ && t <= std::max(first, bound);
+      // Records that the groups do not exist before `start`, the first time at which they may.
+      const auto record = [&](double start) {
+        if (records)
+          bounds.record(demand, parts, start);
+        else if (records_counted)
+          counted->record(demand, parts, start);
+        records = records_counted = false;
+      };
       for (;;) {
-        const double allowed = first_with_enough(t);
-        if (allowed > t) records = false;  // the groups may have existed in between
-        t = allowed;
+        if (request_.uses) {
+          const double allowed = first_start_with_enough(*request_.uses, t, length_);
+          if (allowed > t) records = false;  // the groups may have existed in between
+          t = allowed;
+        }
         if (!(t <= query_.latest && t < kInfinity && t + length_ <= query_.deadline)) break;
         double next = bound_of_root(t);
         if (next == t) {
-          if (records && is_first) bounds.record(demand, parts, t);
-          is_first = false;
+          record(t);
           if (choose(t, work, found)) return clock_moves(t, length_) ? Status::ok
                                                                      : Status::volume_too_small;
           next = next_gain(t);
@@ -145,19 +169,33 @@ class EarliestTrees {
         poll();
         t = next;
       }
-      if (records && is_first && t == kInfinity) bounds.record(demand, parts, kInfinity);
+      if (t == kInfinity) record(t);
       return Status::none;
     }
 
    private:
-    // Returns the first time from t on from which the capacities have enough for a part.
-    double first_with_enough(double t) const {
-      while (request_.uses && t < kInfinity) {
-        const TimeSpan span = span_with_enough(*request_.uses, t, length_);
-        if (span.first == kInfinity || span.first + length_ <= span.last) return span.first;
-        t = span.last;
+    // Returns the bounds of requests with uses of the same step functions in the same epochs; null
+    // for a function without an epoch.
+    ShareStartBounds* find_counted(std::size_t kind) {
+      if (!request_.uses) return nullptr;
+      std::vector<std::uint64_t>& epochs = scratch_.epochs;
+      epochs.assign(1, kind);
+      std::uint64_t hash = kind;
+      for (const CapacityUse& use : *request_.uses) {
+        if (use.free->epoch() == 0 || use.amount > ShareRows::kMaxAmount) return nullptr;
+        scratch_.key.push_back(static_cast<Amount>(use.amount));
+        epochs.push_back(use.free->epoch());
+        hash = (hash ^ epochs.back()) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
       }
-      return t;
+      if (known_.counted.empty()) known_.counted.resize(kMaxCounted);
+      CountedBounds& found = known_.counted[hash % kMaxCounted];
+      if (found.epochs != epochs) {
+        found.epochs.clear();
+        found.bounds.reset(scratch_.key.size(), kMaxCountedBounds);
+        found.epochs = epochs;
+      }
+      return &found.bounds;
     }
 
     void prepare() {
@@ -255,11 +293,16 @@ class EarliestTrees {
     double bound_of_root(double t) {
       std::vector<double>& finest = scratch_.bounds[levels() - 1];
       const std::vector<std::uint32_t>& first = tree_.first[levels() - 1];
+      // Then the first groups are the window: it is not too dear, and no other is cheaper.
+      const bool is_first_best = levels() == 1 && !takes_all() && are_prices_equal_ &&
+                                 query_.budget == kInfinity;
+      Amount found = 0;
       for (std::size_t g = 0; g < finest.size(); ++g) {
         if (finest[g] > t) continue;
         for (std::uint32_t k = known_.first_lanes[g]; k < known_.first_lanes[g + 1]; ++k)
           evaluate(known_.lanes[k], t);
         finest[g] = bound_of_hosts(first[g], first[g + 1], t);
+        if (is_first_best && finest[g] == t && ++found == request_.counts[0]) return t;
       }
       for (std::size_t level = levels() - 1; level-- > 0;) {
         std::vector<double>& bounds = scratch_.bounds[level];
