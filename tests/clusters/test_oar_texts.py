@@ -91,8 +91,8 @@ def test_nodes_of_jobs_that_are_unknown_are_counted(
     )
     assert [row[:1] + row[3:] for row in found] == [(0, "job 1", "anna")]
     assert [record.message for record in caplog.records] == [
-        "1 waiting jobs have no planned nodes and are left out",
-        "2 nodes of jobs are not among the nodes and are left out",
+        "waiting jobs without planned nodes, left out: 1",
+        "nodes of jobs that are not among the nodes, left out: 2",
     ]
 
 

@@ -19,8 +19,6 @@ import shlex
 import time
 from collections.abc import Sequence
 
-from slotkern.foundation.logger import log
-
 from .oar_queue import read_oar_queue
 from .oar_texts import LAST_SECOND, OarJob, read_oar, read_oar_jobs
 from .programs import Meanings, run_program
@@ -37,8 +35,7 @@ from .protocol import (
     check_nodes,
 )
 from .queues import ClusterQueue
-from .site import Site
-from .slurm import system_zone
+from .site import Site, system_zone
 from .snapshot import Snapshot
 
 __all__ = ["OarCluster"]
@@ -54,6 +51,8 @@ _MEANINGS: Meanings = (
 _PATIENCE = 30.0
 #: The end of the command of a reservation of `OarCluster`, a comment of the shell.
 _MARK = " # booked by slotkern"
+#: Part of the message of ``oardel`` for a job whose deletion was requested before.
+_DELETED = "already killed"
 _NUMBER = re.compile(r"OAR_JOB_ID=([0-9]+)")
 
 
@@ -166,7 +165,7 @@ class OarCluster(LiveCluster):
         found = _booking(mine[0], [])
         wanted = ClusterBooking(name, start, end, tuple(sorted(nodes)), user)
         if own and (mine[0].number != int(own[1]) or found != wanted):
-            self._run("oardel", own[1], privileged=True)
+            self._delete(int(own[1]))
         elif own:
             self._delete_twins(mine)
         if found.user != user:
@@ -182,11 +181,15 @@ class OarCluster(LiveCluster):
         """Delete the marked reservations of the first one's user, except the first."""
         for each in mine[1:]:
             if each.owner == mine[0].owner and each.command.endswith(_MARK):
-                try:
-                    self._run("oardel", str(each.number), privileged=True)
-                except ClusterError:  # its own caller was faster
-                    if each in self._named(each.name)[0]:
-                        raise
+                self._delete(each.number)
+
+    def _delete(self, number: int) -> None:
+        """Request the deletion of a job, as other callers may do at the same time."""
+        try:
+            self._run("oardel", str(number), privileged=True)
+        except ClusterError as error:
+            if _DELETED not in str(error):
+                raise
 
     @staticmethod
     def _what(name: str, nodes: Sequence[str], seconds: int) -> list[str]:
@@ -231,7 +234,7 @@ class OarCluster(LiveCluster):
             )
         for job in jobs[1:]:
             if not job.has_ended:
-                self._run("oardel", str(job.number), privileged=True)
+                self._delete(job.number)
         return jobs[0].number
 
     def release(self, name: str, number: int | None = None) -> bool:
@@ -248,14 +251,13 @@ class OarCluster(LiveCluster):
                 "one by its number"
             )
         until = time.monotonic() + _PATIENCE
-        self._run("oardel", str(mine[0].number), privileged=True)
+        self._delete(mine[0].number)
         while any(each.number == mine[0].number for each in self._named(name)[0]):
             if time.monotonic() > until:
                 raise UnreachableError(
                     f"{name}: OAR did not delete it within {_PATIENCE:g} s"
                 )
             time.sleep(0.1)
-        log.info("%s released", name)
         return True
 
     def _run(self, *words: str, privileged: bool = False) -> str:
