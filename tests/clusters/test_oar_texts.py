@@ -214,6 +214,22 @@ def test_a_call_deletes_no_reservation_but_its_own(
     assert gone.read_text() == deleted
 
 
+def test_a_deletion_may_have_been_requested_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "oardel"
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    cluster = OarCluster(Site(zone="UTC"))
+    for reason in ("This job was already killed", "You are not the right user"):
+        program.write_text(f'#!/bin/sh\necho "Cannot frag 7 ; {reason}." >&2; exit 1\n')
+        program.chmod(0o755)
+        if "already" in reason:
+            cluster._delete(7)
+        else:
+            with pytest.raises(ClusterError, match="oardel: Cannot frag 7 ; You are"):
+                cluster._delete(7)
+
+
 def test_a_program_that_may_not_run_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,6 +185,10 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     short = run(*words, "--queue", "--history", past)
     assert short.exit_code == 0, short.stderr
     assert short.stdout != done.stdout
+    past = Path(__file__).parent / "texts" / "sacct.txt"
+    dated = run(*words, "--queue", "--history", past)
+    assert dated.exit_code == 0, dated.stderr
+    assert "read as UTC" not in dated.stderr  # but in the zone of the cluster
     refused(run(*words, "--policy", "easy"), "--policy easy is for --queue")
     refused(run(*words, "--queue", "--html", "x.html"), "--html x.html is not for")
     refused(run(*words, "--queue", "--budget", 3), "has budget, which a forecast does")

@@ -37,6 +37,7 @@ from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge, fold
 from slotkern.machine import Clock
 from slotkern.machine.calendar import duration_of
+from slotkern.machine.slurm_values import epoch_clock
 from slotkern.replays.forecast import forecast_policies
 from slotkern.traces.read import is_sacct_file
 
@@ -262,10 +263,9 @@ def _show_forecast(
 ) -> None:
     """Print by when the job starts in 10, 50 and 90% of the runs, and the promise."""
     with log_to_stderr():
-        keywords = given.keywords(getattr(access.cluster, "zone", None))
-        found = forecast_start(
-            access.cluster.queue(), access.site, request, partition, **keywords
-        )
+        there = access.cluster.queue()
+        keywords = given.keywords(there.snapshot.zone)
+        found = forecast_start(there, access.site, request, partition, **keywords)
     show(forecast_table(found), repr(found))
 
 
@@ -386,8 +386,7 @@ def _current_user() -> str:
 
 def _clock(access: SiteAccess) -> Clock:
     """Return the clock of bookings, whose times are seconds since 1970."""
-    zone = getattr(access.cluster, "zone", None)
-    return Clock("1970-01-01T00:00:00Z", zone=zone)
+    return epoch_clock(access.cluster.zone)
 
 
 def _described(booking: ClusterBooking, access: SiteAccess) -> str:
