@@ -79,7 +79,7 @@ class _Node:
 
 
 @dataclass
-class _Group:
+class _PartitionRows:
     """One partition: its first row and the names of its nodes, in their order."""
 
     row: Row
@@ -225,10 +225,12 @@ def _node_records(text: str, source: str) -> list[Row]:
 # --- nodes
 
 
-def _nodes(rows: list[Row], source: str) -> tuple[dict[str, _Node], dict[str, _Group]]:
+def _nodes(
+    rows: list[Row], source: str
+) -> tuple[dict[str, _Node], dict[str, _PartitionRows]]:
     """Return the nodes and the partitions by name, the default partition first."""
     found: dict[str, _Node] = {}
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _PartitionRows] = {}
     for row in rows:
         heading = row.heading("NODELIST", "NODE_LIST", "NodeName") or "NODELIST"
         names = row.hosts(heading, MAX_NAMES - len(found))
@@ -256,7 +258,7 @@ def _nodes(rows: list[Row], source: str) -> tuple[dict[str, _Node], dict[str, _G
                 node.reason = f"{state}: {why}" if why else state
         for word in row.text("PARTITION", "Partitions").split(","):
             if word.rstrip("*"):
-                group = groups.setdefault(word.rstrip("*"), _Group(row))
+                group = groups.setdefault(word.rstrip("*"), _PartitionRows(row))
                 group.names.update(dict.fromkeys(names))
                 group.is_default |= word.endswith("*")  # sinfo marks it
     if not found:
@@ -264,7 +266,7 @@ def _nodes(rows: list[Row], source: str) -> tuple[dict[str, _Node], dict[str, _G
     return found, dict(sorted(groups.items(), key=lambda item: not item[1].is_default))
 
 
-def _partition(group: _Group, index: dict[str, int]) -> Partition:
+def _partition(group: _PartitionRows, index: dict[str, int]) -> Partition:
     row = group.row
     limit = row.length("TIMELIMIT") if "TIMELIMIT" in row.cells else math.inf
     ids = np.array(sorted(index[name] for name in group.names), np.int32)
@@ -273,7 +275,7 @@ def _partition(group: _Group, index: dict[str, int]) -> Partition:
 
 
 def _machine(
-    found: dict[str, _Node], groups: dict[str, _Group], index: dict[str, int]
+    found: dict[str, _Node], groups: dict[str, _PartitionRows], index: dict[str, int]
 ) -> Machine:
     """Return the machine with the columns that the text has."""
     nodes = list(found.values())
