@@ -166,7 +166,10 @@ def test_a_race_for_the_same_nodes(
     request = sk.Request(3, walltime="5m")
 
     def one(name: str) -> object:
-        return book(oar_access, name, request, user=USER, command=[str(script)])
+        for _ in range(RACE):
+            with contextlib.suppress(BookingConflictError):  # others were faster
+                return book(oar_access, name, request, user=USER, command=[str(script)])
+        return None
 
     def other(case: int) -> None:
         start = int(time.time()) + 900 + 200 * case

@@ -47,7 +47,7 @@ _MEANINGS: Meanings = (
     # Not "admission rule": oarsub also prints it for jobs that it accepts.
     (BookingDeniedError, ("not allowed", "permission")),
 )
-#: Seconds for which OAR may take to validate a reservation or to delete a job.
+#: Least seconds that OAR gets to validate a reservation or to delete a job.
 _PATIENCE = 30.0
 #: The end of the command of a reservation of `OarCluster`, a comment of the shell.
 _MARK = " # booked by slotkern"
@@ -77,6 +77,7 @@ class OarCluster(LiveCluster):
         self.site = site or Site()
         self.group = group or self.site.group
         self.zone = self.site.zone or system_zone()
+        self._patience = max(_PATIENCE, self.site.timeout)
         self._environment = dict(os.environ) | {"LC_ALL": "C", "TZ": "UTC"}
 
     def ping(self) -> None:
@@ -108,7 +109,7 @@ class OarCluster(LiveCluster):
 
         Waits for reservations that OAR has not validated yet.
         """
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self._patience
         while True:
             text = self._run("oarstat", "-f", "-J", "--sql", f"job_name='{name}'")
             jobs = [each for each in read_oar_jobs(text) if each.name == name]
@@ -117,7 +118,7 @@ class OarCluster(LiveCluster):
                 return mine, jobs
             if time.monotonic() > until:
                 raise UnreachableError(
-                    f"{name}: OAR did not validate it within {_PATIENCE:g} s"
+                    f"{name}: OAR did not validate it within {self._patience:g} s"
                 )
             time.sleep(0.2)
 
@@ -250,12 +251,12 @@ class OarCluster(LiveCluster):
                 f"name {name!r} belongs to {len(mine)} reservations: {listed}; release "
                 "one by its number"
             )
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self._patience
         self._delete(mine[0].number)
         while any(each.number == mine[0].number for each in self._named(name)[0]):
             if time.monotonic() > until:
                 raise UnreachableError(
-                    f"{name}: OAR did not delete it within {_PATIENCE:g} s"
+                    f"{name}: OAR did not delete it within {self._patience:g} s"
                 )
             time.sleep(0.1)
         return True

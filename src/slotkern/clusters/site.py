@@ -51,7 +51,8 @@ class Site:
     after : float
         Time reserved after the job's limit, because jobs start late. Whole minutes.
     timeout : float
-        The longest wait for a command of the scheduler.
+        The longest wait for a command of the scheduler, and, if it is over 30, for OAR
+        to validate a reservation or to delete a job.
     unit : {"h", "s", "min", "d"}
         The time unit of prices.
     pending : {"respect", "ignore"}

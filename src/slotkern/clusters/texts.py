@@ -158,6 +158,8 @@ def read_slurm(
     rows_of_jobs, printed_jobs = _job_rows(jobs, sources.jobs, clock)
     if now is None:
         known = [t for t in (printed_jobs, printed) if not math.isnan(t)]
+        if not known:
+            log.info("no text has a date, as squeue -l prints it: read as of now")
         now = known[0] if known else float(math.floor(time.time()))
     now = number("now", now)
     index = {name: k for k, name in enumerate(found)}

@@ -239,7 +239,7 @@ def _busy_items(free: FreeSlots) -> Items:
     return Items(
         "busy span",
         [
-            f"{owner}: {reason}" if owner not in ("", reason) else reason
+            f"{reason}, {owner}" if owner not in ("", reason) else reason
             for reason, owner in zip(reasons, owners, strict=True)
         ],
         spans["start"],
