@@ -14,6 +14,7 @@ import pytest
 from command_line import refused, run
 
 import slotkern as sk
+import slotkern.commands.cluster as commands
 from slotkern.clusters import (
     BookingConflictError,
     ClusterBooking,
@@ -77,6 +78,32 @@ def test_guards_limits_and_prices() -> None:
         plan(partitions=("bgi",))
     with pytest.raises(ValueError, match="partition 'x' is not one of batch, short"):
         plan().find(HOUR, partition="x")
+
+
+def test_windows_begin_and_end_at_whole_seconds() -> None:
+    request = sk.Request(4, walltime="61s")
+    for before, start in ((6.5, 3607), (7, 3607), (7.1, 3608)):
+        found = plan(lead=9.5, before=before).find(request)
+        assert found is not None
+        assert found.window.start == found.start - NOW == start
+    found = plan(lead=9.5).find(HOUR)
+    assert found is not None
+    assert found.window.start == found.start - NOW == 10
+
+
+def test_the_page_of_a_window_shows_the_free_time_of_all_partitions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    there, shown = access(), []
+    monkeypatch.setattr(commands, "open_cluster", lambda *_: there)
+    monkeypatch.setattr(commands, "write_page", lambda *given: shown.append(given))
+    words = ("cluster", "when", "--nodes", 2, "--walltime", "1h", "--html")
+    done = run(*words, tmp_path / "page.html")
+    assert done.exit_code == 0, done.stderr
+    ((_, free, window, title),) = shown
+    assert set(free.slots["node"].tolist()) == set(range(6))
+    assert window.names == ("n2", "n3")
+    assert title == "2 nodes for 1h in partition batch"
 
 
 def test_partitions_that_are_down_have_no_windows() -> None:
@@ -150,6 +177,14 @@ def test_booking_is_idempotent_by_name() -> None:
         book(where, "run1", sk.Request(2, walltime="2h"), user="anna")
     assert where.cluster.release("run1")
     assert not where.cluster.release("run1")
+    assert book(where, "run4", HOUR, user="anna")  # on n2 and n3
+    with pytest.raises(NameTakenError, match=r"on n\[2-3\], .* not in partition big"):
+        book(where, "run4", HOUR, user="anna", partition="big", command=["job.sh"])
+    with pytest.raises(ValueError, match="no partition 'bgi'; it has batch, short, b"):
+        book(where, "run4", HOUR, user="anna", partition="bgi", command=["job.sh"])
+    only = SiteAccess(where.cluster, Site(partitions=("big",)))
+    with pytest.raises(NameTakenError, match="not in one partition of the site"):
+        book(only, "run4", HOUR, user="anna", command=["job.sh"])
     assert check_booking(where, "run1") == (None, ["there is no reservation run1"])
 
 

@@ -91,8 +91,8 @@ def test_nodes_of_jobs_that_are_unknown_are_counted(
     )
     assert [row[:1] + row[3:] for row in found] == [(0, "job 1", "anna")]
     assert [record.message for record in caplog.records] == [
-        "1 waiting jobs have no planned nodes and are left out",
-        "2 nodes of jobs are not among the nodes and are left out",
+        "waiting jobs without planned nodes, left out: 1",
+        "nodes of jobs that are not among the nodes, left out: 2",
     ]
 
 
@@ -212,6 +212,22 @@ def test_a_call_deletes_no_reservation_but_its_own(
         with pytest.raises(NameTakenError):
             cluster.reserve(*given)
     assert gone.read_text() == deleted
+
+
+def test_a_deletion_may_have_been_requested_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "oardel"
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    cluster = OarCluster(Site(zone="UTC"))
+    for reason in ("This job was already killed", "You are not the right user"):
+        program.write_text(f'#!/bin/sh\necho "Cannot frag 7 ; {reason}." >&2; exit 1\n')
+        program.chmod(0o755)
+        if "already" in reason:
+            cluster._delete(7)
+        else:
+            with pytest.raises(ClusterError, match="oardel: Cannot frag 7 ; You are"):
+                cluster._delete(7)
 
 
 def test_a_program_that_may_not_run_is_named(

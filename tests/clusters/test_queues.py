@@ -114,9 +114,9 @@ def test_jobs_that_do_not_compete_are_counted(caplog: pytest.LogCaptureFixture) 
     jobs = waiting(8, 5, 60.0, "batch"), waiting(9, 1, math.inf, "batch")
     assert promise(queue_of(*jobs, held=3), 1, "1h") == 0
     assert [record.message for record in caplog.records] == [
-        "1 waiting jobs ask for more than the 4 nodes and are left out",
-        "1 waiting jobs have no time limit and are left out",
-        "3 waiting jobs wait for a user, a date or another job and are left out",
+        "waiting jobs that ask for more than the 4 nodes, left out: 1",
+        "waiting jobs that have no time limit, left out: 1",
+        "waiting jobs that wait for a user, a date or another job, left out: 3",
     ]
 
 
@@ -176,7 +176,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert re.search(r"promise +2027-01-15 09:50:00", done.stdout), done.stdout
     assert all(f"{share}%" in done.stdout for share in (10, 50, 90))
-    assert "1 waiting jobs wait for a user" in done.stderr
+    assert "wait for a user, a date or another job, left out: 1" in done.stderr
     assert "Forecast(conservative, 300 runs" in done.stdout
     easy = run(*words, "--queue", "--policy", "easy", "--runs", 7)
     assert "Forecast(easy, 7 runs" in easy.stdout
@@ -185,6 +185,10 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     short = run(*words, "--queue", "--history", past)
     assert short.exit_code == 0, short.stderr
     assert short.stdout != done.stdout
+    past = Path(__file__).parent / "texts" / "sacct.txt"
+    dated = run(*words, "--queue", "--history", past)
+    assert dated.exit_code == 0, dated.stderr
+    assert "read as UTC" not in dated.stderr  # but in the zone of the cluster
     refused(run(*words, "--policy", "easy"), "--policy easy is for --queue")
     refused(run(*words, "--queue", "--html", "x.html"), "--html x.html is not for")
     refused(run(*words, "--queue", "--budget", 3), "has budget, which a forecast does")
@@ -215,7 +219,7 @@ def test_the_queue_of_slurm(access: SiteAccess, slurm: PrivateSlurm) -> None:
         assert 2900 < found.promise <= 3000 + 60
         done = run("cluster", "when", "--nodes", 6, "--walltime", "10m", "--queue")
         assert done.exit_code == 0, done.stderr
-        assert "2 waiting jobs wait for a user" in done.stderr
+        assert "wait for a user, a date or another job, left out: 2" in done.stderr
     finally:
         slurm.run("scancel", "--state=PENDING")
         slurm.run("scancel", "--state=RUNNING")

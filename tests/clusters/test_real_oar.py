@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import random
 import re
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from private_slurm import USER
 import slotkern as sk
 from slotkern.clusters import (
     AmbiguousNameError,
+    BookingConflictError,
     OarCluster,
     SiteAccess,
     book,
@@ -28,6 +32,10 @@ from slotkern.clusters import (
 
 #: Kills of the command; more with SLOTKERN_OAR_KILLS=30.
 KILLS = int(os.environ.get("SLOTKERN_OAR_KILLS", "3"))
+#: Random bookings; more with SLOTKERN_OAR_CASES=150.
+CASES = int(os.environ.get("SLOTKERN_OAR_CASES", "10"))
+#: Bookings of a race; more with SLOTKERN_OAR_RACE=24.
+RACE = int(os.environ.get("SLOTKERN_OAR_RACE", "4"))
 SITE = """system = "oar"
 group = "cluster"
 zone = "UTC"
@@ -100,6 +108,88 @@ def test_refusals_are_in_words_of_oar(site: Path) -> None:
     ):
         answer(*words, *given, code=2)
     assert answer("bookings", *given, code=1) == "no reservations\n"
+
+
+def reserve_by_hand(oar: PrivateOar, start: int, seconds: int, *nodes: str) -> None:
+    """Submit an advance reservation of one job, as another user of OAR would."""
+    listed = ", ".join(f"'{node}'" for node in nodes)
+    oar.run(
+        *("oarsub", "-r", time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(start))),
+        *("-l", f"nodes={len(nodes)},walltime=0:0:{seconds - 1}", "-n", "by-hand"),
+        *("-p", f"network_address in ({listed})", "sleep 1"),
+    )
+
+
+def test_bookings_are_accepted_exactly_when_free(
+    oar_access: SiteAccess, oar: PrivateOar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among reservations by hand and bookings, and with a node that is dead."""
+    monkeypatch.setenv("TZ", "UTC")  # for the dates of oarsub
+    cluster, rng = oar_access.cluster, random.Random(5)
+    base, answers = int(time.time()) + 7200, []
+    reserve_by_hand(oar, base + 1800, 1800, "a1", "a2")
+    reserve_by_hand(oar, base, 5000, "b1")
+    oar.run("oarnodesetting", "-h", "b3", "-s", "Dead")
+    try:
+        for case in range(CASES):
+            snapshot = cluster.read()
+            node = rng.randrange(len(snapshot.machine))
+            start = base + rng.randrange(0, 6000)
+            end = start + rng.randrange(60, 3000)
+            on = snapshot.busy[snapshot.busy["node"] == node]
+            if case % 3 == 0 and len(on) and math.isfinite(on["end"][0]):
+                start = int(on["end"][0]) - rng.randrange(2)  # at an end, or before it
+                end = start + 60
+            free = not ((on["start"] < end) & (on["end"] > start)).any()
+            try:
+                names = [str(snapshot.machine.names[node])]
+                cluster.reserve(f"case{case}", names, start, end, USER)
+            except BookingConflictError:
+                assert not free, (names, start - base, end - base, on)
+            else:
+                assert free, (names, start - base, end - base, on)
+            answers.append(free)
+    finally:
+        oar.run("oarnodesetting", "-h", "b3", "-s", "Alive")
+    assert 0 < sum(answers) < CASES
+
+
+def test_a_race_for_the_same_nodes(
+    oar_access: SiteAccess,
+    oar: PrivateOar,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bookers, some with equal names, and users of oarsub get different spans."""
+    monkeypatch.setenv("TZ", "UTC")
+    names = [f"race{k % (3 * RACE // 4)}" for k in range(RACE)]
+    request = sk.Request(3, walltime="5m")
+
+    def one(name: str) -> object:
+        for _ in range(RACE):
+            with contextlib.suppress(BookingConflictError):  # others were faster
+                return book(oar_access, name, request, user=USER, command=[str(script)])
+        return None
+
+    def other(case: int) -> None:
+        start = int(time.time()) + 900 + 200 * case
+        with contextlib.suppress(RuntimeError):  # a booker was faster
+            reserve_by_hand(oar, start, 150, "a1", "b1")
+
+    with ThreadPoolExecutor(4) as threads:
+        others = [threads.submit(other, case) for case in range(RACE // 2)]
+        found = [*threads.map(one, names)]
+        for each in others:
+            each.result()
+    assert None not in found
+    made = oar_access.cluster.bookings()
+    by_name = [each for each in made if each.name != "by-hand"]
+    assert sorted(each.name for each in by_name) == sorted(set(names))
+    assert None not in {each.job for each in by_name}
+    for k, each in enumerate(made):
+        for before in made[:k]:
+            apart = each.start >= before.end or before.start >= each.end
+            assert apart or not set(each.nodes) & set(before.nodes)
 
 
 def test_the_scheduler_that_answers_is_used(

@@ -281,6 +281,8 @@ def test_free_of_pasted_texts(tmp_path: Path) -> None:
     done = run("free", *options, "--output", pool, "--html", page)
     assert done.exit_code == 0, done.stderr
     assert "maintenance upkeep" in page.read_text()
+    title = "<title>cluster at 2026-11-27 13:02:15+00:00</title>"
+    assert title in page.read_text()
     done = run("find", pool, "--nodes", 4, "--walltime", "1h", "--criterion", "start")
     assert "a06   2026-11-27 13:21:50   2026-11-27 14:21:50" in done.stdout
 
@@ -304,6 +306,17 @@ def test_sacct_is_a_trace() -> None:
     assert ids == ["12", "7", "11", "8_1", "8_2", "8_[3-9]"]
     cleaned = sk.read_trace(TEXTS / "sacct.txt", clean=("unknown", "zero-run"))
     assert sk.replay(cleaned, cluster=32).policy == "easy"
+
+
+def test_an_empty_output_of_sacct_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sacct.txt"
+    path.touch()
+    for zone in (None, "Europe/Berlin"):
+        with pytest.raises(ValueError, match=r"sacct\.txt: the file is empty$"):
+            sk.read_trace(path, zone=zone)
+    path.write_text("Slurm accounting storage is disabled\n")
+    with pytest.raises(ValueError, match="zone is for the output of sacct -P, but"):
+        sk.read_trace(path, zone="Europe/Berlin")
 
 
 @pytest.mark.parametrize(

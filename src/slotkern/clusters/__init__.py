@@ -1,4 +1,4 @@
-"""Clusters as their schedulers report them: read, planned on, booked."""
+"""Read, plan on and book clusters, as their schedulers report them."""
 
 from .booking import SiteAccess, book, book_all, check_booking
 from .files import read_slurm_files

@@ -16,7 +16,7 @@ from slotkern._kernels.request import Request
 from slotkern.foundation.hostlists import fold
 from slotkern.foundation.logger import log
 
-from .planning import ClusterPlan, PlannedWindow
+from .planning import ClusterPlan, PlannedWindow, unknown_partition
 from .protocol import (
     BookingConflictError,
     ClusterBooking,
@@ -174,9 +174,12 @@ def _with_job(
             minutes = (found.end - found.start - round(access.site.after)) // 60
             job = access.cluster.submit(found, name, minutes, command)
             return replace(found, job=job)
+    if partition and partition not in snapshot.partitions:
+        raise ValueError(unknown_partition(partition, snapshot))
+    where = f"partition {partition}" if partition else "one partition of the site"
     raise NameTakenError(
         f"name {found.name!r} belongs to a booking on {fold(found.nodes)}, which are "
-        "not in one partition"
+        f"not in {where}; choose another name"
     )
 
 
@@ -211,7 +214,9 @@ def book_all(
                 )
         if len(earlier) == len(sites) and len({b.start for b in earlier.values()}) == 1:
             return earlier
-        _roll_back(sites, earlier, name)  # an earlier call was interrupted
+        if earlier:  # an earlier call was interrupted
+            log.info("%s: incomplete on %s; planned again", name, ", ".join(earlier))
+        _roll_back(sites, earlier, name)
         plans = {
             site: ClusterPlan.of_snapshot(access.cluster.read(), access.site)
             for site, access in sites.items()
@@ -227,6 +232,7 @@ def book_all(
                 made[site] = _reserve(sites[site].cluster, name, window, user)
             return made
         except BookingConflictError as error:
+            log.info("%s: %s: %s; planned again", name, started, error)
             last = error
             _roll_back(sites, made, name)
         except BaseException as error:
@@ -240,6 +246,7 @@ def book_all(
 def _roll_back(
     sites: Mapping[str, SiteAccess], made: Mapping[str, ClusterBooking], name: str
 ) -> None:
+    """Release the reservations of a name on the sites; report those that remain."""
     for site, each in made.items():
         try:
             sites[site].cluster.release(name, each.number)

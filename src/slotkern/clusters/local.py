@@ -1,6 +1,6 @@
 """The cluster of this computer: the scheduler that a site file names, or that answers.
 
-A scheduler is asked only if the programs of several are installed here.
+If the programs of several schedulers are installed here, each gets a request.
 """
 
 from __future__ import annotations

@@ -19,8 +19,6 @@ import shlex
 import time
 from collections.abc import Sequence
 
-from slotkern.foundation.logger import log
-
 from .oar_queue import read_oar_queue
 from .oar_texts import LAST_SECOND, OarJob, read_oar, read_oar_jobs
 from .programs import Meanings, run_program
@@ -37,8 +35,7 @@ from .protocol import (
     check_nodes,
 )
 from .queues import ClusterQueue
-from .site import Site
-from .slurm import system_zone
+from .site import Site, system_zone
 from .snapshot import Snapshot
 
 __all__ = ["OarCluster"]
@@ -50,10 +47,12 @@ _MEANINGS: Meanings = (
     # Not "admission rule": oarsub also prints it for jobs that it accepts.
     (BookingDeniedError, ("not allowed", "permission")),
 )
-#: Seconds for which OAR may take to validate a reservation or to delete a job.
+#: Least seconds that OAR gets to validate a reservation or to delete a job.
 _PATIENCE = 30.0
 #: The end of the command of a reservation of `OarCluster`, a comment of the shell.
 _MARK = " # booked by slotkern"
+#: Part of the message of ``oardel`` for a job whose deletion was requested before.
+_DELETED = "already killed"
 _NUMBER = re.compile(r"OAR_JOB_ID=([0-9]+)")
 
 
@@ -78,6 +77,7 @@ class OarCluster(LiveCluster):
         self.site = site or Site()
         self.group = group or self.site.group
         self.zone = self.site.zone or system_zone()
+        self._patience = max(_PATIENCE, self.site.timeout)
         self._environment = dict(os.environ) | {"LC_ALL": "C", "TZ": "UTC"}
 
     def ping(self) -> None:
@@ -109,7 +109,7 @@ class OarCluster(LiveCluster):
 
         Waits for reservations that OAR has not validated yet.
         """
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self._patience
         while True:
             text = self._run("oarstat", "-f", "-J", "--sql", f"job_name='{name}'")
             jobs = [each for each in read_oar_jobs(text) if each.name == name]
@@ -118,7 +118,7 @@ class OarCluster(LiveCluster):
                 return mine, jobs
             if time.monotonic() > until:
                 raise UnreachableError(
-                    f"{name}: OAR did not validate it within {_PATIENCE:g} s"
+                    f"{name}: OAR did not validate it within {self._patience:g} s"
                 )
             time.sleep(0.2)
 
@@ -166,7 +166,7 @@ class OarCluster(LiveCluster):
         found = _booking(mine[0], [])
         wanted = ClusterBooking(name, start, end, tuple(sorted(nodes)), user)
         if own and (mine[0].number != int(own[1]) or found != wanted):
-            self._run("oardel", own[1], privileged=True)
+            self._delete(int(own[1]))
         elif own:
             self._delete_twins(mine)
         if found.user != user:
@@ -182,11 +182,15 @@ class OarCluster(LiveCluster):
         """Delete the marked reservations of the first one's user, except the first."""
         for each in mine[1:]:
             if each.owner == mine[0].owner and each.command.endswith(_MARK):
-                try:
-                    self._run("oardel", str(each.number), privileged=True)
-                except ClusterError:  # its own caller was faster
-                    if each in self._named(each.name)[0]:
-                        raise
+                self._delete(each.number)
+
+    def _delete(self, number: int) -> None:
+        """Request the deletion of a job, as other callers may do at the same time."""
+        try:
+            self._run("oardel", str(number), privileged=True)
+        except ClusterError as error:
+            if _DELETED not in str(error):
+                raise
 
     @staticmethod
     def _what(name: str, nodes: Sequence[str], seconds: int) -> list[str]:
@@ -231,7 +235,7 @@ class OarCluster(LiveCluster):
             )
         for job in jobs[1:]:
             if not job.has_ended:
-                self._run("oardel", str(job.number), privileged=True)
+                self._delete(job.number)
         return jobs[0].number
 
     def release(self, name: str, number: int | None = None) -> bool:
@@ -247,15 +251,14 @@ class OarCluster(LiveCluster):
                 f"name {name!r} belongs to {len(mine)} reservations: {listed}; release "
                 "one by its number"
             )
-        until = time.monotonic() + _PATIENCE
-        self._run("oardel", str(mine[0].number), privileged=True)
+        until = time.monotonic() + self._patience
+        self._delete(mine[0].number)
         while any(each.number == mine[0].number for each in self._named(name)[0]):
             if time.monotonic() > until:
                 raise UnreachableError(
-                    f"{name}: OAR did not delete it within {_PATIENCE:g} s"
+                    f"{name}: OAR did not delete it within {self._patience:g} s"
                 )
             time.sleep(0.1)
-        log.info("%s released", name)
         return True
 
     def _run(self, *words: str, privileged: bool = False) -> str:

@@ -150,9 +150,9 @@ def read_oar(
             waiting += not job.nodes
             unknown += len(job.nodes) - len(spans)
     if waiting:
-        log.info("%d waiting jobs have no planned nodes and are left out", waiting)
+        log.info("waiting jobs without planned nodes, left out: %d", waiting)
     if unknown:
-        log.info("%d nodes of jobs are not among the nodes and are left out", unknown)
+        log.info("nodes of jobs that are not among the nodes, left out: %d", unknown)
     machine = Machine(
         {
             "name": np.array([quoted(name) for name in counts]),

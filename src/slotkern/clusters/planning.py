@@ -25,7 +25,7 @@ from slotkern.search.explanation import Explanation, explain
 from .site import Site
 from .snapshot import Snapshot
 
-__all__ = ["ClusterPlan", "PlannedWindow"]
+__all__ = ["ClusterPlan", "PlannedWindow", "unknown_partition"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,13 @@ class PlannedWindow:
     start: int
     end: int
     minutes: int
+
+
+def unknown_partition(name: str, snapshot: Snapshot) -> str:
+    """Return the message for a partition that a cluster lacks."""
+    known = snapshot.partitions
+    listed = ", ".join(known) or "none"
+    return f"the cluster has no partition {name!r}; it has {listed}{meant(name, known)}"
 
 
 @dataclass(frozen=True)
@@ -64,15 +71,12 @@ class ClusterPlan:
         allowed = site.partitions or tuple(snapshot.partitions)
         for name in allowed:
             if name not in snapshot.partitions:
-                raise ValueError(
-                    f"the cluster has no partition {name!r}; it has "
-                    f"{', '.join(snapshot.partitions) or 'none'}"
-                    f"{meant(name, snapshot.partitions)}"
-                )
+                raise ValueError(unknown_partition(name, snapshot))
         until = snapshot.now + site.horizon
         busy = snapshot.busy_until(until).copy()
-        busy["start"] -= site.apart
-        busy["end"] += max(site.before, site.apart)
+        # Schedulers count whole seconds, so that windows must begin and end at them.
+        busy["start"] -= math.ceil(site.apart)
+        busy["end"] += math.ceil(max(site.before, site.apart))
         machine = site.priced(snapshot.machine)
         priced = replace(snapshot, machine=machine, busy=busy, repeated=())
         free = priced.free_slots(math.ceil(site.lead), site.horizon)

@@ -80,7 +80,14 @@ class LiveCluster(Protocol):
     A name identifies a booking: an adapter never makes two bookings of one name, nor
     two jobs of one booking. An operation raises `UnreachableError` if its outcome is
     unknown; the caller then looks the name up.
+
+    Attributes
+    ----------
+    zone : str or None
+        The time zone of its dates.
     """
+
+    zone: str | None
 
     def read(self) -> Snapshot:
         """Return all nodes, and all busy spans in the scheduler's plan."""

@@ -140,7 +140,7 @@ def forecast_start(
     if queue.held:
         left_out["wait for a user, a date or another job"] = queue.held
     for why, count in left_out.items():
-        log.info("%d waiting jobs %s and are left out", count, why)
+        log.info("waiting jobs that %s, left out: %d", why, count)
     columns = zip(*rows, strict=True) if rows else ((), (), (), ())
     titles = ("nodes", "walltime", "start", "user")
     table = dict(zip(titles, map(list, columns), strict=True))

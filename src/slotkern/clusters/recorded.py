@@ -46,6 +46,7 @@ class RecordedCluster(LiveCluster):
         self, snapshot: Snapshot, jobs: Sequence[QueuedJob] = (), held: int = 0
     ) -> None:
         self.snapshot, self._queued = snapshot, (tuple(jobs), held)
+        self.zone = snapshot.zone
         self._bookings: dict[str, ClusterBooking] = {}
         self._jobs = 0
 

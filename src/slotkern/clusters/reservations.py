@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from slotkern.foundation.checks import quote
 from slotkern.machine import Clock
@@ -134,11 +135,10 @@ def read_reservations(
             f"{source}, line 1: {quote(before.strip())} is no output of `scontrol show "
             "reservation`, which begins with ReservationName="
         )
-    for first, last in zip(
-        starts, [*starts[1:], len(text)][: len(starts)], strict=True
-    ):
+    line, place = 1, 0
+    for first, last in pairwise([*starts, len(text)]):
         block = text[first:last].rstrip()
-        line = text.count("\n", 0, first) + 1
+        line, place = line + text.count("\n", place, first), first
         match = _BLOCK.match(block)
         if match is None or len(re.findall(_TIMES, block)) != 1:
             raise ValueError(

@@ -6,6 +6,7 @@ partitions that may be used. Unknown keys are refused by name.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -22,7 +23,7 @@ from slotkern.foundation.checks import meant, number, one_of, quote
 from slotkern.machine import Machine
 from slotkern.machine.zones import zone_of
 
-__all__ = ["Site", "read_site"]
+__all__ = ["Site", "read_site", "system_zone"]
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NODE_KEYS = ("where", "performance", "price")
@@ -50,7 +51,8 @@ class Site:
     after : float
         Time reserved after the job's limit, because jobs start late. Whole minutes.
     timeout : float
-        The longest wait for a command of the scheduler.
+        The longest wait for a command of the scheduler, and, if it is over 30, for OAR
+        to validate a reservation or to delete a job.
     unit : {"h", "s", "min", "d"}
         The time unit of prices.
     pending : {"respect", "ignore"}
@@ -148,6 +150,16 @@ class Site:
                 values[key][hit] = _column(rule[key], rows, f"node {k}: {key}")[hit]
         values["price"] /= _UNITS[self.unit]
         return Machine(given | values, **machine._options())
+
+
+def system_zone() -> str | None:
+    """Return the name of the time zone of this computer; None if it has none."""
+    if zone := os.environ.get("TZ", "").lstrip(":"):
+        return zone
+    parts = Path("/etc/localtime").resolve().parts
+    if "zoneinfo" in parts:
+        return "/".join(parts[parts.index("zoneinfo") + 1 :]) or None
+    return None
 
 
 def _column(value: Any, rows: NDArray[Any], what: str) -> NDArray[np.float64]:

@@ -18,11 +18,9 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from slotkern.foundation.checks import quote
 from slotkern.foundation.hostlists import fold
-from slotkern.foundation.logger import log
 from slotkern.machine.slurm_values import Row, epoch_clock, table
 
 from .programs import Meanings, run_program
@@ -40,11 +38,11 @@ from .protocol import (
 )
 from .queues import ClusterQueue, QueuedJob
 from .reservations import Reservation, read_reservations
-from .site import Site
+from .site import Site, system_zone
 from .snapshot import Snapshot
 from .texts import Sources, read_slurm
 
-__all__ = ["SlurmCluster", "system_zone"]
+__all__ = ["SlurmCluster"]
 
 _SEPARATOR = "\x1f"
 _NODE_FIELDS = "%N|%T|%c|%m|%w|%b|%G|%P|%a|%l|%E".replace("|", _SEPARATOR)
@@ -81,16 +79,6 @@ _HINTS: dict[type[ClusterError], str] = {
 _MOST_NODES = 2**20
 #: Seconds for which a reservation stays in use after its job was cancelled, at most.
 _PATIENCE = 30.0
-
-
-def system_zone() -> str | None:
-    """Return the name of the time zone of this computer; None if it has none."""
-    if zone := os.environ.get("TZ", "").lstrip(":"):
-        return zone
-    parts = Path("/etc/localtime").resolve().parts
-    if "zoneinfo" in parts:
-        return "/".join(parts[parts.index("zoneinfo") + 1 :]) or None
-    return None
 
 
 class SlurmCluster(LiveCluster):
@@ -340,7 +328,6 @@ class SlurmCluster(LiveCluster):
                     raise
                 time.sleep(0.1)
             else:
-                log.info("%s released", name)
                 return True
 
     # --- commands

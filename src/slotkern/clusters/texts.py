@@ -54,6 +54,8 @@ _HALTED = frozenset(("SUSPENDED", "S", "STOPPED", "ST"))
 #: Seconds for which a job that is past its end still holds its nodes.
 OVERDUE = 60.0
 _KEY = re.compile(r"(?:^|\s)([A-Za-z:]+)=(\S*)")
+#: Headings of the time limit of a job; ``squeue -l`` truncates its heading.
+_LIMITS = ("TIME_LIMIT", "TIME_LIMI", "TIMELIMIT")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,15 @@ class _Node:
     words: set[str] = field(default_factory=set)
     reason: str = ""
     usable: bool = True
+
+
+@dataclass
+class _PartitionRows:
+    """One partition: its first row and the names of its nodes, in their order."""
+
+    row: Row
+    names: dict[str, None] = field(default_factory=dict)
+    is_default: bool = False
 
 
 @hint_keywords
@@ -143,15 +154,17 @@ def read_slurm(
     sources = sources or Sources()
     clock = epoch_clock(zone)
     rows, printed = _node_rows(nodes, sources.nodes, clock)
-    found, members = _nodes(rows, sources.nodes)
+    found, groups = _nodes(rows, sources.nodes)
     rows_of_jobs, printed_jobs = _job_rows(jobs, sources.jobs, clock)
     if now is None:
         known = [t for t in (printed_jobs, printed) if not math.isnan(t)]
+        if not known:
+            log.info("no text has a date, as squeue -l prints it: read as of now")
         now = known[0] if known else float(math.floor(time.time()))
     now = number("now", now)
     index = {name: k for k, name in enumerate(found)}
     most = max(4 * len(index), 10_000)
-    busy = _busy_by_state(found, now)
+    busy = _busy_by_state(found)
     taken = _busy_by_jobs(rows_of_jobs, index, now, clock, most)
     until = now + number("horizon", horizon, above=0)
     reserved = [
@@ -163,8 +176,8 @@ def read_slurm(
     closed = [row for each in reserved for row in each.rows(now, until, zone)]
     if not complete:
         busy += _unexplained(found, taken, closed, now)
-    machine = _machine(found, members)
-    partitions = {name: _partition(members[name], index) for name in members}
+    machine = _machine(found, groups, index)
+    partitions = {name: _partition(each, index) for name, each in groups.items()}
     later = tuple(each for each in reserved if each.reservation.is_repeated)
     table_of = busy_table(busy + taken + closed)
     return Snapshot(now, machine, table_of, partitions, zone, until, later)
@@ -216,10 +229,10 @@ def _node_records(text: str, source: str) -> list[Row]:
 
 def _nodes(
     rows: list[Row], source: str
-) -> tuple[dict[str, _Node], dict[str, list[Any]]]:
-    """Return the nodes by name, and partitions: first row, nodes, is default."""
+) -> tuple[dict[str, _Node], dict[str, _PartitionRows]]:
+    """Return the nodes and the partitions by name, the default partition first."""
     found: dict[str, _Node] = {}
-    members: dict[str, list[Any]] = {}
+    groups: dict[str, _PartitionRows] = {}
     for row in rows:
         heading = row.heading("NODELIST", "NODE_LIST", "NodeName") or "NODELIST"
         names = row.hosts(heading, MAX_NAMES - len(found))
@@ -245,26 +258,27 @@ def _nodes(
             if not usable and not node.reason:
                 why = row.text("REASON", "Reason")
                 node.reason = f"{state}: {why}" if why else state
-        for group in row.text("PARTITION", "Partitions").split(","):
-            if group.rstrip("*"):
-                member = members.setdefault(group.rstrip("*"), [row, {}, False])
-                member[1].update(dict.fromkeys(names))
-                member[2] |= group.endswith("*")
+        for word in row.text("PARTITION", "Partitions").split(","):
+            if word.rstrip("*"):
+                group = groups.setdefault(word.rstrip("*"), _PartitionRows(row))
+                group.names.update(dict.fromkeys(names))
+                group.is_default |= word.endswith("*")  # sinfo marks it
     if not found:
         raise ValueError(f"{source}: there is no node; paste the output of `sinfo`")
-    # The default partition, marked by a star, comes first.
-    return found, dict(sorted(members.items(), key=lambda item: not item[1][2]))
+    return found, dict(sorted(groups.items(), key=lambda item: not item[1].is_default))
 
 
-def _partition(member: list[Any], index: dict[str, int]) -> Partition:
-    row, names, _ = member
+def _partition(group: _PartitionRows, index: dict[str, int]) -> Partition:
+    row = group.row
     limit = row.length("TIMELIMIT") if "TIMELIMIT" in row.cells else math.inf
-    ids = np.array(sorted(index[name] for name in names), np.int32)
+    ids = np.array(sorted(index[name] for name in group.names), np.int32)
     up = row.text("AVAIL").lower() in ("", "up")
     return Partition(ids, math.inf if math.isnan(limit) else limit, up)
 
 
-def _machine(found: dict[str, _Node], members: dict[str, list[Any]]) -> Machine:
+def _machine(
+    found: dict[str, _Node], groups: dict[str, _PartitionRows], index: dict[str, int]
+) -> Machine:
     """Return the machine with the columns that the text has."""
     nodes = list(found.values())
     columns: dict[str, NDArray[Any]] = {
@@ -293,9 +307,8 @@ def _machine(found: dict[str, _Node], members: dict[str, list[Any]]) -> Machine:
     for k, node in enumerate(nodes):
         for feature in filter(None, node.features.split(",")):
             _mark(marks, f"feature_{feature}", len(nodes))[k] = True
-    index = {name: k for k, name in enumerate(found)}
-    for name, (_, names, _) in members.items():
-        ids = [index[each] for each in names]
+    for name, group in groups.items():
+        ids = [index[each] for each in group.names]
         _mark(marks, f"partition_{name}", len(nodes))[ids] = True
     return Machine(columns | marks)
 
@@ -303,6 +316,7 @@ def _machine(found: dict[str, _Node], members: dict[str, list[Any]]) -> Machine:
 def _mark(
     marks: dict[str, NDArray[np.bool_]], name: str, nodes: int
 ) -> NDArray[np.bool_]:
+    """Return the column of a feature or partition, which is made if it is missing."""
     key = re.sub(r"\W", "_", name, flags=re.ASCII)
     if key not in marks:
         marks[key] = np.zeros(nodes, np.bool_)
@@ -320,7 +334,8 @@ def _gpus(text: str) -> int:
 # --- busy spans
 
 
-def _busy_by_state(found: dict[str, _Node], now: float) -> list[BusyRow]:
+def _busy_by_state(found: dict[str, _Node]) -> list[BusyRow]:
+    """Return a span without an end for each node that cannot be used."""
     return [
         (k, -math.inf, math.inf, node.reason, "")
         for k, node in enumerate(found.values())
@@ -357,7 +372,7 @@ def _unexplained(
 def _busy_by_jobs(
     rows: list[Row], index: dict[str, int], now: float, clock: Clock, most: int
 ) -> list[BusyRow]:
-    """Return the spans of jobs that hold nodes or have planned ones."""
+    """Return the spans of jobs that hold nodes or for which Slurm plans nodes."""
     busy: list[BusyRow] = []
     waiting = unknown = 0
     for row in rows:
@@ -378,13 +393,14 @@ def _busy_by_jobs(
         unknown += len(names) - len(ids)
         busy += [(k, start, end, f"job {job}", owner) for k in ids]
     if waiting:
-        log.info("%d waiting jobs have no planned nodes and are left out", waiting)
+        log.info("waiting jobs without planned nodes, left out: %d", waiting)
     if unknown:
-        log.info("%d nodes of jobs are not among the nodes and are left out", unknown)
+        log.info("nodes of jobs that are not among the nodes, left out: %d", unknown)
     return busy
 
 
 def _hosts_of_job(row: Row, most: int) -> list[str]:
+    """Return the nodes that a job holds; in parentheses is a reason to wait."""
     name = row.heading("NODELIST", "NODELIST(REASON)", "NODES_LIST")
     if name is None:
         raise ValueError(
@@ -402,7 +418,7 @@ def _planned(row: Row, clock: Clock, most: int) -> tuple[list[str], float, float
     if math.isnan(start):
         return [], start, start
     end = row.time("END_TIME", clock) if "END_TIME" in row.cells else math.nan
-    limit = row.heading("TIME_LIMIT", "TIME_LIMI", "TIMELIMIT")
+    limit = row.heading(*_LIMITS)
     if math.isnan(end) and limit is not None:
         end = start + row.length(limit)
     if end < start:
@@ -416,7 +432,7 @@ def _end(row: Row, now: float, clock: Clock) -> float:
     end = row.time("END_TIME", clock) if "END_TIME" in row.cells else math.nan
     if math.isnan(end) and "TIME_LEFT" in row.cells:
         end = now + row.length("TIME_LEFT")
-    limit = row.heading("TIME_LIMIT", "TIME_LIMI", "TIMELIMIT")
+    limit = row.heading(*_LIMITS)
     if math.isnan(end) and limit is not None and "TIME" in row.cells:
         end = now + row.length(limit) - row.length("TIME")
     return math.inf if math.isnan(end) else end

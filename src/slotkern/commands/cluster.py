@@ -37,7 +37,9 @@ from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import abridge, fold
 from slotkern.machine import Clock
 from slotkern.machine.calendar import duration_of
+from slotkern.machine.slurm_values import epoch_clock
 from slotkern.replays.forecast import forecast_policies
+from slotkern.traces.read import is_sacct_file
 
 from .completion import complete_from
 from .flags import Application
@@ -130,11 +132,12 @@ class QueueOptions:
             if value is not None:
                 raise ValueError(f"--{name} {value} is for --queue")
 
-    def keywords(self) -> dict[str, Any]:
-        """Return the keywords of `slotkern.forecast`."""
+    def keywords(self, zone: str | None) -> dict[str, Any]:
+        """Return the keywords of `slotkern.forecast`; the cluster has the zone."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         if self.history is not None:
-            given["history"] = sk.read_trace(self.history)
+            dates = zone if is_sacct_file(self.history) else None
+            given["history"] = sk.read_trace(self.history, zone=dates)
         return given
 
 
@@ -195,7 +198,7 @@ def show_cluster(site: SiteFile = None, oar: IsOar = None, html: Html = None) ->
     everything = snapshot.free_slots(None, access.site.horizon)
     show(repr(snapshot), metrics_table("partition", plan.free, columns))
     show(free_table(everything))
-    write_page(html, everything, None, "cluster")
+    write_page(html, everything, None, f"cluster at {snapshot.clock.origin}")
 
 
 @with_options
@@ -250,8 +253,9 @@ def when(
     show(_line("earliest", first), _line("cheapest", cheapest))
     for k, each in enumerate(front, 1):
         show(_line(f"front {k}", each))
-    title = f"{nodes} nodes for {walltime}: {first.partition}"
-    write_page(html, free, first.window, title)
+    title = f"{nodes} nodes for {walltime} in partition {first.partition}"
+    everything = plan.snapshot.free_slots(None, access.site.horizon)
+    write_page(html, everything, first.window, title)
 
 
 def _show_forecast(
@@ -259,9 +263,9 @@ def _show_forecast(
 ) -> None:
     """Print by when the job starts in 10, 50 and 90% of the runs, and the promise."""
     with log_to_stderr():
-        found = forecast_start(
-            access.cluster.queue(), access.site, request, partition, **given.keywords()
-        )
+        there = access.cluster.queue()
+        keywords = given.keywords(there.snapshot.zone)
+        found = forecast_start(there, access.site, request, partition, **keywords)
     show(forecast_table(found), repr(found))
 
 
@@ -382,8 +386,7 @@ def _current_user() -> str:
 
 def _clock(access: SiteAccess) -> Clock:
     """Return the clock of bookings, whose times are seconds since 1970."""
-    zone = getattr(access.cluster, "zone", None)
-    return Clock("1970-01-01T00:00:00Z", zone=zone)
+    return epoch_clock(access.cluster.zone)
 
 
 def _described(booking: ClusterBooking, access: SiteAccess) -> str:

@@ -287,7 +287,10 @@ def free(
         columns |= date_columns(found.clock, {n: slots[n] for n in ("start", "end")})
     shared = found.machine.capacity is not None
     write_outputs(output, sk.HostPool(found) if shared else sk.SlotPool(found), columns)
-    write_page(html, found, None, "free slots" if sinfo is None else sinfo.name)
+    title = "free slots"
+    if sinfo is not None and found.clock is not None:
+        title = f"cluster at {found.clock.origin}"
+    write_page(html, found, None, title)
     for path in output or ():
         show(f"{path}: {found!r}")
     if html is not None:

@@ -25,7 +25,7 @@ from slotkern.traces.clean import clean_trace, repair_names
 from slotkern.traces.sacct import is_sacct, jobs_of_sacct
 from slotkern.traces.trace import GWF, SWF, WORDS, Trace
 
-__all__ = ["read_trace", "write_trace"]
+__all__ = ["is_sacct_file", "read_trace", "write_trace"]
 
 #: The default limit for the size of a decompressed trace, in bytes.
 MAX_BYTES = 2**30
@@ -103,10 +103,13 @@ def read_trace(
     max_bytes = integer("max_bytes", max_bytes, least=1)
     repair_names(clean)
     source = str(as_path(path))
-    if _is_sacct(source):
+    if is_sacct_file(source):
         return _read_sacct(source, clean, zone, errors == "skip", max_bytes)
     if zone is not None:
-        raise ValueError(f"{source}: zone is for the output of sacct")
+        raise ValueError(
+            f"{source}: zone is for the output of sacct -P, but the first line has no "
+            "heading JobID; leave zone out for other traces"
+        )
     grid, packed = _kind(source)
     dtype, words, comment = (GWF, WORDS, "#") if grid else (SWF, (), ";")
     parser = TraceParser(dtype, words, comment, errors == "skip", not grid)
@@ -164,12 +167,24 @@ def _repaired(trace: Trace, clean: Any) -> Trace:
     return clean_trace(trace, clean) if clean else trace
 
 
-def _is_sacct(path: str) -> bool:
-    """Return whether a file without a suffix of a trace is output of ``sacct -P``."""
-    if Path(path.lower().removesuffix(".gz")).suffix in (".swf", ".gwf"):
+def is_sacct_file(path: AnyPath) -> bool:
+    """Return whether a file without a suffix of a trace is output of ``sacct -P``.
+
+    Raises
+    ------
+    ValueError
+        If such a file is empty: ``sacct`` prints errors elsewhere, and then nothing.
+    OSError
+        If the file cannot be read.
+    """
+    source = str(as_path(path))
+    if Path(source.lower().removesuffix(".gz")).suffix in (".swf", ".gwf"):
         return False
-    with open(path, "rb") as file:
-        return is_sacct(file.read(2**12).removeprefix(codecs.BOM_UTF8))
+    with open(source, "rb") as file:
+        head = file.read(2**12)
+    if not head:
+        raise ValueError(f"{source}: the file is empty")
+    return is_sacct(head.removeprefix(codecs.BOM_UTF8))
 
 
 def _read_sacct(

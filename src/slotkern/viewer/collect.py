@@ -238,7 +238,10 @@ def _busy_items(free: FreeSlots) -> Items:
     names, of = np.unique(reasons, return_inverse=True)
     return Items(
         "busy span",
-        [owner or reason for reason, owner in zip(reasons, owners, strict=True)],
+        [
+            f"{reason}, {owner}" if owner not in ("", reason) else reason
+            for reason, owner in zip(reasons, owners, strict=True)
+        ],
         spans["start"],
         spans["end"],
         to_parts(spans, np.arange(len(spans))),
