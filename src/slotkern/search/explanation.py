@@ -92,9 +92,9 @@ class Explanation(HasTable):
         `max_runtime`: the smallest values of these that fit. None if the request has no
         such limit, or if changing it does not help.
     without : list of str
-        The other limits (min_performance, earliest, max_price, setup, step, latest,
-        max_runtime, where, limits) that each prevent a window alone: without this limit
-        the request fits. Empty if the request fits.
+        The other limits (numbers but volume, budget and deadline; where, limits,
+        within) that each prevent a window alone: without this limit the request fits.
+        Empty if the request fits.
     sums : dict of int to float
         The limits that each prevent a window alone: the index in the request, and the
         feasible amount nearest to its own. Empty if the request fits.
