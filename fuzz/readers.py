@@ -72,7 +72,7 @@ def same(one: np.ndarray, other: np.ndarray, text: bool) -> bool:
 
 def slot_target(suffix: str) -> Target:
     """Return the target of slot files with this suffix."""
-    text = suffix not in (".npz", ".parquet")
+    text = not FORMATS[suffix].is_typed
 
     def seeds(folder: Path) -> list[bytes]:
         found = []
@@ -107,8 +107,8 @@ def slot_target(suffix: str) -> Target:
             )
         return True
 
-    kinds = {".npz": mutate_archive, ".parquet": mutate}
-    return Target(seeds, check, kinds.get(suffix, mutate_words))
+    change = mutate_words if text else mutate
+    return Target(seeds, check, mutate_archive if suffix == ".npz" else change)
 
 
 def pool_seeds(folder: Path) -> list[bytes]:

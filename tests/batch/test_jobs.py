@@ -167,7 +167,7 @@ def test_errors_name_the_wrong_file(tmp_path):
             "line 5, column 'name': 'c' is the name of line 4",
         ),
         ("l.json", '[{"nodes": "x", "volume": 1}]', "row 0, column 'nodes': 'x' is"),
-        ("f.txt", "", "jobs are read from .csv, .json or .parquet"),
+        ("f.txt", "", "the suffix '.txt' is not one of .csv, .json, .parquet"),
     ]:
         path = tmp_path / name
         path.write_text(text)

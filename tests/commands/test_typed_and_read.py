@@ -226,10 +226,10 @@ def test_all_nodes_qualify() -> None:
     )
     assert first(min_performance=2, max_price=5) == (
         "3 nodes have slots, 2 of them have performance >= 2, "
-        "1 of them passes the filter and the price limit"
+        "1 of them passes the filter and the limits on slots"
     )
     assert first(max_price=5) == (
-        "3 nodes have slots, 2 of them pass the filter and the price limit"
+        "3 nodes have slots, 2 of them pass the filter and the limits on slots"
     )
 
 

@@ -107,7 +107,7 @@ def test_binary_formats_keep_every_bit(
     assert_same_bits(read_slots(path), slots)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl"])
+@pytest.mark.parametrize("suffix", [s for s in SUFFIXES if s not in EXACT])
 @settings(max_examples=settings.default.max_examples // 10)
 @given(slots=slot_arrays(least=1))
 def test_text_formats_keep_every_value(
@@ -401,3 +401,13 @@ def test_windows_are_converted_to_arrow_and_pandas() -> None:
     assert window is not None
     assert to_arrow(window)["node"].to_pylist() == [2, 4]
     assert to_pandas(window)["node"].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/stability.md", "docs/reference/files.rst"]
+)
+def test_pages_list_the_formats(page: str) -> None:
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in text] == [], (
+        f"list every suffix of slotkern.files.FORMATS in {page}"
+    )

@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slotkern as sk
+from slotkern.machine.files import TABLE_FORMATS
 from slotkern.machine.gaps import gaps
 
 FRAMES = {
@@ -51,12 +52,21 @@ def test_machines_from_all_kinds_of_tables(kind):
     assert machine.ids(np.array([1, 0])).tolist() == [1, 0]
 
 
+SUFFIXES = (".csv", ".parquet", ".json")
+
+
+def test_the_formats_of_tables_are_tested():
+    assert {*SUFFIXES} == {*TABLE_FORMATS}
+
+
 def test_machines_from_files(tmp_path):
     columns = {"name": ["007", "é"], "performance": [2, 4.5], "memory": [64, 128]}
-    csv, parquet = tmp_path / "m.csv", tmp_path / "m.parquet"
+    csv, parquet, json = (tmp_path / f"m{suffix}" for suffix in SUFFIXES)
     csv.write_text("name,performance,memory\n007,2,64\né,4.5,128\n", encoding="utf-8")
     pq.write_table(pa.table(columns), parquet)
+    json.write_text(pd.DataFrame(columns).to_json(orient="records"), encoding="utf-8")
     assert sk.Machine.read(csv) == sk.Machine.read(parquet) == sk.Machine(columns)
+    assert sk.Machine.read(json) == sk.Machine(columns)
     with pytest.raises(ValueError, match=r"m.csv has no column 'host'; it has"):
         sk.Machine.read(csv, name="host")
     with pytest.raises(ValueError, match=r"the suffix '.txt' is not one of"):

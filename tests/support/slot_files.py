@@ -14,7 +14,7 @@ from slotkern.files import FORMATS
 from slotkern.files.slots import read_slots
 
 SUFFIXES = list(FORMATS)
-EXACT = [".parquet", ".npz"]
+EXACT = [suffix for suffix, form in FORMATS.items() if form.is_typed]
 HEADER = "node,start,end,performance,price\n"
 SMALL = sk.make_slots(
     node=[4, 2, 4],

@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import slotkern as sk
+from slotkern.machine.files import TABLE_FORMATS
 
 INF = float("inf")
 
@@ -249,7 +250,7 @@ def test_tables_and_dicts_give_the_same_tariffs(given_tariffs):
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", TABLE_FORMATS)
 def test_tariffs_of_a_file(tmp_path, suffix):
     path = tmp_path / f"tariffs{suffix}"
     tariffs = sk.Tariffs({"7": sk.Tariff([6], [1, 2]), "b": sk.Tariff([], [0.25])})

@@ -213,8 +213,9 @@ def test_a_function_is_called_once_a_slot_and_group(real):
         (len, TypeError, "criterion must be one of"),
         ("memory", ValueError, "criterion must be one of .*, or a numeric field"),
         (np.ones(3), ValueError, r"shape \(3,\) for \d+ slots"),
-        (sk.minimize("cost"), ValueError, "criterion must be one of"),
+        (sk.minimize("cost"), ValueError, r"does not apply .* give 'cost' alone"),
         (sk.minimize("dependable"), ValueError, "minimize does not apply"),
+        (sk.minimize("leftover"), ValueError, "the least sum .* give 'leftover' alone"),
     ],
 )
 def test_bad_criteria(criterion, error, text):

@@ -55,6 +55,10 @@ cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
     const size_t kMaxSumConstraints
     const int64_t kLimitsWork
 
+    cdef struct CSlot "slotkern::Slot":
+        double start, end, performance, price, rate
+        int32_t node, place
+
     cdef cppclass Query:
         int64_t n
         double volume, earliest, deadline, latest, max_price, budget, max_runtime  # the others: kQueryFields
@@ -64,6 +68,7 @@ cdef extern from "slotkern/window/together.hpp" namespace "slotkern" nogil:
         const CGroupRules* groups
         int64_t max_work
         double length(double performance)
+        cbool suits(const CSlot&)
         cbool has_overhead()
         cbool is_valid()
 

@@ -15,7 +15,7 @@ from libc.math cimport INFINITY, NAN, isfinite
 
 from slotkern._kernels.base cimport Status, status_error, is_plain, number
 from slotkern._kernels.headers cimport (
-    FieldKind, FieldRange, Query, QueryField, ShapeKind, kMaxSumConstraints, kQueryFieldCount,
+    CSlot, FieldKind, FieldRange, Query, QueryField, ShapeKind, kMaxSumConstraints, kQueryFieldCount,
     kQueryFields)
 
 from slotkern.foundation.adapters import adapter
@@ -432,6 +432,28 @@ cdef class Request:
 
     def __reduce__(self):
         return _make_request, (self._fields(),)
+
+
+def suitable_rows(Request request, cnp.ndarray table):
+    """Return which rows of an array of slots meet all limits of a request on single slots.
+
+    The test of the kernels (Query::suits), without the filter `where`. Times are numbers.
+    """
+    cdef const double[::1] start = np.ascontiguousarray(table["start"], np.float64)
+    cdef const double[::1] end = np.ascontiguousarray(table["end"], np.float64)
+    cdef const double[::1] performance = np.ascontiguousarray(table["performance"], np.float64)
+    cdef const double[::1] price = np.ascontiguousarray(table["price"], np.float64)
+    cdef const int[::1] node = np.ascontiguousarray(table["node"], np.int32)
+    found = np.empty(len(table), np.bool_)
+    cdef unsigned char[::1] is_suitable = found.view(np.uint8)
+    cdef CSlot slot
+    cdef Py_ssize_t i
+    slot.place = -1
+    for i in range(len(is_suitable)):
+        slot.start, slot.end, slot.performance = start[i], end[i], performance[i]
+        slot.price, slot.rate, slot.node = price[i], price[i] / performance[i], node[i]
+        is_suitable[i] = request.query.suits(slot)
+    return found
 
 
 def _make_request(fields):

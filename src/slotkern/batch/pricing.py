@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.knapsack import choose
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import Request, suitable_rows
 from slotkern._kernels.slots import PreparedSlots, filter_rows
 from slotkern.batch.options import Measure
 
@@ -215,8 +215,7 @@ class PricedJob:
         self.price: Floats = np.ascontiguousarray(slots["price"])
         self.own: Floats = request.length(slots["performance"])
         self._ends: Floats = np.ascontiguousarray(slots["end"])
-        usable = slots["performance"] >= request.min_performance
-        usable &= slots["price"] <= request.max_price
+        usable = suitable_rows(request, slots)
         usable &= self.own <= request.max_runtime
         mask = filter_rows(prepared, request.where)[1]
         self.usable: NDArray[np.bool_] = usable if mask is None else usable & mask

@@ -37,6 +37,7 @@ from slotkern.commands.terminal import escaped_text, progress, show
 from slotkern.files import SUFFIXES
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
+from slotkern.machine.files import TABLES
 from slotkern.search.records import date_columns
 
 with extra():
@@ -150,7 +151,7 @@ def batch(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="File with one row per job: .csv, .parquet or .json. Columns: nodes, "
+            help=f"File with one row per job: {TABLES}. Columns: nodes, "
             "volume or walltime; optional: name, criterion, order, budget and other "
             "limits."
         ),

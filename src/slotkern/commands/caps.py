@@ -11,7 +11,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.foundation.extras import extra
-from slotkern.machine.files import read_columns
+from slotkern.machine.files import TABLE_FORMATS, TABLES, read_columns
 
 from .bookings import PoolFile, Target
 from .pools import Force, load_pool, lock_for_update, number_or_text, store_pool
@@ -40,8 +40,8 @@ def caps(
         list[str] | None,
         typer.Option(
             "--set",
-            help="Set a capacity, such as matlab=10; or matlab=FILE, a .csv or "
-            ".parquet table with columns start, end, amount. Repeat for several.",
+            help="Set a capacity, such as matlab=10; or matlab=FILE, a table: "
+            f"{TABLES} with columns start, end, amount. Repeat for several.",
         ),
     ] = None,
     start: Annotated[
@@ -92,9 +92,9 @@ def _set_cap(pool: sk.SlotPool, text: str, span: Sequence[Any]) -> None:
     amount: Any = number_or_text(value)
     if isinstance(amount, str):
         path = Path(amount)
-        if path.suffix.lower() not in (".csv", ".parquet"):
+        if path.suffix.lower() not in TABLE_FORMATS:
             raise ValueError(
-                f"--set: {value!r} is no whole number and no .csv or .parquet file"
+                f"--set: {value!r} is no whole number and no {TABLES} file"
             )
         amount = read_columns(path, ("start", "end"))
     pool.set_cap(name, amount, *span)

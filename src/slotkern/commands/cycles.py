@@ -35,7 +35,7 @@ from slotkern.commands.terminal import escaped_text, show, write
 from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
-from slotkern.machine.files import read_columns
+from slotkern.machine.files import TABLES, read_columns
 from slotkern.search.records import DateColumn, strict_json
 
 with extra():
@@ -101,7 +101,7 @@ def cycles(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="File with one row per job: .csv, .parquet or .json. Columns: "
+            help=f"File with one row per job: {TABLES}. Columns: "
             "arrival, nodes, volume or walltime; optional: share (true run time / "
             "reserved time), name, criterion, order, budget and other limits."
         ),
@@ -120,7 +120,7 @@ def cycles(
     local: Annotated[
         Path | None,
         typer.Option(
-            help="File of local tasks of the nodes: .csv or .parquet. Columns: node, "
+            help=f"File of local tasks of the nodes: {TABLES}. Columns: node, "
             "start, end; optional: arrival, the time from which the cycles see the "
             "task."
         ),

@@ -16,6 +16,7 @@ from slotkern.commands.options import with_options
 from slotkern.commands.results import (
     ENDINGS,
     PICTURES,
+    RESULTS,
     Html,
     check_folder,
     check_not_input,
@@ -29,6 +30,7 @@ from slotkern.commands.terminal import log_to_stderr, progress_bars, show
 from slotkern.files.atomic import make_folder, open_atomic
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
+from slotkern.machine.files import TABLES
 from slotkern.replays.policies import POLICIES
 from slotkern.replays.replay import replay as run_replay
 from slotkern.replays.result import Replay
@@ -164,7 +166,7 @@ class ReplayOptions:
     prices: Annotated[
         Path | None,
         typer.Option(
-            help="File of the prices of a processor second over time: .csv or .parquet "
+            help=f"File of the prices of a processor second over time: {TABLES} "
             "with columns start, price and, optionally, end, in seconds or dates. Adds "
             "the cost of each policy; window policies search under the prices."
         ),
@@ -191,8 +193,8 @@ class ReplayResults:
     output: Annotated[
         Path | None,
         typer.Option(
-            help="File of the table with all metrics, one row per policy: .csv, .json "
-            "or .parquet; or a folder of one .swf per policy, whose wait field "
+            help="File of the table with all metrics, one row per policy: "
+            f"{RESULTS}; or a folder of one .swf per policy, whose wait field "
             "contains the simulated wait."
         ),
     ] = None

@@ -14,6 +14,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.foundation.extras import extra
+from slotkern.machine.files import TABLES
 from slotkern.machine.jobs import read_jobs
 from slotkern.replays.forecast import forecast_policies
 from slotkern.search.holes import HOLE
@@ -124,7 +125,7 @@ def when(
     queue: Annotated[
         Path,
         typer.Option(
-            help="File of the jobs before this one, .csv, .json or .parquet, in the "
+            help=f"File of the jobs before this one, {TABLES}, in the "
             "order of the queue. Columns: nodes, walltime or volume; optional: name, "
             "start (of running jobs), user."
         ),

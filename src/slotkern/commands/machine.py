@@ -20,7 +20,7 @@ from slotkern.clusters.files import read_slurm_files
 from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
-from slotkern.machine.files import read_columns
+from slotkern.machine.files import TABLES, read_columns
 from slotkern.machine.frames import FileColumns
 from slotkern.machine.jobs import located_errors, read_jobs, requests_of
 from slotkern.search.records import date_columns, listing_columns
@@ -39,6 +39,7 @@ from .pools import (
 )
 from .results import (
     CALENDARS,
+    RESULTS,
     Html,
     check_output,
     check_page,
@@ -107,7 +108,7 @@ def free(
     machine: Annotated[
         Path | None,
         typer.Argument(
-            help="File of the nodes: .csv or .parquet. Column: name; optional: "
+            help=f"File of the nodes: {TABLES}. Column: name; optional: "
             "performance, price and others. Not with --sinfo."
         ),
     ] = None,
@@ -129,14 +130,14 @@ def free(
         list[Path] | None,
         typer.Option(
             help="File of the pool, .npz, with names and dates for other commands; or "
-            "of the free slots alone: .csv, .json or .parquet. Repeat for several "
+            f"of the free slots alone: {RESULTS}. Repeat for several "
             "files. With --sinfo by default none: the free slots are only listed."
         ),
     ] = None,
     busy: Annotated[
         Path | None,
         typer.Option(
-            help="File of busy spans: .csv or .parquet with columns node, start, end; "
+            help=f"File of busy spans: {TABLES} with columns node, start, end; "
             "or a calendar, .ics, whose events name their nodes as LOCATION, else take "
             "all; by default all nodes are free."
         ),
@@ -186,7 +187,7 @@ def free(
     prices: Annotated[
         Path | None,
         typer.Option(
-            help="File of prices by time: .csv or .parquet with columns start, end, "
+            help=f"File of prices by time: {TABLES} with columns start, end, "
             "price and, if not for all nodes, node. At other times a node has its "
             "price in MACHINE."
         ),
@@ -194,7 +195,7 @@ def free(
     tariffs: Annotated[
         Path | None,
         typer.Option(
-            help="File of factors of the price by time: .csv or .parquet with columns "
+            help=f"File of factors of the price by time: {TABLES} with columns "
             "start, factor (or price), optionally end and, if there are several "
             "tariffs, tariff, which the column tariff of MACHINE names. A start is a "
             "date, or a time of day such as 06:00 for all days. A missing start is "
@@ -401,7 +402,7 @@ def schedule(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="File with one row per job: .csv, .parquet or .json. Columns: nodes, "
+            help=f"File with one row per job: {TABLES}. Columns: nodes, "
             "volume or walltime; optional: name, budget, earliest, deadline and other "
             "limits."
         ),
@@ -439,7 +440,7 @@ def schedule(
         list[Path] | None,
         typer.Option(
             help="File of the pool with its bookings, .npz; or of a table with one row "
-            "per job: .csv, .json or .parquet. Repeat for several files."
+            f"per job: {RESULTS}. Repeat for several files."
         ),
     ] = None,
     force: Force = False,

@@ -16,7 +16,7 @@ import numpy as np
 import slotkern as sk
 from slotkern.foundation.checks import meant, quote
 from slotkern.foundation.extras import extra
-from slotkern.machine.files import read_columns
+from slotkern.machine.files import TABLES, read_columns
 from slotkern.machine.frames import FileColumns
 from slotkern.search.criteria import Minimize
 from slotkern.tariffs.tables import tariff_of_table
@@ -29,7 +29,7 @@ __all__ = ["Profile", "criterion_of"]
 Profile = Annotated[
     Path | None,
     typer.Option(
-        help="File of a profile over time: .csv or .parquet with columns start, "
+        help=f"File of a profile over time: {TABLES} with columns start, "
         "optionally end, and values such as carbon, in grams per kilowatt-hour. "
         "--criterion 'profile(carbon)' then minimizes the integral of that column over "
         "the window, 'profile(carbon, kw)' multiplied by the column kw of SLOTS."

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from slotkern.calendars import to_ics
+from slotkern.files import in_words
 from slotkern.files.arrow import pyarrow
 from slotkern.files.atomic import open_atomic
 from slotkern.foundation.extras import extra
@@ -32,6 +33,7 @@ __all__ = [
     "CALENDARS",
     "ENDINGS",
     "PICTURES",
+    "RESULTS",
     "Html",
     "Listing",
     "Output",
@@ -44,21 +46,58 @@ __all__ = [
     "write_table",
 ]
 
-#: Suffixes of tables, of pictures, and of calendars.
-ENDINGS = (".csv", ".json", ".parquet")
+#: Suffixes of pictures, and of calendars; those of tables are the keys of `_ENCODERS`.
 PICTURES = (".png", ".svg", ".pdf")
 CALENDARS = (".ics",)
 
+
+def _csv(columns: Columns) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(cells, columns.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def _json(columns: Columns) -> bytes:
+    rows = zip(*map(cells, columns.values()), strict=True)
+    objects = [
+        json.dumps(dict(zip(columns, map(_to_json, row), strict=True))) for row in rows
+    ]
+    return ("[\n" + ",\n".join(objects) + "\n]\n").encode()
+
+
+def _to_json(cell: Any) -> Any:
+    """Return a cell as a JSON value; infinities as text, as in files of slots."""
+    if isinstance(cell, float) and math.isinf(cell):
+        return "Infinity" if cell > 0 else "-Infinity"
+    return (
+        cell if isinstance(cell, (int, float, str, bool)) or cell is None else str(cell)
+    )
+
+
+def _parquet(columns: Columns) -> bytes:
+    sink = io.BytesIO()
+    pyarrow("parquet").write_table(arrow_table(columns), sink)
+    return sink.getvalue()
+
+
+#: The writer of each format.
+_ENCODERS = {".csv": _csv, ".json": _json, ".parquet": _parquet}
+ENDINGS = tuple(_ENCODERS)
+#: The suffixes of tables in words, for help.
+RESULTS = in_words(ENDINGS)
+
 Output = Annotated[
     Path | None,
-    typer.Option(help="File of the result: .csv, .json or .parquet."),
+    typer.Option(help=f"File of the result: {RESULTS}."),
 ]
 
 Listing = Annotated[
     Path | None,
     typer.Option(
         "--output",
-        help="File of the bookings: .csv, .json or .parquet; or a calendar, .ics.",
+        help=f"File of the bookings: {RESULTS}; or a calendar, .ics.",
     ),
 ]
 
@@ -152,8 +191,7 @@ def write_table(path: Path, columns: Columns) -> None:
         Arrays, lists or `DateColumn`, all of one length. None and NaN are missing
         values: empty cells, or null.
     """
-    encode = {".csv": _csv, ".json": _json, ".parquet": _parquet}[path.suffix.lower()]
-    data = encode(columns)
+    data = _ENCODERS[path.suffix.lower()](columns)
     with open_atomic(path) as file:
         file.write(data)
 
@@ -166,34 +204,3 @@ def write_listing(path: Path, table: NDArray[Any], clock: Clock | None) -> None:
     data = to_ics(table, clock=clock).encode()
     with open_atomic(path) as file:
         file.write(data)
-
-
-def _csv(columns: Columns) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*map(cells, columns.values()), strict=True))
-    return text.getvalue().encode()
-
-
-def _json(columns: Columns) -> bytes:
-    rows = zip(*map(cells, columns.values()), strict=True)
-    objects = [
-        json.dumps(dict(zip(columns, map(_to_json, row), strict=True))) for row in rows
-    ]
-    return ("[\n" + ",\n".join(objects) + "\n]\n").encode()
-
-
-def _to_json(cell: Any) -> Any:
-    """Return a cell as a JSON value; infinities as text, as in files of slots."""
-    if isinstance(cell, float) and math.isinf(cell):
-        return "Infinity" if cell > 0 else "-Infinity"
-    return (
-        cell if isinstance(cell, (int, float, str, bool)) or cell is None else str(cell)
-    )
-
-
-def _parquet(columns: Columns) -> bytes:
-    sink = io.BytesIO()
-    pyarrow("parquet").write_table(arrow_table(columns), sink)
-    return sink.getvalue()

@@ -31,6 +31,7 @@ from slotkern.commands.pools import (
 )
 from slotkern.commands.profiles import Profile, criterion_of
 from slotkern.commands.results import (
+    RESULTS,
     Output,
     check_output,
     check_page,
@@ -100,7 +101,7 @@ class FindResults(SearchResults):
     output: Annotated[
         Path | None,
         typer.Option(
-            help="File of the result: .csv, .json or .parquet. With --book also .npz: "
+            help=f"File of the result: {RESULTS}. With --book also .npz: "
             "write the pool there and leave SLOTS unchanged."
         ),
     ] = None

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import Request, suitable_rows
 from slotkern._kernels.search import find_together
 from slotkern._kernels.slots import filter_rows
 from slotkern._kernels.windows import Window, window_from_rows
@@ -124,9 +124,8 @@ def is_disjoint(search: CompoundSearch, job: Together) -> bool:
 def admitted(
     slots: Any, table: NDArray[np.void], request: Request
 ) -> NDArray[np.bool_]:
-    """Return the rows of a table that pass the filters of a request."""
-    found: NDArray[np.bool_] = table["performance"] >= request.min_performance
-    found &= table["price"] <= request.max_price
+    """Return which rows meet the limits of a request on slots, and its filter."""
+    found = suitable_rows(request, table)
     if isinstance(request.where, str):
         from slotkern.expressions.filters import evaluate
 

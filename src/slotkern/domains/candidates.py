@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.request import Request
+from slotkern._kernels.request import Request, suitable_rows
 from slotkern.expressions.filters import evaluate
 
 __all__ = ["Cell", "Outline", "UsableSlots"]
@@ -86,14 +86,13 @@ class UsableSlots:
         self, slots: NDArray[np.void], machine: Any, request: Request, shape: str
     ) -> None:
         self.request, self.ragged = request, shape == "ragged"
-        usable = slots["performance"] >= request.min_performance
-        usable &= slots["price"] <= request.max_price
+        usable = suitable_rows(request, slots)
         if isinstance(request.where, str):
             usable &= evaluate(request.where, slots, machine)
         start = np.maximum(slots["start"], request.earliest)
         limit = np.minimum(slots["end"], request.deadline)
         length = request.length(slots["performance"])
-        usable &= (start <= request.latest) & (length <= request.max_runtime)
+        usable &= length <= request.max_runtime
         usable &= start + length <= limit
         rows = np.flatnonzero(usable)
         key = self._keys(slots[rows], length[rows])

@@ -170,4 +170,4 @@ def to_numpy(column: Any) -> NDArray[Any]:
     return values
 
 
-FORMAT = Format(_decode, _encode, lambda _, record: row_place(record))
+FORMAT = Format(_decode, _encode, lambda _, record: row_place(record), is_typed=True)

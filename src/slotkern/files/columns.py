@@ -41,11 +41,15 @@ class MemoryLimit:
 
 
 class Format(NamedTuple):
-    """The functions of a file format: decode, encode, and location of a record."""
+    """The functions of a file format: decode, encode, and location of a record.
+
+    `is_typed` is True if the format keeps the types and bits of all columns.
+    """
 
     decode: Callable[[bytes, MemoryLimit], Columns]
     encode: Callable[[NDArray[Any]], bytes]
     place: Callable[[bytes, int], str]
+    is_typed: bool = False
 
 
 class InputError(Exception):

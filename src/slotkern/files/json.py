@@ -23,8 +23,8 @@ from .columns import (
     utf8,
 )
 
-# JSON lacks these numbers; files contain strings instead.
-_NOT_FINITE = {"Infinity": np.inf, "-Infinity": -np.inf, "NaN": np.nan}
+#: JSON lacks these numbers; files contain strings instead.
+NOT_FINITE = {"Infinity": np.inf, "-Infinity": -np.inf, "NaN": np.nan}
 
 
 def _decode_json(data: bytes, memory: MemoryLimit) -> Columns:
@@ -107,7 +107,7 @@ def _json_column(name: str, cells: list[Any], memory: MemoryLimit) -> NDArray[An
     if name not in FIELDS:
         if kinds == {bool}:
             return np.array(cells)
-        if kinds == {str} and not set(cells) <= _NOT_FINITE.keys():
+        if kinds == {str} and not set(cells) <= NOT_FINITE.keys():
             return of_text(name, np.array(cells, object), memory)
         if kinds == {int} and min(cells) >= -(2**63) and max(cells) < 2**64:
             if max(cells) < 2**63:
@@ -116,7 +116,7 @@ def _json_column(name: str, cells: list[Any], memory: MemoryLimit) -> NDArray[An
                 return np.array(cells, np.uint64)
     if str in kinds:
         cells = [
-            _NOT_FINITE.get(cell, cell) if type(cell) is str else cell for cell in cells
+            NOT_FINITE.get(cell, cell) if type(cell) is str else cell for cell in cells
         ]
         kinds = set(map(type, cells))
     if kinds <= {int, float}:

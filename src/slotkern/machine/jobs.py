@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import FIELDS, REQUEST_FIELDS, Request
-from slotkern.files.atomic import AnyPath, as_path, refuse_folder
+from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.adapters import adapter
 from slotkern.foundation.checks import meant, quote, row_label
 from slotkern.foundation.special_fields import SPECIAL_FIELDS
@@ -21,7 +20,7 @@ from slotkern.foundation.special_fields import SPECIAL_FIELDS
 from .calendar import NO_LIMIT, Moments
 from .clock import is_number
 from .files import read_columns
-from .frames import FileColumns, column_of, columns_of, source_name, with_column_context
+from .frames import FileColumns, columns_of, source_name
 
 __all__ = [
     "Compound",
@@ -289,39 +288,11 @@ def read_jobs(path: AnyPath) -> FileColumns:
     OSError
         If the file cannot be read.
     """
-    path = as_path(path)
-    suffix = path.suffix.lower()
-    if suffix == ".json":
-        return _of_json(path)
-    if suffix not in (".csv", ".parquet"):
-        refuse_folder(path)
-        raise ValueError(f"{path}: jobs are read from .csv, .json or .parquet files")
     columns = read_columns(path, (*TEXT_COLUMNS, *TIME_COLUMNS))
-    if suffix == ".csv":
+    if as_path(path).suffix.lower() == ".csv":
         for title in columns.keys() & set(TIME_COLUMNS):
             columns[title] = _if_numbers(columns[title])
     return columns
-
-
-def _of_json(path: Any) -> FileColumns:
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"{path}: no JSON: {error}") from None
-    if not isinstance(rows, list):
-        raise ValueError(f"{path}: jobs in JSON are a list of objects")
-    titles: dict[str, None] = {}
-    for i, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise ValueError(f"{path}: row {i} is no object: {quote(row)}")
-        titles |= dict.fromkeys(row)
-    columns = {
-        title: with_column_context(
-            str(path), title, column_of, [row.get(title) for row in rows]
-        )
-        for title in titles
-    }
-    return FileColumns(columns, str(path))
 
 
 def _if_numbers(cells: NDArray[Any]) -> NDArray[Any]:

@@ -256,7 +256,7 @@ grain=None, levels=())
         processors: str | int | None = None,
         **options: Any,
     ) -> Machine:
-        """Read a machine from a file: ``.csv`` with a header line, or ``.parquet``.
+        """Read a machine from a file: ``.csv``, ``.json`` or ``.parquet``.
 
         Further arguments are those of `Machine`, such as ``capacity=``.
 

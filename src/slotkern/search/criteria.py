@@ -76,7 +76,8 @@ def minimize(criterion: Any) -> Minimize:
     Parameters
     ----------
     criterion : str, array of float64, or a function made by `criterion`
-        A field's name, one value per row, or a function made by `criterion`.
+        A field's name, one value per row, or a function made by `criterion`. Built-in
+        criteria, such as ``"cost"`` and ``"leftover"``, have a direction already.
 
     Returns
     -------
@@ -437,11 +438,19 @@ def compile_criterion(
     array holds one value per row; a Criterion or a capsule is a function.
     """
     if isinstance(criterion, Minimize):
-        inner = compile_criterion(criterion.criterion, pool, known)
+        name = criterion.criterion
+        if isinstance(name, str) and (
+            name in NAMED_VALUES
+            or (name in CRITERIA and name not in (pool.slots.dtype.names or ()))
+        ):
+            doc = CRITERIA[name] if name in CRITERIA else NAMED_VALUES[name].doc
+            raise ValueError(
+                f"minimize does not apply to criterion {name!r}, which is {doc}; give "
+                f"{name!r} alone, or minimize a column, an array or a function"
+            )
+        inner = compile_criterion(name, pool, known)
         if inner.sign < 0:
             raise ValueError(f"minimize({inner.name}) is the criterion itself")
-        if inner.worth not in ("column", "function"):
-            raise ValueError(f"minimize does not apply to criterion {inner.name!r}")
         return inner._replace(sign=-1.0, name=f"minimize({inner.name})")
     if isinstance(criterion, str):
         if criterion in NAMED_VALUES:

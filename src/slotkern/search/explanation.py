@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from slotkern._kernels.request import FIELDS, Request
+from slotkern._kernels.request import FIELDS, Request, suitable_rows
 from slotkern._kernels.slots import filter_rows, prepare_snapshot, resolve_times
 from slotkern.display import HasTable
 from slotkern.display.table import Table
@@ -70,7 +70,7 @@ class Explanation(HasTable):
         Whether a window exists.
     nodes_total, nodes_fast, nodes_proper : int
         Nodes with slots; those with enough performance; those with a slot that also
-        passes the filter and the price limit.
+        passes the filter and the other limits on single slots.
     slots_total, slots_long : int
         All slots; those that pass all filters and can hold one part between earliest
         and deadline (square: a part as long as on the slot's own node).
@@ -92,9 +92,9 @@ class Explanation(HasTable):
         `max_runtime`: the smallest values of these that fit. None if the request has no
         such limit, or if changing it does not help.
     without : list of str
-        The other limits (min_performance, earliest, max_price, setup, step, latest,
-        max_runtime, where, limits) that each prevent a window alone: without this limit
-        the request fits. Empty if the request fits.
+        The other limits (numbers but volume, budget and deadline; where, limits,
+        within) that each prevent a window alone: without this limit the request fits.
+        Empty if the request fits.
     sums : dict of int to float
         The limits that each prevent a window alone: the index in the request, and the
         feasible amount nearest to its own. Empty if the request fits.
@@ -286,7 +286,7 @@ class Explanation(HasTable):
         return remedies
 
     def _describe_nodes(self) -> str:
-        """Count the fast nodes, and those that pass the filter and the price limit."""
+        """Count the fast nodes, and those that pass the filter and limits on slots."""
         total, fast, proper = self.nodes_total, self.nodes_fast, self.nodes_proper
         if proper == total:
             return f"all {total} nodes qualify" if total > 1 else "the node qualifies"
@@ -296,7 +296,7 @@ class Explanation(HasTable):
             steps.append(_pluralize(fast, " of them has ", " of them have ") + least)
         if proper < fast:
             passes = _pluralize(proper, " of them passes", " of them pass")
-            steps.append(f"{passes} the filter and the price limit")
+            steps.append(f"{passes} the filter and the limits on slots")
         return ", ".join(steps)
 
     def _format_given(self, asked: Request, name: str) -> str:
@@ -391,7 +391,8 @@ def _counts(
 ) -> dict[str, Any]:
     """Count the nodes and slots that pass the filters of the request."""
     fast = table["performance"] >= request.min_performance
-    good = fast & (table["price"] <= request.max_price)
+    at_any_time = request.replace(earliest=-math.inf, latest=math.inf)
+    good = suitable_rows(at_any_time, table)
     if proper is not None:
         good &= proper
     starts = np.maximum(table["start"], request.earliest)

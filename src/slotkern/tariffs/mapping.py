@@ -71,7 +71,7 @@ class Tariffs(HasTable, Mapping[str, Tariff]):
     def read(
         cls, path: AnyPath, *, clock: Any = None, outside: float | None = None
     ) -> Tariffs:
-        """Read tariffs from a file: ``.csv`` with a header line, or ``.parquet``.
+        """Read tariffs from a file: ``.csv``, ``.json`` or ``.parquet``.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Tariffs(HasTable, Mapping[str, Tariff]):
         return table
 
     def write(self, path: AnyPath) -> None:
-        """Write `to_table` to a file, ``.csv`` or ``.parquet``, for `read`.
+        """Write `to_table` to a file, ``.csv``, ``.json`` or ``.parquet``, for `read`.
 
         Raises
         ------

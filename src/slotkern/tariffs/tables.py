@@ -12,7 +12,7 @@ from slotkern.files.slots import format_of
 from slotkern.foundation.checks import column_label, meant, number, quote, row_label
 from slotkern.machine.calendar import Moments
 from slotkern.machine.clock import Clock
-from slotkern.machine.files import read_columns
+from slotkern.machine.files import TABLE_FORMATS, read_columns
 from slotkern.machine.frames import FileColumns, columns_of, source_name
 from slotkern.machine.nodes import numbers_of, tariff_names
 
@@ -41,9 +41,10 @@ def read_tariffs(path: AnyPath) -> FileColumns:
 def write_tariffs(path: AnyPath, table: NDArray[np.void]) -> None:
     """Write a table of tariffs, without an existing file being changed by errors."""
     path = as_path(path)
-    if path.suffix.lower() not in (".csv", ".parquet"):
+    if path.suffix.lower() not in TABLE_FORMATS:
         raise ValueError(
-            f"{path}: the suffix {path.suffix!r} is not one of .csv, .parquet"
+            f"{path}: the suffix {path.suffix!r} is not one of "
+            f"{', '.join(TABLE_FORMATS)}"
         )
     data = format_of(path).encode(table)
     with open_atomic(path) as file:

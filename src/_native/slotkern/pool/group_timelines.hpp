@@ -202,7 +202,10 @@ class GroupTimelines {
 
   // True if find() supports the request.
   static bool supports(const Query& query) {
-    return !query.mask && !query.limits && query.max_price == kInfinity;
+    return !query.mask && !query.limits &&
+           query.sets_only<&Query::volume, &Query::budget, &Query::min_performance,
+                           &Query::earliest, &Query::deadline, &Query::setup, &Query::step,
+                           &Query::latest, &Query::max_runtime>();
   }
 
   // Finds the earliest window of a query, normalized, with lowest cost, then smallest node ids.

@@ -88,6 +88,7 @@ class EarliestShares {
   static bool can_search(const ShareHosts& hosts, const ShareRequest& request, int criterion) {
     const bool alike = hosts.has_one_performance();
     return criterion_name(criterion) == Start::name && !request.query->limits &&
+           detail::is_query_of_hosts(*request.query) &&
            !request.query->groups && (request.shape == ShapeKind::ragged || alike) &&
            (request.query->budget == kInfinity ||
             (alike && request.least_price == request.most_price));

@@ -138,7 +138,8 @@ class SharePool {
   // Returns request_not_valid for invalid demands, and for hosts of unlike performance.
   Status find_tree(const TreeRequest& request, Workspace& work, Found& found) {
     if (!request.query->is_valid() || request.tree >= trees_.size() || request.stack < 1 ||
-        (request.stack > 1 && request.demand.stride != 0) || !hosts_.has_one_performance())
+        (request.stack > 1 && request.demand.stride != 0) || !hosts_.has_one_performance() ||
+        !detail::is_query_of_hosts(*request.query))
       return Status::request_not_valid;
     return trees_.find(rows_, hosts_, now_, request, work, found);
   }

@@ -39,6 +39,14 @@ struct ShareDemand {
 
 namespace detail {
 
+// True if searches of hosts keep to all fields of the query: hosts are not slots, so they have
+// tests of their own.
+inline bool is_query_of_hosts(const Query& query) {
+  return query.sets_only<&Query::volume, &Query::budget, &Query::min_performance, &Query::earliest,
+                         &Query::deadline, &Query::max_price, &Query::setup, &Query::step,
+                         &Query::latest, &Query::max_runtime>();
+}
+
 // Returns a time up to which no part of this length starts that lasts beyond `begin`; a margin
 // covers the rounding of start + length.
 inline double earliest_user(double begin, double length) {

@@ -97,9 +97,16 @@ struct Query {
   double limit(const Slot& slot) const { return std::min(slot.end, deadline); }
   // Largest cost that meets the budget.
   double max_cost() const { return relaxed_max(budget); }
-  SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
+  // True if the slot meets all limits on single slots. The only such test for kernels and Python
+  // (suitable_rows in request.pyx). A slot that it refuses has no piece that it accepts: sweeps cut
+  // slots, and caches of starts survive bookings.
+  SLOTKERN_INLINE bool suits(const Slot& slot) const {
     return slot.performance >= min_performance && slot.price <= max_price &&
-           start_in(slot) <= latest && (!mask || passes(origins ? origins[row] : row));
+           start_in(slot) <= latest;
+  }
+  // True if the slot also passes the filter.
+  SLOTKERN_INLINE bool admits(const Slot& slot, std::size_t row) const {
+    return suits(slot) && (!mask || passes(origins ? origins[row] : row));
   }
 
   // True if the mask has the row of the origin array.
@@ -107,23 +114,24 @@ struct Query {
     return !mask || (!(origins && origin >= masked) && mask[origin]);
   }
 
-  // True if the answer may be cached for other requests: all limits are unset but those that the
-  // start-bound cache compares (pool/start_bounds.hpp). Requests with overhead are cached
-  // separately.
-  bool is_cacheable() const {
-    bool others_unset = !mask && !limits && !groups;
+  // True if all other fields have their defaults. A search that tests slots or hosts itself, without
+  // suits(), lists the fields that it keeps to: it then refuses requests with fields added later.
+  template <double Query::*... Kept>
+  bool sets_only() const {
+    bool others_unset = true;
 #define SLOTKERN_REQUEST_FIELD(name, kind, range, otherwise, unit, label, text) \
-  others_unset = others_unset && (is_compared(&Query::name) || name == otherwise);
+  others_unset = others_unset && (((&Query::name == Kept) || ...) || name == otherwise);
 #include "slotkern/slots/request_fields.def"
     return others_unset;
   }
 
- private:
-  static constexpr bool is_compared(double Query::* field) {
-    for (const auto each : {&Query::volume, &Query::budget, &Query::min_performance,
-                            &Query::earliest, &Query::setup, &Query::step})
-      if (field == each) return true;
-    return false;
+  // True if the answer may be cached for other requests: all limits are unset but those that the
+  // start-bound cache compares (pool/start_bounds.hpp). Requests with overhead are cached
+  // separately.
+  bool is_cacheable() const {
+    return !mask && !limits && !groups &&
+           sets_only<&Query::volume, &Query::budget, &Query::min_performance, &Query::earliest,
+                     &Query::setup, &Query::step>();
   }
 };
 

@@ -140,7 +140,9 @@ class PartCosts {
         if (!(begin < to) || !(first + state.length <= limit) || first > upto ||
             first > query_->latest)
           continue;
-        if (!(at->price <= query_->max_price) || !query_->passes(at->row)) continue;
+        const Slot slot{at->start, at->end, index_.classes()[k].performance, at->price, rate,
+                        index_.node_at(rank), -1};
+        if (!query_->suits(slot) || !query_->passes(at->row)) continue;
         if (state.gathered != gathered_) {
           state.gathered = gathered_;
           classes_.push_back(k);
