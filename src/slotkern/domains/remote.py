@@ -469,7 +469,7 @@ class RemoteDomains(Placing):
     def _recovered(
         self, token: str, domains: Iterable[str]
     ) -> dict[str, list[Booking]] | None:
-        """Complete or undo a booking of which a worker has died.
+        """Complete or undo a booking after a worker has died.
 
         Opens the ledgers again whose workers do not answer. Returns the parts, as
         `recover_parts` does; None if a domain cannot be opened again.
