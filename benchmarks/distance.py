@@ -117,7 +117,7 @@ def optimal(slots, batch, target):
 def main() -> None:
     """Print one line for each target and size."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batches", type=int, default=9)
+    parser.add_argument("--batches", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()

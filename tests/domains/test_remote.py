@@ -286,27 +286,40 @@ def _sent(agent: DomainAgent) -> Any:
     return lambda question: lambda: agent.answer(question)
 
 
+@pytest.mark.parametrize("kind", ["ledger", "pool"])
+@pytest.mark.parametrize("reopens", [False, True])
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("question", range(4))
 def test_a_worker_that_dies_in_a_booking_leaves_nothing(
-    ledgers: dict[str, Path], question: int, after: bool
+    ledgers: dict[str, Path], question: int, after: bool, reopens: bool, kind: str
 ) -> None:
     """It dies before or after each question of a booking; recovery is complete."""
-    agents = {name: DomainAgent(name, file) for name, file in ledgers.items()}
-    asked, dead = [], []
+    sources: dict[str, Any] = {**ledgers}
+    if kind == "pool":
+        sources["b"] = lambda: _site(2)
+    agents: dict[str, DomainAgent] = {}
+    asked: list[str] = []
+    dead: set[str] = set()
+    armed: list[bool] = []
 
     def start(name: str) -> Any:
+        if name in dead:
+            if not reopens:
+                raise Unknown(f"no worker can open {name!r}")
+            dead.remove(name)
+        agents[name] = DomainAgent(name, sources[name])
+
         def send(text: bytes) -> Any:
             def wait() -> bytes:
                 if armed:
                     asked.append(name)
                 dies = armed and len(asked) == question + 1
                 if name in dead or (dies and not after):
-                    dead.append(name)
+                    dead.add(name)
                     raise Unknown(f"the worker of {name!r} does not answer")
                 answer = agents[name].answer(text)
                 if dies:
-                    dead.append(name)
+                    dead.add(name)
                     raise Unknown(f"the worker of {name!r} does not answer")
                 return answer
 
@@ -314,21 +327,123 @@ def test_a_worker_that_dies_in_a_booking_leaves_nothing(
 
         return send
 
-    armed: list[bool] = []
+    def booked() -> list[int]:
+        if kind == "ledger":
+            return _open(ledgers)
+        a = _open({"a": ledgers["a"]})
+        return [*a, len(agents["b"].pool.owners)]
+
     domains = sk.RemoteDomains({name: RemoteDomain(start) for name in ledgers})
     window = domains.find(_JOB)
     armed.append(True)
     with pytest.raises(Unknown) as caught:
         domains.book(window, "ann", hold=60)
     armed.clear()
-    (note,) = [each for each in caught.value.__notes__ if "recover(" in each]
-    token = note.partition("'")[2].partition("'")[0]
-    for name in set(dead):
-        domains.reconnect(name, ledgers[name])
-    found = domains.recover(token)
-    opened = _open(ledgers)
-    assert opened == ([0, 0] if found is None else [1, 1])
-    assert domains.recover(token) == found
+    notes = [each for each in caught.value.__notes__ if "recover(" in each]
+    lost_pool = kind == "pool" and question in (1, 3)
+    assert len(notes) == (0 if reopens and not lost_pool else 1)
+    if notes:
+        lost = {*dead}
+        dead.clear()
+        for name in lost:
+            domains.reconnect(name, RemoteDomain(start))
+        assert domains.recover(notes[0].partition("'")[2].partition("'")[0]) is None
+    assert booked() == [0, 0]
+    again = domains.book(domains.find(_JOB), "ann")
+    assert booked() == [1, 1]
+    domains.release(again)
+    assert booked() == [0, 0]
+
+
+def test_two_workers_that_die_after_they_have_confirmed(
+    ledgers: dict[str, Path],
+) -> None:
+    """Both ledgers have all their parts: the booking is complete."""
+    agents = {name: DomainAgent(name, file) for name, file in ledgers.items()}
+    confirmed: list[str] = []
+
+    def start(name: str) -> Any:
+        opened = len(confirmed)
+
+        def send(text: bytes) -> Any:
+            def wait() -> bytes:
+                is_lost = len(confirmed) == 2 and not opened
+                answer = b"" if is_lost else agents[name].answer(text)
+                if not is_lost and pickle.loads(text)[0] == "confirm":
+                    confirmed.append(name)
+                if len(confirmed) == 2 and not opened:
+                    raise Unknown(f"the worker of {name!r} does not answer")
+                return answer
+
+            return wait
+
+        return send
+
+    domains = sk.RemoteDomains({name: RemoteDomain(start) for name in ledgers})
+    booking = domains.book(domains.find(_JOB), "ann")
+    assert _open(ledgers) == [1, 1]
+    assert all(part.expires is None for part in booking.parts.values())
+    domains.release(booking)
+    assert _open(ledgers) == [0, 0]
+
+
+def test_recovery_with_a_plain_pool_among_the_domains(ledgers: dict[str, Path]) -> None:
+    """The agent of a plain pool keeps the token of its part."""
+    agent = DomainAgent("b", _site(2))
+    domains = sk.RemoteDomains(
+        {"a": ledgers["a"], "b": RemoteDomain(lambda _: _sent(agent))}
+    )
+    window = domains.find(_JOB)
+    booking = domains._book(window, "ann", 60, "t")
+    found = domains.recover("t")
+    assert found is not None
+    assert found.repeated
+    assert {n: part.id for n, part in found.parts.items()} == {
+        n: part.id for n, part in booking.parts.items()
+    }
+    assert found.window.names == booking.window.names
+    domains.release(found)
+    assert agent.pool.owners == []
+    assert domains.recover("t") is None
+
+
+def test_the_agent_of_a_pool_drops_parts_that_have_ended() -> None:
+    agent = DomainAgent("a", _site(1))
+    domains = sk.RemoteDomains({"a": RemoteDomain(lambda _: _sent(agent))})
+    kept = domains.place(sk.Request(1, 10), owner="kept")
+    for _ in range(400):
+        domains.place(sk.Request(1, 10), owner="ann")
+        agent.pool.release("ann")  # by the local manager
+    assert len(agent._held) <= 130
+    domains.release(kept)
+    assert agent.pool.owners == []
+
+
+def test_schedule_books_in_order_and_all_or_none(ledgers: dict[str, Path]) -> None:
+    domains = sk.RemoteDomains(ledgers)
+    jobs = [sk.Request(3, 10), sk.Request(5, 10), sk.Request(2, 10)]
+    made = domains.schedule(jobs, owner="ann")
+    pools = {name: _site(2) for name in ledgers}
+    other = sk.Domains(pools).schedule(jobs)
+    assert [None if m is None else _facts(m.window)[1:] for m in made] == [
+        None if w is None else _facts(w)[1:] for w in other
+    ]
+    assert made[1] is None
+    before = _open(ledgers)
+    assert sum(before) == sum(len(each.parts) for each in made if each is not None)
+    with pytest.raises(TypeError, match="take a Request"):
+        domains.schedule([sk.Request(3, 10), "4 nodes"])
+    assert _open(ledgers) == before
+
+
+def test_functions_of_slots_refuse_remote_domains() -> None:
+    domains = sk.RemoteDomains({"a": _site(2)})
+    calls: list[Any] = [sk.find_window, sk.find_alternatives]
+    for call in calls:
+        with pytest.raises(TypeError, match="got RemoteDomains"):
+            call(domains, sk.Request(1, 1))
+    with pytest.raises(TypeError, match="got RemoteDomains"):
+        sk.schedule_batch(domains, [sk.Request(1, 1)])  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

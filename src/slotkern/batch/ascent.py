@@ -34,11 +34,11 @@ Floats = NDArray[np.float64]
 #: The number of columns of the grid.
 _GRID = 40
 #: The weight of the last subgradient in the mean.
-_WEIGHT = 0.2
+_WEIGHT = 0.1
 #: The share of Polyak's step: at first, its growth, and the least before the end.
 _STEP, _GROWTH, _LEAST_STEP = 0.1, 1.1, 1e-3
 #: Rounds without a larger bound after which the share is halved.
-_PATIENCE = 8
+_PATIENCE = 6
 #: A rise of the bound by less than this share counts as none.
 _RISE = 1e-4
 

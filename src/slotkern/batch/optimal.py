@@ -15,7 +15,9 @@ from exact least windows, so tolerances of the linear program do not enter it.
 best ones so far, so that they change little from round to round (smoothing of Wentges,
 "Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming", 1997).
 
-The first prices are those of a subgradient ascent (`slotkern.batch.ascent`).
+The first prices are those of a subgradient ascent (`slotkern.batch.ascent`). Its steps
+are proportional to the distance of the bound from the best plan, so a random walk
+improves the first plan before.
 
 Plans come from the linear program, whose largest shares are fixed one after another,
 improved by moves and a random walk (`slotkern.batch.plans`), and from an integer
@@ -58,10 +60,11 @@ _SEPARATIONS = 8
 _PLAN_EVERY = 5
 #: The number of spans of time; the least window in each becomes a column.
 _SPANS = 4
-#: Rounds of the ascent for each job, and its share of the work.
-_ASCENT, _ASCENT_WORK = 10, 0.4
-#: Searches of a random walk for each pair of jobs, and its largest share of the work.
-_WALK, _WALK_WORK = 5, 0.2
+#: Rounds of the ascent for each job, and the share of the work at its end.
+_ASCENT, _ASCENT_WORK = 20, 0.6
+#: Searches of a random walk for each pair of jobs, its largest share of the work, and
+#: the share of the best prices at which it searches.
+_WALK, _WALK_WORK, _WALK_PRICES = 10, 0.2, 0.7
 #: Nodes of an integer program.
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
@@ -243,8 +246,8 @@ class OptimalSearch:
     def _is_over(self) -> bool:
         return self.is_proven or self.work >= self._planner.max_work
 
-    def _prices(self, duals: Duals) -> Prices:
-        rate = duals.amount / (duals.end - duals.start)
+    def _prices(self, duals: Duals, share: float = 1.0) -> Prices:
+        rate = share * duals.amount / (duals.end - duals.start)
         return Prices(len(self._nodes), duals.node, duals.start, duals.end, rate)
 
     def _relax(self) -> tuple[NDArray[np.float64], Duals]:
@@ -263,6 +266,7 @@ class OptimalSearch:
         self._offer(self._planner.fill({}, jobs, self._no_prices), {})
         if not len(self._free.row):
             return
+        self._walk()
         planner, bound = self._planner, self.bound
         ascent = Ascent(self._free, planner.limit, planner.last)
         for _ in range(_ASCENT * len(jobs)):
@@ -281,7 +285,7 @@ class OptimalSearch:
             pairs = len(self._planner.jobs) ** 2
             most = int(_WALK_WORK * self._planner.max_work)
             work = max(1, min(_WALK * pairs, most))
-            prices, factor = self._no_prices, self._best.expense
+            prices, factor = self._prices(self._best, _WALK_PRICES), self._best.expense
             self._offer(self._planner.walk(self.plan, prices, factor, work), {})
 
     def _price(self, duals: Duals, spans: int) -> tuple[float, int, list[PricedWindow]]:

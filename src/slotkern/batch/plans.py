@@ -103,14 +103,26 @@ class Planner:
         return set(job[over.any(1)].tolist())
 
     def fill(
-        self, plan: BatchPlan, order: Iterable[int], prices: Prices, factor: float = 0.0
+        self,
+        plan: BatchPlan,
+        order: Iterable[int],
+        prices: Prices,
+        factor: float = 0.0,
+        most: float = math.inf,
     ) -> BatchPlan:
-        """Return the plan with least windows at prices for further jobs, in order."""
+        """Return the plan with least windows at prices for further jobs, in order.
+
+        It ends before the last job if the total will exceed `most` anyway.
+        """
         plan = dict(plan)
+        total = self.total(plan, self.least)
         for i in order:
+            if total > most:
+                break
             if i not in plan:
                 _, found = self.search(i, self.free_beside(plan), prices, factor)
                 plan.update((i, each) for each in found[:1])
+                total += (found[0].cost if found else self.penalty) - self.least[i]
         return plan
 
     def improve(
@@ -157,10 +169,9 @@ class Planner:
             out = self._leaving(plan, rng)
             kept = {i: found for i, found in plan.items() if i not in out}
             order = rng.permutation(out).tolist()
-            other = self.fill(kept, order, prices, factor)
-            risen = self.total(other) - total
-            accepted = rng.exponential(heat)
-            if risen <= accepted and self.is_within_limit(other):
+            most = total + rng.exponential(heat)
+            other = self.fill(kept, order, prices, factor, most)
+            if self.total(other) <= most and self.is_within_limit(other):
                 plan, total = other, self.total(other)
                 if total < least:
                     best, least = plan, total
@@ -198,14 +209,11 @@ def _parts(
     plan: BatchPlan,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
     """Return job, row, start and end of all parts of a plan."""
-    some = [
-        (
-            np.full(len(each.rows), i),
-            each.rows,
-            np.full(len(each.rows), each.start),
-            each.end,
-        )
-        for i, each in plan.items()
-    ]
-    job, row, start, end = map(np.concatenate, zip(*some, strict=True))
-    return job, row, start, end
+    found = plan.values()
+    size = [len(each.rows) for each in found]
+    return (
+        np.repeat(list(plan), size),
+        np.concatenate([each.rows for each in found]),
+        np.repeat([each.start for each in found], size),
+        np.concatenate([each.end for each in found]),
+    )

@@ -25,6 +25,7 @@ Lagrangian bound is below the best window.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +83,9 @@ class Prices:
         self.nodes: list[int] = np.unique(node).tolist()
         self._times: list[Floats] = [np.zeros(1)] * nodes
         self._sums: list[Floats] = [np.zeros(1)] * nodes
-        self._rates: list[Floats] = [np.zeros(2)] * nodes
         #: The largest rate of any node.
         self.largest = 0.0
+        falls, rises = [np.zeros(0)] * nodes, [np.zeros(0)] * nodes
         for k in self.nodes:
             mine = node == k
             a, b, amount = start[mine], end[mine], rate[mine]
@@ -93,11 +94,13 @@ class Prices:
             rates = within @ amount
             self._times[k] = times
             self._sums[k] = np.append(0.0, np.cumsum(rates * np.diff(times)))
-            self._rates[k] = np.concatenate([[0.0], rates, [0.0]])
             self.largest = max(self.largest, float(rates.max()))
+            change = np.diff(rates, prepend=0.0, append=0.0)
+            falls[k], rises[k] = times[change < 0], times[change > 0]
+        self._falls, self._rises = _ByNode.of(falls), _ByNode.of(rises)
 
-    def integral(self, node: int, start: Floats, length: float) -> Floats:
-        """Return the integral of a node's rate over spans of a length."""
+    def integral(self, node: int, start: Floats, length: float | Floats) -> Floats:
+        """Return the integral of a node's rate over spans of these lengths."""
         times, sums = self._times[node], self._sums[node]
         over: Floats = np.interp(start + length, times, sums)
         return over - np.interp(start, times, sums)
@@ -108,10 +111,41 @@ class Prices:
         pairs = zip(node.tolist(), (end - start).tolist(), strict=True)
         return sum(float(self.integral(k, at, length)[0]) for k, length in pairs)
 
-    def turns(self, node: int, length: float) -> Floats:
-        """Return the starts of parts at which the slope of their integral rises."""
-        change, times = np.diff(self._rates[node]), self._times[node]
-        return np.concatenate([times[change < 0], times[change > 0] - length])
+    def turns(self, node: Ints, length: Floats, first: Floats, last: Floats) -> Floats:
+        """Return the starts of parts at which the slope of their integral rises.
+
+        The parts have these nodes and lengths, and starts from `first` to `last`.
+        """
+        part, falls = self._falls.at(node)
+        found = [falls[(first[part] <= falls) & (falls <= last[part])]]
+        part, rises = self._rises.at(node)
+        rises = rises - length[part]
+        found.append(rises[(first[part] <= rises) & (rises <= last[part])])
+        return np.concatenate(found)
+
+
+class _ByNode(NamedTuple):
+    """Times of each node, one node after another."""
+
+    time: Floats
+    first: Ints
+    size: Ints
+
+    @classmethod
+    def of(cls, times: list[Floats]) -> _ByNode:
+        """Join the times of all nodes."""
+        count = np.array([len(each) for each in times], np.int64)
+        joined = np.concatenate([*times, np.zeros(0)])
+        return cls(joined, np.cumsum(count) - count, count)
+
+    def at(self, node: Ints) -> tuple[Ints, Floats]:
+        """Return the times of several nodes, and for each time its place in `node`."""
+        count = self.size[node]
+        place = np.repeat(np.arange(len(node)), count)
+        before = np.cumsum(count) - count
+        return place, self.time[
+            np.arange(len(place)) + (self.first[node] - before)[place]
+        ]
 
 
 @dataclass(frozen=True)
@@ -385,6 +419,8 @@ class PricedJob:
         """Return amount (inf: none) and row of each node's part from each start."""
         value = np.full((len(starts), nodes), np.inf)
         row = np.full((len(starts), nodes), -1)
+        length = np.zeros(len(terms.part))
+        length[level.row] = level.length
         begin = np.searchsorted(starts, level.first)
         end = np.searchsorted(starts, level.last, "right")
         some = np.flatnonzero(begin < end)
@@ -394,28 +430,14 @@ class PricedJob:
         ):
             value[a:b, k] = amount
             row[a:b, k] = r
-        for k in prices.nodes:
-            mine = level.node == k
-            for length in np.unique(level.length[mine]).tolist():
-                live = np.isin(row[:, k], level.row[mine & (level.length == length)])
-                value[live, k] += prices.integral(k, starts[live], length)
+        for k in np.intersect1d(prices.nodes, level.node[some]).tolist():
+            value[:, k] += prices.integral(k, starts, length[row[:, k]])
         return value, row
 
     def _turns(self, level: _Level, prices: Prices) -> Floats:
         """Return all starts at which the least total may be, ascending."""
-        turns = [level.first, level.last]
-        for k in prices.nodes:
-            mine = level.node == k
-            first, last, length = (
-                level.first[mine],
-                level.last[mine],
-                level.length[mine],
-            )
-            for each in np.unique(length).tolist():
-                own, some = prices.turns(k, each)[:, None], length == each
-                live = ((first[some] <= own) & (own <= last[some])).any(1)
-                turns.append(own[live, 0])
-        return np.unique(np.concatenate(turns))
+        own = prices.turns(level.node, level.length, level.first, level.last)
+        return np.unique(np.concatenate([level.first, level.last, own]))
 
     def _choose(
         self, value: Floats, row: Ints, whole: Floats, level: _Level

@@ -6,8 +6,11 @@ carry them and their size is counted. They are pickles, which can run any code w
 are read, so both sides must trust each other. Answers grow with the request, not with
 the domain (candidates.py): no answer contains the slots or the machine of the domain.
 
-Parts of a ledger are held by the ledger. Parts of a plain pool are held by the agent:
-holds that are due end before the next question is answered.
+Parts of a ledger are held by the ledger. Parts of a plain pool are held by the agent,
+with their tokens: holds that are due end before the next question is answered. Parts
+that the pool no longer has, because they are past or the local manager has released
+them, are dropped from time to time, so the agent keeps O(1) for each part that is
+booked.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ __all__ = ["Candidates", "DomainAgent", "Facts"]
 
 #: Requests whose usable slots are kept until the domain changes.
 _KEPT = 4
+#: The least number of parts of a plain pool before those that have ended are dropped.
+_PARTS = 64
 
 
 class Facts(NamedTuple):
@@ -64,6 +69,14 @@ class Candidates(NamedTuple):
     divide: float | None
 
 
+class _Held(NamedTuple):
+    """A part of a plain pool: when its hold ends, and the names of all its domains."""
+
+    end: float
+    booking: Booking
+    whole: dict[str, Any]
+
+
 class DomainAgent:
     """DomainAgent(name, source)
 
@@ -85,8 +98,8 @@ class DomainAgent:
         self._view = JoinedDomains({name: pool})
         self._usable: dict[Any, UsableSlots] = {}
         self._version: Any = None
-        self._held: dict[int, tuple[float, Booking]] = {}
-        self._next = 1
+        self._held: dict[int, _Held] = {}
+        self._next, self._most = 1, _PARTS
 
     def answer(self, question: bytes) -> bytes:
         """Return the answer to a question, or the error that it caused, as bytes."""
@@ -193,8 +206,9 @@ class DomainAgent:
             end = None
             if hold is not None:
                 end = datetime.fromtimestamp(time.time() + seconds, UTC)
-            booking = Booking(self._next, window, owner or "", None, end)
-            self._held[self._next] = time.monotonic() + seconds, booking
+            booking = Booking(self._next, window, owner or "", token, end)
+            until = time.monotonic() + seconds
+            self._held[self._next] = _Held(until, booking, whole or {})
             found.append((booking.id, booking.owner, end, False))
             self._next += 1
         return found
@@ -211,7 +225,9 @@ class DomainAgent:
                 f"there is no hold {ended[0]}, or it has ended; nothing has changed"
             )
         for i in ids:
-            self._held[i] = np.inf, self._held[i][1]
+            held = self._held[i]
+            booking = held.booking._replace(expires=None)
+            self._held[i] = held._replace(end=np.inf, booking=booking)
 
     def _release(self, i: int) -> None:
         if isinstance(self.pool, SharedPool):
@@ -219,16 +235,15 @@ class DomainAgent:
         elif i not in self._held:
             raise LookupError(f"booking {i} is not booked; nothing has changed")
         else:
-            self.pool.release(self._held.pop(i)[1].window)
+            self.pool.release(self._held.pop(i).booking.window)
 
     def _part_of(self, token: str) -> Any:
         """Return the bookings of a token with windows as data, and their whole."""
-        if not isinstance(self.pool, SharedPool):
-            raise ValueError(
-                f"domain {self.name!r} is a pool of its process, which keeps no "
-                "tokens: share it as a ledger (SlotPool.share)"
-            )
-        found = self.pool._part_of(token)
+        if isinstance(self.pool, SharedPool):
+            found = self.pool._part_of(token)
+        else:
+            mine = [h for h in self._held.values() if h.booking.token == token]
+            found = ([h.booking for h in mine], mine[0].whole) if mine else None
         if found is None:
             return None
         windows = [self._view._slots.join({self.name: b.window}) for b in found[0]]
@@ -252,9 +267,22 @@ class DomainAgent:
 
     def _end_holds(self) -> None:
         now = time.monotonic()
-        for i in [i for i, (end, _) in self._held.items() if end <= now]:
+        for i in [i for i, held in self._held.items() if held.end <= now]:
             with suppress(LookupError, ValueError):  # the local manager released it
                 self._release(i)
+        if len(self._held) > self._most:
+            self._drop_ended()
+            self._most = 2 * len(self._held) + _PARTS
+
+    def _drop_ended(self) -> None:
+        """Drop the parts that the pool no longer has."""
+        booked = self.pool.booked
+        there = set(zip(booked["node"].tolist(), booked["start"].tolist(), strict=True))
+        self._held = {
+            i: held
+            for i, held in self._held.items()
+            if (held.booking.window.nodes[0], held.booking.window.start) in there
+        }
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {

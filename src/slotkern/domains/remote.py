@@ -6,19 +6,18 @@ with the request and not with the domains. Windows are booked all or none as tho
 `Domains` are (booking.py): each agent holds its part, then all confirm.
 
 A worker that dies during a booking raises `Unknown`, and the parts of the others are
-released. If its domain is a ledger, its part is a hold, which ends, or was confirmed
-just before: then the note of the error has the token with which `recover` completes or
-undoes the booking, once another worker has opened the ledger. A plain pool dies with
-its worker.
+released. If its domain is a ledger, `book` opens it again, by the source that was
+given, and releases its part, a hold or one that was confirmed just before. If no worker
+can open it, the note of the error has the token with which `recover` completes or
+undoes the booking later. A plain pool dies with its worker.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,23 +26,30 @@ from slotkern._kernels.slots import resolve_times
 from slotkern._kernels.windows import Window
 from slotkern.domains.agent import DomainAgent, Facts
 from slotkern.domains.booking import (
-    CONFLICTS,
     DomainBooking,
+    Ledger,
+    Part,
     book_parts,
     recover_parts,
     release_part,
 )
-from slotkern.domains.metascheduler import HOLD, TRIES, digest_of
+from slotkern.domains.placing import HOLD, Placing
 from slotkern.domains.rounds import Traffic, Transport, ask_all, check_request, search
 from slotkern.foundation.checks import meant, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.ledger.bookings import Booking
-from slotkern.ledger.errors import Unknown
+from slotkern.ledger.errors import LedgerError, Unknown
 from slotkern.machine.nodes import Machine, quoted_names
 
+if TYPE_CHECKING:
+    from slotkern.typing import BuiltIn, Shape
+
 __all__ = ["RemoteDomain", "RemoteDomains", "remote_domain"]
+
+#: Seconds in which a worker of dask must open a domain again.
+_REOPEN = 30.0
 
 
 class RemoteDomain:
@@ -80,13 +86,22 @@ def remote_domain(client: Any, source: Any, worker: str | None = None) -> Remote
     ...     {"cern": sk.remote_domain(client, "postgresql://cern/pool", "worker-1")})
     """
 
+    seconds: float | None = None  # unlimited at first
+
     def start(name: str) -> Transport:
+        nonlocal seconds
         with extra():
             import distributed  # noqa: F401
         options: dict[str, Any] = {"actor": True, "pure": False}
         if worker is not None:
             options |= {"workers": [worker], "allow_other_workers": False}
-        actor = client.submit(DomainAgent, name, source, **options).result()
+        begun = client.submit(DomainAgent, name, source, **options)
+        try:
+            actor = begun.result(timeout=seconds)
+        except BaseException:
+            begun.cancel()
+            raise
+        seconds = _REOPEN
 
         def send(question: bytes) -> Callable[[], bytes]:
             future = _lost_is_unknown(name, lambda: actor.answer(question))
@@ -158,7 +173,7 @@ class _RemoteLedger:
         self._ask("release", window.id)
 
 
-class RemoteDomains:
+class RemoteDomains(Placing):
     """RemoteDomains(domains)
 
     Domains in other processes or on other machines, searched and booked as one pool.
@@ -235,6 +250,7 @@ class RemoteDomains:
                     f"{quote(name)}"
                 )
             self._transports[name] = _start(name, source)
+        self._sources = {**domains}
         self._facts: dict[str, Facts] = self._ask("facts")
         (first, one), *others = self._facts.items()
         for name, other in others:
@@ -269,9 +285,10 @@ class RemoteDomains:
         """
         self._ledger(name)  # an error for an unknown name
         self._transports[name] = _start(name, source)
+        self._sources[name] = source
 
     def find(
-        self, request: Request, criterion: str = "finish", *, shape: str = "square"
+        self, request: Request, criterion: Any = "finish", *, shape: Any = "square"
     ) -> Window | None:
         """Return the best window over all domains; see `SlotPool.find`.
 
@@ -315,56 +332,62 @@ class RemoteDomains:
         ValueError
             If a part is no longer free; no domain has changed then.
         slotkern.ledger.Unknown
-            If a worker does not answer: the parts of the others are released. If it
-            confirmed its part just before, this part stays booked, because `book` does
-            not open its ledger again. Call `reconnect`, then `recover` with the token
-            in the note of the error: it releases this part.
+            If a worker does not answer: the parts of the others are released. A ledger
+            is opened again as it was given, and its part is released, which may have
+            been confirmed just before. If this fails, a note of the error has a token:
+            call `reconnect`, then `recover` with the token.
         slotkern.ledger.LedgerError
             If a ledger could not store its part.
         """
         return self._book(window, owner, hold, None, None)
 
-    def place(
+    def schedule(
         self,
-        request: Request,
-        criterion: str = "start",
+        requests: Iterable[Request],
+        criterion: BuiltIn = "start",
         *,
-        shape: str = "square",
+        shape: Shape = "square",
         owner: str | None = None,
-        token: str | None = None,
         hold: float | str = HOLD,
-    ) -> DomainBooking | None:
-        """Find and book the best window; search again if a local manager was quicker.
+    ) -> list[DomainBooking | None]:
+        """Find and book a window for each request, in order.
 
-        Parameters and errors are those of `find` and `book`; `token` is that of
-        `Domains.place`, for which all domains must be ledgers.
+        Parameters
+        ----------
+        requests : iterable of Request
+        criterion, shape
+            As for `find`.
+        owner, hold
+            As for `book`.
+
+        Returns
+        -------
+        list of DomainBooking and None
+            None for a request without a window.
+
+        Raises
+        ------
+        ValueError, TypeError, slotkern.ledger.LedgerError
+            As for `place`. The windows booked before are released, unless their domain
+            does not answer. If this process is killed, they stay booked.
+
+        Notes
+        -----
+        A search and a booking for each request. `slotkern.schedule_batch` and other
+        functions that take slots are refused: they need the slots of all domains.
         """
-        asked = None if token is None else digest_of(request, criterion, shape, owner)
-        name = None
-        for left in reversed(range(TRIES)):
-            if token is not None:
-                repeated, name = self._recover(token, asked)
-                if repeated is not None:
-                    return repeated
-            window = self.find(request, criterion, shape=shape)
-            if window is None:
-                return None
-            try:
-                booking = self._book(window, owner, hold, name, asked)
-            except CONFLICTS as error:
-                if not left:
-                    raise
-                log.info("%s; searched again", error)
-            else:
-                return booking._replace(token=token)
-        raise AssertionError("unreachable")
-
-    def recover(self, token: str) -> DomainBooking | None:
-        """Complete or undo a booking by its token; see `Domains.recover`.
-
-        The token is that of `place`, or that in the note of an error of `book`.
-        """
-        return self._recover(token, None)[0]
+        booked: list[DomainBooking | None] = []
+        try:
+            for request in requests:
+                booked.append(
+                    self.place(request, criterion, shape=shape, owner=owner, hold=hold)
+                )
+        except BaseException:
+            for each in booked:
+                if each is not None:
+                    self._undo(each)
+            raise
+        return booked
 
     def release(self, booking: DomainBooking) -> None:
         """Release a booking in all its domains.
@@ -409,7 +432,7 @@ class RemoteDomains:
         owner: str | None,
         hold: float | str,
         token: str | None,
-        asked: str | None,
+        asked: str | None = None,
     ) -> DomainBooking:
         if not isinstance(window, Window):
             raise TypeError(f"only windows can be booked, got {quote(window)}")
@@ -420,31 +443,73 @@ class RemoteDomains:
         pools = {name: self._ledger(name) for name in [*order, *split]}
         windows = {name: [split[name]] for name in order}
         known = secrets.token_hex(16) if token is None else token
+        made: Mapping[str, Sequence[Part]]
         try:
             made = book_parts(pools, windows, owner, hold, known, asked)
         except Unknown as error:
-            error.add_note(f"recover({known!r}) completes or undoes the booking")
-            raise
+            found = self._recovered(known, order)
+            if found is None:
+                error.add_note(f"recover({known!r}) completes or undoes the booking")
+                raise
+            if not found:
+                error.add_note("its parts are released")
+                raise
+            made = found
         return DomainBooking(window, {n: parts[0] for n, parts in made.items()}, owner)
 
     def _recover(
-        self, token: str, asked: str | None
+        self, token: str, asked: str | None = None
     ) -> tuple[DomainBooking | None, str]:
-        if not isinstance(token, str):
-            raise TypeError(f"token must be text, got {quote(token)}")
-        ledgers = {name: self._ledger(name) for name in self._transports}
-        if asked is None:
-            found = recover_parts(ledgers, token)  # a token of `book`
-            if found is not None:
-                return self._repeated(found, token) if found else None, token
-        for attempt in count():
-            name = f"{token}#{attempt}"
-            parts = recover_parts(ledgers, name, asked)
-            if parts is None:
-                return None, name
-            if parts:
-                return self._repeated(parts, token), name
-        raise AssertionError("unreachable")
+        if asked is None and isinstance(token, str):
+            parts = recover_parts(self._ledgers(asked), token)  # a token of `book`
+            if parts is not None:
+                return self._repeated(parts, token) if parts else None, token
+        return super()._recover(token, asked)
+
+    def _recovered(
+        self, token: str, domains: Iterable[str]
+    ) -> dict[str, list[Booking]] | None:
+        """Complete or undo a booking after a worker has died.
+
+        Opens the ledgers again whose workers do not answer. Returns the parts, as
+        `recover_parts` does; None if a domain cannot be opened again.
+        """
+        parts = {name: self._ledger(name) for name in domains}
+        for name, ledger in parts.items():
+            try:
+                ledger._part_of(token)
+            except Unknown:
+                if not self._facts[name].is_ledger:
+                    return None
+                try:
+                    self.reconnect(name, self._sources[name])
+                except Exception as error:
+                    log.warning("%s: cannot be opened again: %s", name, error)
+                    return None
+        try:
+            return recover_parts(parts, token) or {}
+        except LedgerError as error:
+            log.warning("%s", error)
+            return None
+
+    def _undo(self, booking: DomainBooking) -> None:
+        """Release a booking; a domain that does not answer keeps its part."""
+        try:
+            self.release(booking)
+        except (LedgerError, ValueError) as error:
+            log.warning("%s stays booked: %s", quote(booking), error)
+
+    def _find(self, request: Request, criterion: Any, shape: Any) -> Window | None:
+        return self.find(request, criterion, shape=shape)
+
+    def _ledgers(self, asked: str | None) -> dict[str, Ledger]:
+        for name, facts in self._facts.items():
+            if asked is not None and not facts.is_ledger:
+                raise ValueError(
+                    f"domain {name!r} is a pool of its process, which loses its tokens "
+                    "with it: share it as a ledger (SlotPool.share)"
+                )
+        return {name: self._ledger(name) for name in self._transports}
 
     def _repeated(
         self, parts: Mapping[str, list[Booking]], token: str
