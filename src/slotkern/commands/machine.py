@@ -174,7 +174,7 @@ def free(
     site: Annotated[
         Path | None,
         typer.Option(
-            help="Site file, .toml, with --sinfo: its rules [[node]] are the prices "
+            help="Site file, .toml, with --sinfo: its rules of nodes are the prices "
             "and performances of the nodes, unit is that of the prices, zone and "
             "horizon are the defaults of --zone and --end."
         ),
