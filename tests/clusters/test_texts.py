@@ -6,6 +6,7 @@ nodes, with users renamed; ``sacct.txt`` is written after the manual page.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from functools import partial
@@ -266,6 +267,47 @@ def test_free_options_that_contradict(tmp_path: Path) -> None:
     refused(run("free", "--squeue", file), "--squeue", "is not possible without")
     refused(run("free", file, "--sinfo", file), "MACHINE", "not possible with --sinfo")
     refused(run("free", "--sinfo", tmp_path / "none"), "No such file")
+
+
+def test_prices_of_pasted_texts(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text(
+        "Mon Nov 30 08:00:00 2026\nNODELIST STATE\nn[1-2] idle\nn3 down\n"
+    )
+    (tmp_path / "site.toml").write_text(
+        'horizon = 86400\nzone = "Europe/Berlin"\n[[node]]\nprice = 3\n'
+        "[[node]]\nwhere = \"name in 'n[2-3]'\"\nprice = 2\n"
+    )
+    (tmp_path / "t.csv").write_text("start,factor\n06:00,1\n20:00,0.5\n")
+    texts = ["--sinfo", tmp_path / "s", "--output", tmp_path / "p.npz"]
+    site, pool = ["--site", tmp_path / "site.toml"], tmp_path / "p.npz"
+    job = ["--nodes", 2, "--walltime", "4h", "--criterion", "cost"]
+
+    done = run("free", *texts, "--zone", "Europe/Berlin")
+    assert "every price is 0" in done.stderr
+    done = run("free", *texts, *site)
+    assert done.exit_code == 0, done.stderr
+    assert "every price is 0" not in done.stderr
+    free = sk.SlotPool.load(pool)
+    assert set(free.slots["end"].tolist()) == {86400.0}
+    window = free.find(sk.Request(2, walltime="4h"), "cost")
+    assert window is not None
+    assert math.isclose(window.cost, 4 * (3 + 2))  # prices of an hour
+    late = run("free", *texts, *site, "--start", "2026-11-30 10:00")
+    assert late.exit_code == 0, late.stderr
+
+    done = run("free", *texts, *site, "--tariffs", tmp_path / "t.csv")
+    assert done.exit_code == 0, done.stderr
+    done = run("find", pool, *job)
+    assert "2026-11-30 20:00" in done.stdout  # when the tariff falls
+    assert "cost 10 " in done.stdout
+    rule = '[[node]]\nwhere = "feature_x"\n'
+    (tmp_path / "site.toml").write_text(f'zone = "Europe/Berlin"\n{rule}')
+    refused(run("free", *texts, *site), "site, node 0: where 'feature_x'")
+    done = run("free", *texts, "--unit", "h")
+    refused(done, "--unit h is not possible with --sinfo", "a site file, --site")
+    done = run("free", *texts, "--prices", tmp_path / "t.csv")
+    refused(done, "--prices", "a site file, --site")
+    refused(run("free", "--site", tmp_path / "site.toml"), "without --sinfo")
 
 
 def test_free_of_pasted_texts(tmp_path: Path) -> None:

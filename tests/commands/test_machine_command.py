@@ -56,6 +56,17 @@ def test_find_and_explain_in_names_and_dates(pool: Path) -> None:
     assert "it fits with a deadline of 2026-10-25 08:00:00+01:00" in late.stdout
 
 
+def test_the_title_of_a_found_window(pool: Path, tmp_path: Path) -> None:
+    page, job = tmp_path / "p.html", ["--nodes", 2, "--walltime", "4h"]
+    for given, title in (
+        ([], "pool.npz: 2 nodes at once, square"),
+        (["--title", "Ocean on Saturday"], "Ocean on Saturday"),
+    ):
+        done = run("find", pool, *job, "--html", page, *given)
+        assert done.exit_code == 0, done.stderr
+        assert f"<title>{title}" in page.read_text()
+
+
 def test_schedule_a_table_of_jobs(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "j.csv"
     jobs.write_text("name,nodes,walltime,budget\nocean,2,4:00:00,10\nall,9,1h,\n")

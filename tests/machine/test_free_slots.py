@@ -285,6 +285,24 @@ def test_busy_spans_from_all_kinds_of_tables(kind, zone):
     assert repr(free).startswith("FreeSlots(4 slots of 2 nodes, hours since 2026-10-25")
 
 
+@pytest.mark.parametrize("name", ["busy.csv", "busy.parquet"])
+def test_busy_spans_from_files(tmp_path, name):
+    pytest.importorskip("pyarrow")
+    busy = {"node": ["n0", "n[1-2]"], "start": [1.0, 2.0], "end": [3.0, 5.0]}
+    frame, path = pd.DataFrame(busy), tmp_path / name
+    if name.endswith("csv"):
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    machine = sk.Machine.homogeneous(4)
+    from_file = sk.free_slots(machine, path, start=0, end=9)
+    assert from_file.slots.tolist() == (
+        sk.free_slots(machine, busy, start=0, end=9).slots.tolist()
+    )
+    with pytest.raises(ValueError, match=r"suffix '\.txt' is not one of \.csv"):
+        sk.free_slots(machine, tmp_path / "busy.txt", start=0, end=9)
+
+
 def test_a_scalar_column_holds_for_all_rows():
     machine = sk.Machine.homogeneous(2, price=3)
     busy = {"node": "n0", "start": [1.0, 3.0], "end": 5.0}

@@ -385,10 +385,22 @@ def test_study_command(tmp_path):
     assert other.output.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", studies.PAPERS)
+def test_the_file_of_a_papers_study_is_the_study(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run_command("reproduce", name, "--toml")
+    assert result.exit_code == 0, result.output
+    path = tmp_path / "own.toml"
+    path.write_text(result.stdout)
+    assert studies.load_study(path) == studies.load_study(name)
+    assert [*tmp_path.iterdir()] == [path]
+
+
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
         (["reproduce", "everything"], "everything"),
+        (["reproduce", "all", "--toml"], "prints one study"),
         (["reproduce"], "Missing argument"),
         (["reproduce", "aep", "--cycles", "0"], "cycles"),
         (["reproduce", "aep", "--workers", "many"], "workers"),

@@ -88,6 +88,17 @@ def test_prices_that_change_are_steps() -> None:
     assert read(sk.view(slots()))[0]["prices"] == []
 
 
+def test_prices_of_a_clock_have_its_unit() -> None:
+    pytest.importorskip("matplotlib")
+    machine = sk.Machine({"name": ["a"], "price": [2]})
+    day: Any = {"start": "2026-05-04", "end": "2026-05-05", "zone": "UTC", "unit": "h"}
+    free = sk.free_slots(machine, **day, tariffs={"night": {"06:00": 1, "22:00": 0.5}})
+    (price,) = read(sk.view(free))[0]["prices"]
+    assert price["name"] == "night, per h"
+    _, below = sk.plot_gantt(free).get_figure().axes
+    assert below.get_ylabel() == "price per h"
+
+
 def slots() -> Any:
     return sk.make_slots(
         node=[7, 3, 3],

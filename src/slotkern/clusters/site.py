@@ -145,7 +145,10 @@ class Site:
         for k, rule in enumerate(self.node):
             hit: NDArray[np.bool_] = np.ones(len(machine), np.bool_)
             if "where" in rule:
-                hit = np.asarray(evaluate(rule["where"], rows), np.bool_)
+                try:
+                    hit = np.asarray(evaluate(rule["where"], rows), np.bool_)
+                except ValueError as error:
+                    raise ValueError(f"site, node {k}: {error}") from None
             for key in values.keys() & rule.keys():
                 values[key][hit] = _column(rule[key], rows, f"node {k}: {key}")[hit]
         values["price"] /= _UNITS[self.unit]

@@ -130,13 +130,23 @@ class Snapshot:
             rows += [row for row in spans if row[1] >= known]
         return busy_table(rows)
 
-    def free_slots(self, start: Any = None, end: Any = None) -> FreeSlots:
+    def free_slots(
+        self,
+        start: Any = None,
+        end: Any = None,
+        *,
+        tariffs: Any = None,
+        outside: float | None = None,
+    ) -> FreeSlots:
         """Return the free slots, with the machine and the clock.
 
         Parameters
         ----------
         start, end : date or number of seconds since `now`, optional
             The horizon; by default from now, for a week.
+        tariffs, outside : optional
+            Factors of the nodes' prices by time, as for `slotkern.free_slots`.
+            `Site.priced` gives the machine prices.
         """
         clock = self.clock
         first = 0.0 if start is None else clock.time(start, "start")
@@ -145,4 +155,12 @@ class Snapshot:
         busy = {name: spans[name] for name in spans.dtype.names or ()}
         for name in ("start", "end"):
             busy[name] = spans[name] - self.now
-        return free_slots(self.machine, busy, start=first, end=last, clock=clock)
+        return free_slots(
+            self.machine,
+            busy,
+            start=first,
+            end=last,
+            clock=clock,
+            tariffs=tariffs,
+            outside=outside,
+        )

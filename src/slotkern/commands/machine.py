@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 import slotkern as sk
 from slotkern.clusters.files import read_slurm_files
+from slotkern.clusters.site import Site, read_site
 from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
@@ -170,6 +172,14 @@ def free(
             help="File with the output of `scontrol show reservation`, with --sinfo."
         ),
     ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            help="Site file, .toml, with --sinfo: its rules of nodes are the prices "
+            "and performances of the nodes, unit is that of the prices, zone and "
+            "horizon are the defaults of --zone and --end."
+        ),
+    ] = None,
     zone: Annotated[
         str | None,
         typer.Option(
@@ -241,21 +251,31 @@ def free(
     printed on standard error: missing prices, prices per second, busy spans
     without an end or outside the horizon.
     """
-    reads = [machine, busy, prices, tariffs, sinfo, squeue, reservations]
+    reads = [machine, busy, prices, tariffs, sinfo, squeue, reservations, site]
     check_outputs(output, reads)
     check_page(html)
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
         given["--busy-nodes"] = busy_nodes
-        given |= {"--unit": unit, "--processors": processors}
-        given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
-        given |= {"--capacity": capacity, "--levels": levels}
+        given |= {"--processors": processors, "--capacity": capacity}
+        given |= {"--levels": levels}
         _refuse_given(given, "with --sinfo")
+        advice = (
+            "with --sinfo; write the prices and their unit into a site file, --site"
+        )
+        _refuse_given({"--unit": unit, "--prices": prices}, advice)
         with log_to_stderr():
-            texts = sinfo, squeue, reservations
-            found = read_slurm_files(*texts, zone=zone).free_slots(start, end)
+            found = _free_of_texts(
+                (sinfo, squeue, reservations),
+                site,
+                tariffs,
+                start=start,
+                end=end,
+                zone=zone,
+                outside=outside,
+            )
     else:
-        given = {"--squeue": squeue, "--reservations": reservations}
+        given = {"--squeue": squeue, "--reservations": reservations, "--site": site}
         _refuse_given(given, "without --sinfo")
         needed: dict[str, Any] = {"MACHINE": machine, "--start": start, "--end": end}
         needed["--output"] = output
@@ -275,10 +295,11 @@ def free(
                 capacity=capacity,
                 levels=levels,
             )
-            if found.tariffs is not None and any(
-                path.suffix.lower() != ".npz" for path in output or ()
-            ):
-                log.info("only pools, .npz, keep tariffs; other files have base prices")
+    if found.tariffs is not None and any(
+        path.suffix.lower() != ".npz" for path in output or ()
+    ):
+        with log_to_stderr():
+            log.info("only pools, .npz, keep tariffs; other files have base prices")
     if output is None and html is None:
         show(free_table(found), "not saved: save the free slots with --output pool.npz")
     slots = found.slots
@@ -327,23 +348,50 @@ def _free_of_tables(
     priced = None if prices is None else _read_spans(prices)
     if unit is None and (table.price.any() or priced is not None):
         log.info("no --unit is given: prices are per second")
-    factors: Any = None
-    if tariffs is not None:
-        if not table.price.any():
-            log.info(
-                "every cost is 0: tariffs multiply the column price of MACHINE, which "
-                "is 0 or missing; write 1 to charge the tariff itself"
-            )
-        factors = read_tariffs(tariffs)
-        daily = _times_of_day(factors, tariffs.stem)
-        if daily is not None:
-            factors = daily
-        elif "tariff" not in factors:  # the file has one tariff, which gets its name
-            factors = {tariffs.stem: factors}
-    options: dict[str, Any] = {"prices": priced, "tariffs": factors}
-    if outside is not None:
-        options["outside"] = outside
+    options: dict[str, Any] = {"prices": priced, "outside": outside}
+    options["tariffs"] = _factors(tariffs, table, "the column price of MACHINE")
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
+
+
+def _free_of_texts(
+    texts: tuple[Path, Path | None, Path | None],
+    site: Path | None,
+    tariffs: Path | None,
+    *,
+    start: str | None,
+    end: Any,
+    zone: str | None,
+    outside: float | None,
+) -> sk.FreeSlots:
+    """Return the free slots of pasted texts, with the prices of a site file."""
+    rules = Site() if site is None else read_site(site)
+    snapshot = read_slurm_files(*texts, zone=zone or rules.zone or None)
+    machine = rules.priced(snapshot.machine)
+    if not machine.price.any() and tariffs is None:
+        log.info("every price is 0; give the nodes prices in a site file, --site")
+    if site is not None and start is None and end is None:
+        end = rules.horizon
+    factors = _factors(tariffs, machine, "the prices of the site file, --site")
+    priced = replace(snapshot, machine=machine)
+    return priced.free_slots(start, end, tariffs=factors, outside=outside)
+
+
+def _factors(path: Path | None, machine: sk.Machine, prices: str) -> Any:
+    """Return the tariffs of a file, which multiply the prices of the nodes."""
+    if path is None:
+        return None
+    if not machine.price.any():
+        log.info(
+            "every cost is 0: tariffs multiply %s, which are 0 or missing; write 1 to "
+            "charge the tariff itself",
+            prices,
+        )
+    factors = read_tariffs(path)
+    daily = _times_of_day(factors, path.stem)
+    if daily is not None:
+        return daily
+    # A file without the column has one tariff, which gets the name of the file.
+    return factors if "tariff" in factors else {path.stem: factors}
 
 
 def _read_spans(path: Path) -> FileColumns:

@@ -15,7 +15,7 @@ from slotkern.foundation.extras import extra
 from slotkern.studies.campaign import run
 from slotkern.studies.figures import draw_figures
 from slotkern.studies.load import as_formats, load_study
-from slotkern.studies.papers import PAPERS
+from slotkern.studies.papers import PAPERS, study_text
 from slotkern.studies.report import print_report, write_tables
 from slotkern.studies.study import FORMATS, Study
 from slotkern.studies.summary import Summary
@@ -77,6 +77,13 @@ class ReproduceOptions(StudyOptions):
         Path,
         typer.Option(help="Folder of the results, with one subfolder per study."),
     ] = Path("out")
+    toml: Annotated[
+        bool,
+        typer.Option(
+            "--toml",
+            help="Print the study's file instead of running it, for `slotkern study`.",
+        ),
+    ] = False
 
 
 def register(app: typer.Typer) -> None:
@@ -104,6 +111,11 @@ def reproduce(
     studies = (*PAPERS, "all")
     if name not in studies:
         raise ValueError(f"reproduce: {name!r} is none of {', '.join(studies)}")
+    if options.toml:
+        if name == "all":
+            raise ValueError("--toml prints one study; 'all' is none")
+        sys.stdout.write(study_text(name))
+        return
     for paper in PAPERS if name == "all" else (name,):
         _run(load_study(paper, seed=options.seed), options, options.out / paper)
 

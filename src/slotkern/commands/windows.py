@@ -105,6 +105,13 @@ class FindResults(SearchResults):
             "write the pool there and leave SLOTS unchanged."
         ),
     ] = None
+    title: Annotated[
+        str | None,
+        typer.Option(
+            help="Title of the picture and of the page; by default the name of the "
+            "file and the number of nodes."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,9 @@ def find(
                 store_pool(free, slots, target, booking.force)
     why = None if window is not None else _explain(free, request, shape)
     if window is not None:
-        title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
+        title = results.title
+        if title is None:
+            title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
         if plot is not None:
             shown = free if isinstance(free, sk.HostPool) else table
             sk.plot_gantt(shown, window, path=plot, title=title)

@@ -72,12 +72,13 @@ def level_name(value: Any, what: str = "within") -> str:
 _RULES = "a search by first, start, finish, runtime or cost with the method exact"
 _SHARED = (
     "find, schedule or explain of a HostPool: HostPool(free_slots(machine, ...)) of a "
-    "machine with capacity="
+    "machine with capacity= (slotkern free --capacity on the command line)"
 )
 
 _TREES = (
     "find or schedule of a HostPool by start or finish: HostPool(free_slots(machine, "
-    "...)) of a machine with capacity="
+    "...)) of a machine with capacity= (slotkern free --capacity on the command "
+    "line)"
 )
 
 _COUNTED = "a pool with capacities or quotas: SlotPool(slots, caps=), quota"
@@ -169,7 +170,7 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
         None,
         _tree_of,
         _TREES,
-        "Numbers of groups by level that take equal parts, such as switch=1,rack=3.",
+        "Numbers of groups by level that take equal parts.",
     ),
     "whole": SpecialField(
         "text",

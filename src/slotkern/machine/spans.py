@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
+from slotkern.files.atomic import AnyPath, as_path
 from slotkern.foundation.checks import hint_keywords, number, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.hostlists import fold
@@ -24,7 +25,8 @@ from slotkern.tariffs.mapping import Tariffs
 
 from .calendar import Moments
 from .clock import Clock, is_number
-from .frames import source_name
+from .files import read_columns
+from .frames import FileColumns, source_name
 from .gaps import cut_at_prices, gaps
 from .nodes import Machine
 from .shared_time import free_amounts, taken_amounts
@@ -103,15 +105,16 @@ def free_slots(
     Parameters
     ----------
     machine : Machine
-    busy : table, optional
-        A table, as for `Machine`, with the columns ``node`` (names, hostlists such as
-        ``n[001-004]``, or ids), ``start`` and ``end``. Spans may be in any order,
-        overlap, and exceed the horizon. A missing end (or ``Unknown``, as in sacct)
-        means busy forever. Columns with the names of the machine's capacity are what a
-        span takes of its node, such as ``cores``; a span without any takes all of it.
-        The path of a calendar, .ics, is read by `read_ics`; an event without LOCATION
-        takes all nodes. Other columns are kept in `FreeSlots.busy`; pages and
-        pictures colour busy spans by ``reason`` and name their ``owner``.
+    busy : table or path, optional
+        A table, as for `Machine`, or the path of one, .csv or .parquet, with the
+        columns ``node`` (names, hostlists such as ``n[001-004]``, or ids), ``start``
+        and ``end``. Spans may be in any order, overlap, and exceed the horizon. A
+        missing end (or ``Unknown``, as in sacct) means busy forever. Columns with the
+        names of the machine's capacity are what a span takes of its node, such as
+        ``cores``; a span without any takes all of it. The path of a calendar, .ics, is
+        read by `read_ics`; an event without LOCATION takes all nodes. Other columns are
+        kept in `FreeSlots.busy`; pages and pictures colour busy spans by ``reason`` and
+        name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end); the number inf for an unlimited one.
     clock : Clock, optional
@@ -174,10 +177,7 @@ def free_slots(
     horizon = _horizon(start, end, clock, unit, zone)
     # tables
     if isinstance(busy, (str, bytes, os.PathLike)):
-        from slotkern.calendars.read import read_busy  # it imports this package
-
-        everywhere = fold(machine.names.tolist())
-        busy = read_busy(busy, horizon.clock, *horizon[2:], everywhere=everywhere)
+        busy = _busy_of_file(busy, machine, horizon)
     busy_table = read_spans(busy, source_name(busy, "busy"))
     price_table = (
         None if prices is None else read_spans(prices, source_name(prices, "prices"))
@@ -215,6 +215,17 @@ def free_slots(
     )
     kept = _busy(busy_table, spans, horizon)
     return FreeSlots(slots, machine, horizon.clock, kept, priced.tariffs, amounts)
+
+
+def _busy_of_file(path: AnyPath, machine: Machine, horizon: Horizon) -> FileColumns:
+    """Return the busy spans of a table, or of the events of a calendar."""
+    if as_path(path).suffix.lower() != ".ics":
+        texts = ("node", "start", "end") if horizon.dated else ("node",)
+        return read_columns(path, texts)
+    from slotkern.calendars.read import read_busy  # it imports this package
+
+    everywhere = fold(machine.names.tolist())
+    return read_busy(path, horizon.clock, *horizon[2:], everywhere=everywhere)
 
 
 def _horizon(

@@ -237,7 +237,8 @@ def _new_axes(
     figure = new_figure(WIDTH, height + PRICE_HEIGHT + 0.15, dpi=150)
     ax: Axes
     ax, below = figure.subplots(2, sharex=True, height_ratios=[height, PRICE_HEIGHT])
-    draw_prices(below, ranges)
+    clock = plan.times.clock
+    draw_prices(below, ranges, None if clock is None else clock.unit)
     for window, style in zip(plan.named.values(), styles, strict=False):
         below.axvspan(window.start, window.finish, color=style.colour, alpha=0.2, lw=0)
     plan.times.apply_to(below)

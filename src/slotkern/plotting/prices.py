@@ -88,8 +88,11 @@ def price_ranges(
     return [PriceRange(named if all(names) else f"{named}, none", edges, low, high)]
 
 
-def draw_prices(ax: Axes, ranges: list[PriceRange]) -> None:
-    """Draw prices as steps, and ranges of prices as areas."""
+def draw_prices(ax: Axes, ranges: list[PriceRange], unit: str | None) -> None:
+    """Draw prices as steps, and ranges of prices as areas.
+
+    The label of the axis has the time unit of the prices, if there is one.
+    """
     for each, style in zip(ranges, _LINE_STYLES, strict=False):
         if (each.low < each.high).any():
             ax.stairs(
@@ -106,7 +109,8 @@ def draw_prices(ax: Axes, ranges: list[PriceRange]) -> None:
         ax.stairs(each.high, each.edges, baseline=None, label=label, **line)
     top = max((float(each.high.max()) for each in ranges), default=0.0)
     ax.set_ylim(0, 1.15 * top or 1)
-    ax.set_ylabel("price", fontsize=FONT, color=INK)
+    label = "price" if unit is None else f"price per {unit}"
+    ax.set_ylabel(label, fontsize=FONT, color=INK)
     ax.tick_params(axis="both", length=0, labelsize=FONT - 0.5)
     ax.tick_params(axis="x", length=3, color=FAINT)
     ax.yaxis.get_major_locator().set_params(nbins=3)  # type: ignore[call-arg]

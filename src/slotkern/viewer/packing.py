@@ -107,7 +107,7 @@ def describe_scene(
         },
         "groups": _describe_groups(groups, names),
         "reasons": reasons,
-        "prices": _add_prices(columns, background, first, last),
+        "prices": _add_prices(columns, background, clock, first, last),
         "marks": [{"time": at, "text": visible(text)} for at, text in items.marks],
         "columns": {
             name: {"kind": _type_code(each), "length": len(each)}
@@ -150,14 +150,19 @@ def _add_heights(columns: dict[str, NDArray[Any]], height: NDArray[Any]) -> None
 
 
 def _add_prices(
-    columns: dict[str, NDArray[Any]], background: Background, first: float, last: float
+    columns: dict[str, NDArray[Any]],
+    background: Background,
+    clock: Clock | None,
+    first: float,
+    last: float,
 ) -> list[dict[str, str]]:
     """Add the prices over time to the columns; return their names and columns."""
     if background.priced is None or not first < last:
         return []
+    unit = "" if clock is None else f", per {clock.unit}"
     found = []
     for k, each in enumerate(price_ranges(*background.priced, first, last)):
-        found.append({"name": visible(each.name), "column": f"price_{k}"})
+        found.append({"name": visible(each.name) + unit, "column": f"price_{k}"})
         columns[f"price_{k}_edge"] = each.edges.astype(np.float64)
         columns[f"price_{k}_low"] = each.low.astype(np.float32)
         columns[f"price_{k}_high"] = each.high.astype(np.float32)
