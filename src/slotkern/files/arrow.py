@@ -170,4 +170,6 @@ def to_numpy(column: Any) -> NDArray[Any]:
     return values
 
 
-FORMAT = Format(_decode, _encode, lambda _, record: row_place(record), is_typed=True)
+FORMAT: Format = Format(
+    _decode, _encode, lambda _, record: row_place(record), is_typed=True
+)

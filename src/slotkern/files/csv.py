@@ -251,4 +251,4 @@ def _place(data: bytes, number: int) -> str:
     return f"line {lines_of(with_commas(data))[number]}"
 
 
-FORMAT = Format(_decode, _encode, _place)
+FORMAT: Format = Format(_decode, _encode, _place)

@@ -187,5 +187,5 @@ def _place_in_jsonl(data: bytes, record: int) -> str:
     return f"line {next(n for i, n in enumerate(numbers) if i == record)}"
 
 
-JSON = Format(_decode_json, _encode_json, _place_in_json)
-JSON_LINES = Format(_decode_jsonl, _encode_jsonl, _place_in_jsonl)
+JSON: Format = Format(_decode_json, _encode_json, _place_in_json)
+JSON_LINES: Format = Format(_decode_jsonl, _encode_jsonl, _place_in_jsonl)

@@ -53,4 +53,6 @@ def _encode(slots: NDArray[Any]) -> bytes:
     return sink.getvalue()
 
 
-FORMAT = Format(_decode, _encode, lambda _, record: row_place(record), is_typed=True)
+FORMAT: Format = Format(
+    _decode, _encode, lambda _, record: row_place(record), is_typed=True
+)
