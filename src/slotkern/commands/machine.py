@@ -141,6 +141,13 @@ def free(
             "all; by default all nodes are free."
         ),
     ] = None,
+    available: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the spans in which nodes can be used at all, such as nights: "
+            "a table or a calendar, as for --busy; by default all time."
+        ),
+    ] = None,
     busy_nodes: Annotated[
         str | None,
         typer.Option(
@@ -240,12 +247,13 @@ def free(
     printed on standard error: missing prices, prices per second, busy spans
     without an end or outside the horizon.
     """
-    reads = [machine, busy, prices, tariffs, sinfo, squeue, reservations]
+    reads = [machine, busy, available, prices, tariffs]
+    reads += [sinfo, squeue, reservations]
     check_outputs(output, reads)
     check_page(html)
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
-        given["--busy-nodes"] = busy_nodes
+        given |= {"--available": available, "--busy-nodes": busy_nodes}
         given |= {"--unit": unit, "--processors": processors}
         given |= {"--prices": prices, "--tariffs": tariffs, "--outside": outside}
         given |= {"--capacity": capacity, "--levels": levels}
@@ -264,6 +272,7 @@ def free(
         with log_to_stderr():
             found = _free_of_tables(
                 *(machine, busy, prices, tariffs),
+                available=available,
                 busy_nodes=busy_nodes,
                 start=start,
                 end=end,
@@ -305,6 +314,7 @@ def _free_of_tables(
     prices: Path | None,
     tariffs: Path | None,
     *,
+    available: Path | None,
     busy_nodes: str | None,
     unit: str | None,
     processors: str | None,
@@ -337,6 +347,7 @@ def _free_of_tables(
         elif "tariff" not in factors:  # the file has one tariff, which gets its name
             factors = {tariffs.stem: factors}
     options: dict[str, Any] = {"prices": priced, "tariffs": factors}
+    options["available"] = _busy_spans(available, None)
     if outside is not None:
         options["outside"] = outside
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)

@@ -201,6 +201,9 @@ def find(
         )
     elif window is not None:
         show(tables.window_table(table, window), tables.totals(window))
+        if options.criterion not in (*sk.CRITERIA, "processor_time"):
+            value = tables.format_column([window.value])[0]
+            show(f"{options.criterion} {value}")
         if getattr(window, "share", None):
             show(f"each part takes {text_of(window.share)} of its node")
         if not window.proven:

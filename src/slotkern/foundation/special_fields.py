@@ -169,7 +169,7 @@ SPECIAL_FIELDS: dict[str, SpecialField] = {
         None,
         _tree_of,
         _TREES,
-        "Numbers of groups by level that take equal parts, such as switch=1,rack=3.",
+        "Numbers of groups by level that take equal parts.",
     ),
     "whole": SpecialField(
         "text",
