@@ -268,7 +268,7 @@ def located_errors(table: FileColumns, requests: Sequence[Any]) -> Iterator[None
         text = str(error)
         match = _POSITION.match(text)
         rows = max((len(_values(column)) for column in table.values()), default=0)
-        names = _values(table["name"]).tolist() if "name" in table else []
+        names = list(_values(table["name"])) if "name" in table else []
         named = [k for k, name in enumerate(names) if text.startswith(f"{name}: ")]
         if match is not None and len(requests) == rows:
             row, rest = int(match[1]), match[2]

@@ -210,7 +210,7 @@ def _jobs_of(call: Exchange) -> list[Request]:
             fields = {name: value for name, value in job.items() if name != "name"}
             found.append(build_request(fields, job.get("name")))
         except (ValueError, TypeError) as error:
-            raise Problem(400, f"body.jobs[{i}]: {error}") from None
+            raise Problem(400, f"jobs[{i}]: {error}") from None
     return found
 
 
@@ -410,7 +410,7 @@ async def _scheduled(call: Exchange) -> tuple[Any, list[int | None]]:
         if job.limits or sums or any(getattr(job, name) for name in _LONG):
             raise Problem(
                 400,
-                f"body.jobs[{i}] has limits, whose search may take long: book it by "
+                f"jobs[{i}] has limits, whose search may take long: book it by "
                 "/v1/bookings",
             )
     if token is not None:
