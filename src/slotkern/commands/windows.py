@@ -184,10 +184,12 @@ def find(
     why = None if window is not None else _explain(free, request, shape)
     if window is not None:
         title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
+        # The text of the option names a profile of a file; its object has no name.
+        label = window.name or f"best by {options.criterion}"
         if plot is not None:
             shown = free if isinstance(free, sk.HostPool) else table
-            sk.plot_gantt(shown, window, path=plot, title=title)
-        write_page(results.html, free, window, title)
+            sk.plot_gantt(shown, {label: window}, path=plot, title=title)
+        write_page(results.html, free, {label: window}, title)
     if output is not None:
         windows = [] if window is None else [window]
         write_table(output, part_columns(free, table, windows))
