@@ -291,3 +291,18 @@ def test_an_event_covers_the_fractions_of_its_booking() -> None:
     assert "STATUS:TENTATIVE" in text
     assert text.count("BEGIN:VEVENT") == 1
     assert r"LOCATION:n[1-2]" in text
+
+
+def test_windows_are_events_with_their_value() -> None:
+    machine = sk.Machine({"name": ["a", "b"], "price": [1, 2]})
+    free = sk.free_slots(machine, unit="h", **HORIZON)
+    job = sk.Request(2, walltime="4h", name="ocean", deadline="2026-10-01 13:00")
+    found = sk.find_alternatives(free, job, "cost")
+    text = sk.to_ics(found)
+    assert text.count("SUMMARY:ocean") == len(found) == 3
+    assert "LOCATION:a\\,b" in text
+    assert "DESCRIPTION:cost: 12.0\\nvalue: 12.0" in text
+    assert sk.to_ics(found[0]) == sk.to_ics([found[0]])
+    assert text.startswith(sk.to_ics(found[0]).removesuffix("END:VCALENDAR\r\n"))
+    with pytest.raises(ValueError, match="windows have their own"):
+        sk.to_ics(found, clock=free.clock)

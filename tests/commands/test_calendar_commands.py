@@ -91,3 +91,15 @@ def test_bookings_without_dates_have_no_calendar(tmp_path: Path) -> None:
     path = tmp_path / "out.ics"
     refused(run("bookings", tmp_path / "plain.npz", "--output", path), "no clock")
     assert not path.exists()
+
+
+def test_a_calendar_or_a_table_makes_nodes_available(files: Path) -> None:
+    path = files / "free.csv"
+    given = [files / "nodes.csv", *HORIZON, "--output", path, "--available"]
+    run("free", *given, files / "course.ics")
+    assert len(sk.read_slots(path)) == 4 * 2
+    (files / "nights.csv").write_text("node,start,end\nn2,2026-10-20,2026-10-21\n")
+    run("free", *given, files / "nights.csv", "--busy", files / "course.ics")
+    slots = sk.read_slots(path)
+    assert slots["node"].tolist() == [1, 1]
+    assert slots["end"].sum() - slots["start"].sum() == 22 * 3600

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import refused, run
 
 import slotkern as sk
 
@@ -107,7 +107,7 @@ def test_invalid_names_and_dates_are_one_line(
 def test_errors_name_the_job_of_a_table(pool: Path, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     for command, name, named in (
-        ("schedule", "late", "late"),
+        ("schedule", "late", f"{jobs}, line 3: late"),
         ("schedule", "", f"{jobs}, line 3"),
         ("batch", "late", "late"),
         ("batch", "", "job 2"),
@@ -316,3 +316,39 @@ def test_lengths_without_a_clock_are_numbers(tmp_path: Path) -> None:
     sk.write_slots(tmp_path / "slots.csv", slots)
     printed = run("find", tmp_path / "slots.csv", "--nodes", 2, "--volume", 4).stdout
     assert printed.endswith("runtime 4   cost 8   processor time 8\n")
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("earliest,deadline\na,1,1h,,\nb,1,1h,2026-12-02,2026-12-01\n", "b: earl"),
+        ("where,budget\na,1,1h,,\nb,1,1h,memori >= 4,\n", "b: where 'memori >= 4'"),
+    ],
+)
+def test_errors_of_named_jobs_have_their_line(
+    tmp_path: Path, cells: str, message: str
+) -> None:
+    pool, jobs = tmp_path / "pool.npz", tmp_path / "jobs.csv"
+    horizon = {"start": "2026-12-01", "end": "2026-12-03", "zone": "UTC"}
+    sk.SlotPool(sk.free_slots(sk.Machine.homogeneous(2), **horizon)).save(pool)
+    jobs.write_text(f"name,nodes,walltime,{cells}")
+    refused(run("schedule", pool, jobs), f"jobs.csv, line 3: {message}")
+
+
+def test_the_price_that_is_not_a_number_is_named(tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_text("name,price\na,nan\nb,nan\n")
+    given = ["--start", 0, "--end", 9, "--output", tmp_path / "pool.npz"]
+    message = "nodes.csv, line 2: price is empty or NaN, not a number"
+    refused(run("free", nodes, *given), message)
+
+
+def test_find_prints_the_value_of_a_sum(tmp_path: Path) -> None:
+    slots = tmp_path / "slots.csv"
+    slots.write_text(
+        "node,start,end,performance,price,kw\n0,0,9,1,2,1.5\n1,0,9,1,2,3\n"
+    )
+    given = ["find", slots, "--nodes", 2, "--volume", 4, "--criterion"]
+    assert "minimize(kw) 4.50" in run(*given, "minimize(kw)").stdout
+    *_, last = run(*given, "finish").stdout.splitlines()
+    assert last.startswith("start 0   finish 4   ")  # the totals have it already

@@ -476,3 +476,45 @@ def test_prices_that_cut_into_too_many_slots_are_refused() -> None:
     # Many price segments split many spans of the same node.
     busy = {"node": np.zeros(0, np.int64), "start": [], "end": []}
     assert len(sk.free_slots(machine, busy, start=0, end=24)) == 2000
+
+
+# --- available time
+
+
+def spans(draw_nodes=3):
+    times = st.tuples(st.integers(-4, 24), st.integers(-4, 24)).map(sorted)
+    return st.lists(st.tuples(st.integers(0, draw_nodes - 1), times), max_size=8)
+
+
+def as_table(rows):
+    return {
+        "node": [node for node, _ in rows],
+        "start": [first for _, (first, _) in rows],
+        "end": [last for _, (_, last) in rows],
+    }
+
+
+@given(busy=spans(), available=spans())
+def test_free_time_is_available_and_not_busy(busy, available):
+    machine = sk.Machine.homogeneous(3, capacity="cores", cores=4)
+    tables = {"busy": as_table(busy), "available": as_table(available)}
+    free = sk.free_slots(machine, start=0, end=20, **tables)
+
+    def covered(rows, node, hour):
+        return any(n == node and a <= hour and hour + 1 <= b for n, (a, b) in rows)
+
+    for node in range(3):
+        for hour in range(20):
+            expected = covered(available, node, hour) and not covered(busy, node, hour)
+            for rows in (free.slots, free.amounts[free.amounts["cores"] == 4]):
+                mine = rows[rows["node"] == node]
+                found = (mine["start"] <= hour) & (mine["end"] >= hour + 1)
+                assert found.any() == expected
+
+
+def test_errors_of_available_time_name_the_table():
+    machine = sk.Machine.homogeneous(2)
+    table = {"node": ["n0", "n7"], "start": [0, 0], "end": [5, 5]}
+    with pytest.raises(ValueError, match="available: node, row 1: 'n7' is no node"):
+        sk.free_slots(machine, start=0, end=9, available=table)
+    assert len(sk.free_slots(machine, start=0, end=9, available=[])) == 0

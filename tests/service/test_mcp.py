@@ -16,6 +16,7 @@ from service import JOB, SLOTS, make_ledger
 
 import slotkern as sk
 from slotkern.search.records import window_record
+from slotkern.service.mcp import TOOLS
 from slotkern.service.operations import OPERATIONS
 
 mcp = pytest.importorskip("mcp")
@@ -184,3 +185,14 @@ def test_every_operation_but_administration_is_a_tool() -> None:
     for name, tool in TOOLS.items():
         assert tool.arguments["additionalProperties"] is False
         assert tool.operation.name == ("book" if name == "hold" else name)
+
+
+def test_the_page_lists_all_tools_and_arguments() -> None:
+    page = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)?) \| (.*?) \|", page.read_text(), re.M)
+    listed = {tool: cell for cells, cell in rows for tool in re.findall(r"\w+", cells)}
+    assert listed.keys() == TOOLS.keys() == READS | WRITES
+    for name, tool in TOOLS.items():
+        if name != "hold":  # as `book`
+            arguments = set(tool.arguments["properties"])
+            assert set(re.findall(r"`(\w+)`", listed[name])) == arguments, name

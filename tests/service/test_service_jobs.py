@@ -75,7 +75,7 @@ def test_jobs_that_may_take_long_are_not_scheduled(tmp_path: Path) -> None:
             body = {"jobs": [JOB, JOB | more]}
             answer = await client("POST", "/v1/schedule", body, "ann")
             assert answer.status == 400
-            assert "body.jobs[1] has limits" in answer.json["detail"]
+            assert "jobs[1] has limits" in answer.json["detail"]
         for path in ("/v1/schedule", "/v1/find/many"):
             answer = await client("POST", path, {"jobs": [JOB] * 4}, "ann")
             assert (answer.status, "at most 3" in answer.json["detail"]) == (413, True)

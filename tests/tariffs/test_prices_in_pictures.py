@@ -30,7 +30,7 @@ def test_prices_have_their_own_axes() -> None:
     assert rows.get_xlim() == prices.get_xlim() == (0, 48)
     assert prices.get_ylabel() == "price"
     labels = [text.get_text() for text in prices.get_legend().get_texts()]
-    assert labels == ["no tariff", "night"]
+    assert labels == ["no tariff", "cheapest to dearest node", "night"]
     assert len(sk.plot_gantt(free(cut=True)).axes) == 1
     window = sk.find_window(free(), sk.Request(2, 4), "cost")
     assert len(sk.plot_gantt(free().slots, window).axes) == 2  # of the window

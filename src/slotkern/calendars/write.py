@@ -1,4 +1,4 @@
-"""Bookings as iCalendar text (RFC 5545): one event for each window.
+"""Bookings and windows as iCalendar text (RFC 5545): one event for each window.
 
 Times are in UTC and whole seconds: a start is rounded down and an end up, so an event
 covers its booking. LOCATION is the hostlist of the nodes, which `read_ics` reads again.
@@ -13,6 +13,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import Any
 
+from slotkern._kernels.windows import Window, WindowTable
 from slotkern.foundation.checks import number, quote, visible
 from slotkern.foundation.extras import extra
 from slotkern.foundation.hostlists import expand, fold
@@ -24,7 +25,9 @@ __all__ = ["to_ics"]
 _SECOND = dt.timedelta(seconds=1)
 _TIMES = ("start", "finish")
 _KEY = ("owner", "name", "nodes")
-_DETAILS = ("cost", "account", "uses", "expires")
+_DETAILS = ("cost", "value", "account", "uses", "expires")
+#: The columns of windows that are their attributes.
+_MEASURES = (*_TIMES, "cost", "value")
 _TEXTS = ("owner", "name", *_DETAILS)
 
 
@@ -33,18 +36,20 @@ def to_ics(bookings: Any, *, clock: Clock | None = None) -> str:
 
     Parameters
     ----------
-    bookings : SlotPool, HostPool, SharedPool, or table
-        A pool, whose bookings with an owner are written; or a table as ``bookings()``
-        and ``listing()`` return: nodes (a hostlist), start, finish, and optionally
-        owner, name, cost, account, uses and expires. Rows without nodes are left out.
+    bookings : SlotPool, HostPool, SharedPool, Window, sequence of Window, or table
+        Windows, such as `Alternatives`, one event each, booked or not; a pool, whose
+        bookings with an owner are written; or a table as ``bookings()`` and
+        ``listing()`` return: nodes (a hostlist), start, finish, and optionally owner,
+        name, cost, account, uses and expires. Rows without nodes are left out.
     clock : Clock, optional
-        The clock of a table; a pool has its own.
+        The clock of a table; a pool and its windows have their own.
 
     Returns
     -------
     str
         A calendar with one event for each booking, in their order. The summary is the
-        owner and the name; an event with an ``expires`` is tentative.
+        owner and the name; an event with an ``expires`` is tentative. The description
+        has the cost and, for windows, the value by their criterion.
 
     Raises
     ------
@@ -64,14 +69,25 @@ def to_ics(bookings: Any, *, clock: Clock | None = None) -> str:
     >>> print(sk.to_ics(pool).replace("\\r", "").partition("DTSTART")[2][:16])
     :20261201T080000
     """
-    if hasattr(bookings, "bookings"):
+    windows = _windows_of(bookings)
+    if windows is not None:
+        if clock is not None:
+            raise ValueError("clock is for a table; windows have their own")
+        clock = windows[0].clock
+        bookings = {
+            "name": [window.name or "" for window in windows],
+            "nodes": [fold(list(map(str, window.names))) for window in windows],
+            **{name: [getattr(w, name) for w in windows] for name in _MEASURES},
+        }
+    elif hasattr(bookings, "bookings"):
         if clock is not None:
             raise ValueError("clock is for a table; a pool has its own")
         bookings, clock = bookings.bookings(), bookings.clock
     if clock is None:
         raise ValueError(
             "a calendar needs dates, but these bookings have no clock; make the pool "
-            "with one, as by SlotPool(slots, clock=Clock(origin, zone=...))"
+            "with one, as by SlotPool(slots, clock=Clock(origin, zone=...)), or give "
+            "the clock= of a table"
         )
     if not isinstance(clock, Clock):
         raise TypeError(f"clock must be a Clock, got {quote(clock)}")
@@ -79,6 +95,16 @@ def to_ics(bookings: Any, *, clock: Clock | None = None) -> str:
     if lacking := [name for name in ("nodes", *_TIMES) if name not in columns]:
         raise ValueError(f"bookings has no column {quote(lacking[0])}")
     return _text(columns, clock)
+
+
+def _windows_of(given: Any) -> list[Window] | None:
+    """Return the windows of a window or of a sequence of them; None for others."""
+    if isinstance(given, Window):
+        return [given]
+    if not isinstance(given, (WindowTable, list, tuple)) or not len(given):
+        return None
+    windows = list(given)
+    return windows if all(isinstance(each, Window) for each in windows) else None
 
 
 def _text(columns: dict[str, Any], clock: Clock) -> str:

@@ -144,6 +144,13 @@ def free(
             "all; by default all nodes are free."
         ),
     ] = None,
+    available: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the spans in which nodes can be used at all, such as nights: "
+            "a table or a calendar, as for --busy; by default all time."
+        ),
+    ] = None,
     busy_nodes: Annotated[
         str | None,
         typer.Option(
@@ -251,12 +258,13 @@ def free(
     printed on standard error: missing prices, prices per second, busy spans
     without an end or outside the horizon.
     """
-    reads = [machine, busy, prices, tariffs, sinfo, squeue, reservations, site]
+    reads = [machine, busy, available, prices, tariffs]
+    reads += [sinfo, squeue, reservations, site]
     check_outputs(output, reads)
     check_page(html)
     if sinfo is not None:
         given: dict[str, Any] = {"MACHINE": machine, "--busy": busy}
-        given["--busy-nodes"] = busy_nodes
+        given |= {"--available": available, "--busy-nodes": busy_nodes}
         given |= {"--processors": processors, "--capacity": capacity}
         given |= {"--levels": levels}
         _refuse_given(given, "with --sinfo")
@@ -285,6 +293,7 @@ def free(
         with log_to_stderr():
             found = _free_of_tables(
                 *(machine, busy, prices, tariffs),
+                available=available,
                 busy_nodes=busy_nodes,
                 start=start,
                 end=end,
@@ -330,6 +339,7 @@ def _free_of_tables(
     prices: Path | None,
     tariffs: Path | None,
     *,
+    available: Path | None,
     busy_nodes: str | None,
     unit: str | None,
     processors: str | None,
@@ -350,6 +360,7 @@ def _free_of_tables(
         log.info("no --unit is given: prices are per second")
     options: dict[str, Any] = {"prices": priced, "outside": outside}
     options["tariffs"] = _factors(tariffs, table, "the column price of MACHINE")
+    options["available"] = _busy_spans(available, None)
     return sk.free_slots(table, spans, unit=unit or "s", **horizon, **options)
 
 

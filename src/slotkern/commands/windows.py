@@ -194,10 +194,12 @@ def find(
         title = results.title
         if title is None:
             title = f"{slots.name}: {request.nodes} nodes at once, {shape}"
+        # The text of the option names a profile of a file; its object has no name.
+        label = window.name or f"best by {options.criterion}"
         if plot is not None:
             shown = free if isinstance(free, sk.HostPool) else table
-            sk.plot_gantt(shown, window, path=plot, title=title)
-        write_page(results.html, free, window, title)
+            sk.plot_gantt(shown, {label: window}, path=plot, title=title)
+        write_page(results.html, free, {label: window}, title)
     if output is not None:
         windows = [] if window is None else [window]
         write_table(output, part_columns(free, table, windows))
@@ -211,6 +213,9 @@ def find(
         )
     elif window is not None:
         show(tables.window_table(table, window), tables.totals(window))
+        if options.criterion not in (*sk.CRITERIA, "processor_time"):
+            value = tables.format_column([window.value])[0]
+            show(f"{options.criterion} {value}")
         if getattr(window, "share", None):
             show(f"each part takes {text_of(window.share)} of its node")
         if not window.proven:

@@ -255,21 +255,28 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
 
 @contextmanager
 def located_errors(table: FileColumns, requests: Sequence[Any]) -> Iterator[None]:
-    """Replace ``requests[i]`` at the start of an error by the file and its line.
+    """Put the file and its line at the start of an error about a request.
 
-    A search numbers the requests that have no name. The number is that of a row unless
-    rows were joined to jobs of several parts; the error is then left as it is.
+    A search names the request, or numbers it as ``requests[i]`` if it has no name. The
+    number is that of a row unless rows were joined to jobs of several parts; the error
+    is then left as it is.
     """
     try:
         yield
     except (ValueError, TypeError) as error:
-        match = _POSITION.match(str(error))
+        text = str(error)
+        match = _POSITION.match(text)
         rows = max((len(_values(column)) for column in table.values()), default=0)
-        if match is None or len(requests) != rows:
+        names = list(_values(table["name"])) if "name" in table else []
+        named = [k for k, name in enumerate(names) if text.startswith(f"{name}: ")]
+        if match is not None and len(requests) == rows:
+            row, rest = int(match[1]), match[2]
+        elif len(named) == 1:
+            row, rest = named[0], f": {text}"
+        else:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        at = f"{table.source}, {row_label(table.source, int(match[1]))}"
-        raise kind(f"{at}{match[2]}") from None
+        raise kind(f"{table.source}, {row_label(table.source, row)}{rest}") from None
 
 
 def read_jobs(path: AnyPath) -> FileColumns:

@@ -565,6 +565,9 @@ def numbers_of(values: NDArray[Any], table: str, name: str) -> NDArray[np.float6
         wrong = (i for i, cell in enumerate(cells) if not _reads_as_number(cell))
         row = next(wrong, -1)
         reason = "is not a number" if row >= 0 else "is text, not a number"
+        if row >= 0 and cells[row] is None:  # also NaN and NA of a csv file
+            at = row_label(table, row)
+            raise TypeError(f"{table}, {at}: {name} is empty or NaN, not a number")
         at, value = row_label(table, max(row, 0)), quote(cells[max(row, 0)])
         raise TypeError(f"{table}, {at}: {name} {value} {reason}")
     found = column.astype(np.float64)

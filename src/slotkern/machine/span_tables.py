@@ -14,7 +14,14 @@ from .clock import Clock
 from .frames import columns_of
 from .nodes import Machine
 
-__all__ = ["Horizon", "SpanTable", "Spans", "numbers_of_spans", "read_spans"]
+__all__ = [
+    "NO_SPANS",
+    "Horizon",
+    "SpanTable",
+    "Spans",
+    "numbers_of_spans",
+    "read_spans",
+]
 
 
 class Horizon(NamedTuple):
@@ -49,10 +56,18 @@ class Spans(NamedTuple):
         node, start, end, row = self
         return Spans(node[rows], start[rows], end[rows], row[rows])
 
+    def join(self, other: Spans) -> Spans:
+        """Return these spans followed by others."""
+        return Spans(
+            np.concatenate((self.node, other.node)),
+            np.concatenate((self.start, other.start)),
+            np.concatenate((self.end, other.end)),
+            np.concatenate((self.row, other.row)),
+        )
 
-_NO_SPANS = Spans(
-    np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int64)
-)
+
+#: No spans.
+NO_SPANS = Spans(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int64))
 
 
 def read_spans(table: Any, what: str) -> SpanTable:
@@ -71,7 +86,7 @@ def numbers_of_spans(table: SpanTable, machine: Machine, horizon: Horizon) -> Sp
     """
     what, columns = table
     if not columns:  # None, or an empty list
-        return _NO_SPANS
+        return NO_SPANS
     for name in ("node", "start", "end"):
         if name not in columns:
             there = ", ".join(columns) or "none"
@@ -86,7 +101,7 @@ def numbers_of_spans(table: SpanTable, machine: Machine, horizon: Horizon) -> Sp
         for c in columns.values()
     )
     if rows == 0:
-        return _NO_SPANS
+        return NO_SPANS
     node, row_of_node = machine._ids_and_rows(
         columns["node"], column_label(what, "node")
     )

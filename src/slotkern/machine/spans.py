@@ -1,7 +1,8 @@
 """Free slots of a machine: the complement of its busy spans within a horizon.
 
-`free_slots` goes one way: tables are read as columns, a clock converts these to
-numbers, the gaps are computed, and the result is made of them.
+Time in which nodes are not available counts as busy. `free_slots` goes one way: tables
+are read as columns, a clock converts these to numbers, the gaps are computed, and the
+result is made of them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from .frames import FileColumns, source_name
 from .gaps import cut_at_prices, gaps
 from .nodes import Machine
 from .shared_time import free_amounts, taken_amounts
-from .span_tables import Horizon, Spans, SpanTable, numbers_of_spans, read_spans
+from .span_tables import (
+    NO_SPANS,
+    Horizon,
+    Spans,
+    SpanTable,
+    numbers_of_spans,
+    read_spans,
+)
 
 __all__ = ["FreeSlots", "free_slots", "why_busy"]
 
@@ -92,6 +100,7 @@ def free_slots(
     *,
     start: Any,
     end: Any,
+    available: Any = None,
     clock: Clock | None = None,
     zone: Any = None,
     unit: str = "s",
@@ -106,9 +115,9 @@ def free_slots(
     ----------
     machine : Machine
     busy : table or path, optional
-        A table, as for `Machine`, or the path of one, .csv or .parquet, with the
-        columns ``node`` (names, hostlists such as ``n[001-004]``, or ids), ``start``
-        and ``end``. Spans may be in any order, overlap, and exceed the horizon. A
+        A table, as for `Machine`, or the path of one (.csv, .json or .parquet),
+        with the columns ``node`` (names, hostlists such as ``n[001-004]``, or ids),
+        ``start`` and ``end``. Spans may be in any order, overlap, and exceed the horizon. A
         missing end (or ``Unknown``, as in sacct) means busy forever. Columns with the
         names of the machine's capacity are what a span takes of its node, such as
         ``cores``; a span without any takes all of it. The path of a calendar, .ics, is
@@ -117,6 +126,10 @@ def free_slots(
         name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end); the number inf for an unlimited one.
+    available : table or path, optional
+        The spans in which nodes can be used at all, such as nights or opening hours, as
+        for `busy`. Nodes are busy at all other times; a node
+        without a span has no free slots. By default nodes are always available.
     clock : Clock, optional
         The clock of numbers; by default, time 0 is `start` if that is a date.
     zone, unit : str
@@ -176,9 +189,7 @@ def free_slots(
         raise TypeError(f"machine must be a Machine, got {type(machine).__name__}")
     horizon = _horizon(start, end, clock, unit, zone)
     # tables
-    if isinstance(busy, (str, bytes, os.PathLike)):
-        busy = _busy_of_file(busy, machine, horizon)
-    busy_table = read_spans(busy, source_name(busy, "busy"))
+    busy_table = _span_table(busy, "busy", machine, horizon)
     price_table = (
         None if prices is None else read_spans(prices, source_name(prices, "prices"))
     )
@@ -186,13 +197,14 @@ def free_slots(
     spans = numbers_of_spans(busy_table, machine, horizon)
     # numbers
     _log_unusual(spans, horizon)
-    amounts, taking = None, spans
+    closed = _closed(available, machine, horizon)
+    amounts, taking, limits = None, spans, (horizon.first, horizon.last)
     if machine.capacity is not None:
         taken = taken_amounts(machine.capacity, busy_table, spans)
         taking = spans.take(np.flatnonzero(taken.any(axis=1)))
-        limits = horizon.first, horizon.last
-        amounts = free_amounts(machine.capacity, spans, taken, *limits)
-    node, begin, until = gaps(len(machine), *taking[:3], horizon.first, horizon.last)
+        taken = np.concatenate((taken, machine.capacity.amounts[closed.node]))
+        amounts = free_amounts(machine.capacity, spans.join(closed), taken, *limits)
+    node, begin, until = gaps(len(machine), *taking.join(closed)[:3], *limits)
     from .prices import node_prices, price_segments  # tariffs import this package
 
     priced = node_prices(machine, horizon, price_table, tariffs, outside)
@@ -217,17 +229,6 @@ def free_slots(
     return FreeSlots(slots, machine, horizon.clock, kept, priced.tariffs, amounts)
 
 
-def _busy_of_file(path: AnyPath, machine: Machine, horizon: Horizon) -> FileColumns:
-    """Return the busy spans of a table, or of the events of a calendar."""
-    if as_path(path).suffix.lower() != ".ics":
-        texts = ("node", "start", "end") if horizon.dated else ("node",)
-        return read_columns(path, texts)
-    from slotkern.calendars.read import read_busy  # it imports this package
-
-    everywhere = fold(machine.names.tolist())
-    return read_busy(path, horizon.clock, *horizon[2:], everywhere=everywhere)
-
-
 def _horizon(
     start: Any, end: Any, clock: Clock | None, unit: str, zone: Any
 ) -> Horizon:
@@ -250,6 +251,35 @@ def _horizon(
     if not first < last:
         raise ValueError(f"end {end} does not lie after start {start}")
     return Horizon(clock, dated, first, last)
+
+
+def _span_table(table: Any, what: str, machine: Machine, horizon: Horizon) -> SpanTable:
+    """Read spans from a table, its file, or a calendar, whose events may take all nodes."""
+    name = source_name(table, what)
+    if isinstance(table, (str, bytes, os.PathLike)):
+        if as_path(table).suffix.lower() == ".ics":
+            from slotkern.calendars.read import read_busy  # it imports this package
+
+            everywhere = fold(machine.names.tolist())
+            table = read_busy(table, horizon.clock, *horizon[2:], everywhere=everywhere)
+        else:
+            texts = ("node", "start", "end") if horizon.dated else ("node",)
+            table = read_columns(table, texts)
+    return read_spans(table, name)
+
+
+def _closed(available: Any, machine: Machine, horizon: Horizon) -> Spans:
+    """Return the spans in which nodes are not available; none for None."""
+    if available is None:
+        return NO_SPANS
+    table = _span_table(available, "available", machine, horizon)
+    node, start, end, _ = numbers_of_spans(table, machine, horizon)
+    limits = horizon.first, horizon.last
+    never = len(machine) - len(np.unique(node))
+    if never:
+        log.info("%d of %d nodes have no available time", never, len(machine))
+    node, start, end = gaps(len(machine), node, start, end, *limits)
+    return Spans(node, start, end, np.full(len(node), -1))
 
 
 def _log_unusual(spans: Spans, horizon: Horizon) -> None:

@@ -74,7 +74,11 @@ class ConciseDates(Formatter):
     def __init__(self, dates: DateScale) -> None:
         self.dates = dates
         self.ends: list[dt.datetime | None] = []
-        self.concise: Any = _formatter(_locator(tz=dates.zone), tz=dates.zone)
+        # The first day of a month has its number too, "Dec-01" and not "Dec".
+        zeros = ["", "%Y", "%b-%d", "%b-%d", "%H:%M", "%H:%M"]
+        self.concise: Any = _formatter(
+            _locator(tz=dates.zone), tz=dates.zone, zero_formats=zeros
+        )
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return str(self.dates.clock.datetime(x))

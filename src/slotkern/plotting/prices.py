@@ -93,6 +93,7 @@ def draw_prices(ax: Axes, ranges: list[PriceRange], unit: str | None) -> None:
 
     The label of the axis has the time unit of the prices, if there is one.
     """
+    has_range = False
     for each, style in zip(ranges, _LINE_STYLES, strict=False):
         if (each.low < each.high).any():
             ax.stairs(
@@ -103,7 +104,9 @@ def draw_prices(ax: Axes, ranges: list[PriceRange], unit: str | None) -> None:
                 color=FAINT,
                 alpha=0.35,
                 linewidth=0,
+                label=None if has_range else "cheapest to dearest node",
             )
+            has_range = True
         label = escape_label(each.name)
         line: dict[str, Any] = {"color": INK, "linewidth": 1.2, "linestyle": style}
         ax.stairs(each.high, each.edges, baseline=None, label=label, **line)
@@ -118,11 +121,11 @@ def draw_prices(ax: Axes, ranges: list[PriceRange], unit: str | None) -> None:
         ax.spines[side].set_visible(False)
     ax.spines["bottom"].set_color(FAINT)
     ax.grid(axis="y", color=FAINT, alpha=0.3, linewidth=0.5)
-    if len(ranges) > 1 or ranges[0].name != "price":
+    if len(ranges) > 1 or has_range or ranges[0].name != "price":
         ax.legend(
             loc="lower right",
             bbox_to_anchor=(1.0, 0.93),
-            ncols=len(ranges),
+            ncols=len(ranges) + has_range,
             frameon=False,
             fontsize=FONT - 0.5,
             labelcolor=INK,

@@ -106,7 +106,7 @@ class Exchange:
 
     def place(self, i: int) -> str:
         """Return where a job is in the body, for errors."""
-        return f"body.jobs[{i}]" if self.table is None else f"body, row {i}"
+        return f"jobs[{i}]" if self.table is None else f"body, row {i}"
 
     @contextmanager
     def located(self) -> Iterator[None]:
