@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slotkern.display import HasPlot
 from slotkern.display.table import Table
-from slotkern.files.atomic import AnyPath, as_path
+from slotkern.files.atomic import as_path
 from slotkern.foundation.checks import hint_keywords, number, quote
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.hostlists import fold
@@ -27,7 +27,7 @@ from slotkern.tariffs.mapping import Tariffs
 from .calendar import Moments
 from .clock import Clock, is_number
 from .files import read_columns
-from .frames import FileColumns, source_name
+from .frames import source_name
 from .gaps import cut_at_prices, gaps
 from .nodes import Machine
 from .shared_time import free_amounts, taken_amounts
@@ -115,21 +115,21 @@ def free_slots(
     ----------
     machine : Machine
     busy : table or path, optional
-        A table, as for `Machine`, or the path of one (.csv, .json or .parquet),
-        with the columns ``node`` (names, hostlists such as ``n[001-004]``, or ids),
-        ``start`` and ``end``. Spans may be in any order, overlap, and exceed the horizon. A
-        missing end (or ``Unknown``, as in sacct) means busy forever. Columns with the
-        names of the machine's capacity are what a span takes of its node, such as
-        ``cores``; a span without any takes all of it. The path of a calendar, .ics, is
-        read by `read_ics`; an event without LOCATION takes all nodes. Other columns are
-        kept in `FreeSlots.busy`; pages and pictures colour busy spans by ``reason`` and
-        name their ``owner``.
+        A table, as for `Machine`, or the path of one (.csv, .json or .parquet), with
+        the columns ``node`` (names, hostlists such as ``n[001-004]``, or ids),
+        ``start`` and ``end``. Spans may be in any order, overlap, and exceed the
+        horizon. A missing end (or ``Unknown``, as in sacct) means busy forever. Columns
+        with the names of the machine's capacity are what a span takes of its node, such
+        as ``cores``; a span without any takes all of it. The path of a calendar, .ics,
+        is read by `read_ics`; an event without LOCATION takes all nodes. Other columns
+        are kept in `FreeSlots.busy`; pages and pictures colour busy spans by ``reason``
+        and name their ``owner``.
     start, end : str, datetime, date or number
         The horizon [start, end); the number inf for an unlimited one.
     available : table or path, optional
         The spans in which nodes can be used at all, such as nights or opening hours, as
-        for `busy`. Nodes are busy at all other times; a node
-        without a span has no free slots. By default nodes are always available.
+        for `busy`. Nodes are busy at all other times; a node without a span has no free
+        slots. By default nodes are always available.
     clock : Clock, optional
         The clock of numbers; by default, time 0 is `start` if that is a date.
     zone, unit : str
@@ -254,8 +254,7 @@ def _horizon(
 
 
 def _span_table(table: Any, what: str, machine: Machine, horizon: Horizon) -> SpanTable:
-    """Read spans from a table, its file, or a calendar, whose events may take all nodes."""
-    name = source_name(table, what)
+    """Read spans from a table, its file, or a calendar with events on all nodes."""
     if isinstance(table, (str, bytes, os.PathLike)):
         if as_path(table).suffix.lower() == ".ics":
             from slotkern.calendars.read import read_busy  # it imports this package
@@ -265,7 +264,7 @@ def _span_table(table: Any, what: str, machine: Machine, horizon: Horizon) -> Sp
         else:
             texts = ("node", "start", "end") if horizon.dated else ("node",)
             table = read_columns(table, texts)
-    return read_spans(table, name)
+    return read_spans(table, source_name(table, what))
 
 
 def _closed(available: Any, machine: Machine, horizon: Horizon) -> Spans:
