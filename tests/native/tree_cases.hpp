@@ -1,6 +1,6 @@
-// Random bookings and searches of groups of trees of shared hosts, some under capacities, and their comparison with the plain
-// definition, for the unit test and the fuzzer: all numbers of parts of all hosts at all starts, or
-// for many hosts the definition of the tie rule at all starts.
+// Random bookings and searches of groups of trees of shared hosts, some under capacities, and their
+// comparison with the plain definition, for the unit test and the fuzzer: all numbers of parts of all
+// hosts at all starts, or for many hosts the definition of the tie rule at all starts.
 #pragma once
 
 #include <algorithm>

@@ -261,6 +261,29 @@ def test_equal_windows_of_two_accounts_are_released_with_their_own_uses() -> Non
     assert pool.caps["used"].max() == 0
 
 
+@pytest.mark.parametrize("other", ["finish", "start"])
+@pytest.mark.parametrize("account", ["ann", None])
+def test_a_window_without_an_owner_is_released_with_its_own_uses(
+    other: Any, account: str | None
+) -> None:
+    pool = new_pool(caps={"a": 9})
+    job = sk.Request(1, 2, share={"cores": 1}, latest=0, where="name == 'a'")
+    kept = pool.find(job.replace(account=account, uses={"a": 1}), other)
+    given = pool.find(job.replace(uses={"a": 3}), "start")
+    assert kept is not None
+    assert given is not None
+    for first, second in ((kept, given), (given, kept)):
+        pool.book(first)
+        pool.book(second)
+        pool.release(given)
+        assert pool.caps["used"].max() == 1
+        assert pool.owners == ([] if account is None else [account])
+        pool.release(kept)
+        assert pool.caps["used"].max() == 0
+        assert pool.owners == []
+        assert pool.amounts.tolist() == new_pool().amounts.tolist()
+
+
 def test_a_window_without_an_owner_is_released_as_found_by_another_criterion() -> None:
     pool = new_pool(caps={"a": 9})
     job = sk.Request(1, 2, share={"cores": 1}, uses={"a": 2})

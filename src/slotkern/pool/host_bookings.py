@@ -204,8 +204,10 @@ class HostBookings(HasPlot):
                 key = self._key_of(windows[0])
         charged = [window for window, _ in owned.values()]
         if self._capacities is not None and not owned:
-            others = self._capacities.windows_from(windows[0].start)
-            charged = [nearest(windows[0], cast("list[Any]", others)) or windows[0]]
+            charged = windows
+            if not self._is_charged(windows[0]):
+                others = self._capacities.windows_from(windows[0].start)
+                charged = [nearest(windows[0], cast("list[Any]", others)) or windows[0]]
         self._give_back(windows, owned, charged)
 
     def _give_back(
@@ -238,10 +240,24 @@ class HostBookings(HasPlot):
             raise
 
     def _key_of(self, window: ShareWindow) -> object | None:
-        """Return the key of the owned window that is nearest to a window, or None."""
+        """Return the key of the owned window that is nearest to a window, or None.
+
+        None also if the capacities count this very window, and no owner has it.
+        """
         items = self._owned_items()
         found = nearest(window, [other for _, (other, _) in items])
+        if found is not None and (found != window or found.special != window.special):
+            found = None if self._is_charged(window) else found
         return next((key for key, (other, _) in items if other is found), None)
+
+    def _is_charged(self, window: ShareWindow) -> bool:
+        """Return whether the capacities count an equal window with the same charge."""
+        parts = len(window) if window.counts is None else sum(window.counts)
+        charge = parts, window.uses, window.account
+        return self._capacities is not None and any(
+            other.start == window.start and other == window and known == charge
+            for other, known in self._capacities.charged()
+        )
 
     def _release_owner(self, owner: str, name: str | None) -> None:
         keys = [
