@@ -206,6 +206,10 @@ def test_a_table_of_jobs_is_scheduled_as_a_file_of_jobs_is(tmp_path: Path) -> No
         ({"nodes": [1], "volume": [1], "after": ["a"]}, "jobs of several parts"),
         ({"nodes": [1], "volume": [1], "where": ["pirce<1"]}, "body, row 0: where 'pi"),
         ({"nodes": [1], "volume": [1], "earliest": ["1999"]}, "body, row 0: earliest"),
+        (
+            {"nodes": [1], "volume": [1], "deadline": pa.array([2**31 - 1], "date32")},
+            "body: column 'deadline': Casting from date32",
+        ),
         ({"nodes": [1], "volume": [1], "limits": [["a"]]}, "'limits' is of type list"),
         ({"nodes": [1], "volume": [1], "where": [b"a"]}, "'where' is of type binary"),
         (
@@ -254,6 +258,7 @@ def test_tables_that_need_much_memory_are_refused(tmp_path: Path) -> None:
         (stream_of(few, **old), 400, "the stream is compressed or older"),
         (stream_of({"nodes": shared}), 400, "no table of Arrow"),
         (stream_of(few)[:-30], 400, "no table of Arrow"),
+        (2 * stream_of(few), 400, f"{len(stream_of(few))} bytes follow the table"),
         (b"\xff" * 4 + b"x" * 99, 400, "no table of Arrow"),
         (b"\xff" * 4 + b"x" * 2**16, 413, "more than 65536 bytes"),
     ]
@@ -263,7 +268,10 @@ def test_tables_that_need_much_memory_are_refused(tmp_path: Path) -> None:
             answer = await client("POST", "/v1/find/many", body, "rob")
             assert answer.status == status, (answer, words)
             assert words is None or words in answer.json["detail"], answer
-        for query in ("x=1", "jobs=1", "max_work=two", "shape=round", "criterion=%00"):
+        for query in (
+            *("x=1", "jobs=1", "max_work=two", "shape=round", "criterion=%00"),
+            "shape=square&shape=ragged",
+        ):
             answer = await client("POST", f"/v1/find/many?{query}", cases[0][0], "rob")
             assert answer.status == 400, query
             assert "the query" in answer.json["detail"], answer

@@ -27,7 +27,7 @@ from slotkern.foundation.checks import integer, number, quote
 from slotkern.ledger.codec import BOOKING_KINDS, Call, Entry, token_digest
 from slotkern.ledger.errors import LedgerError, TokenUsed, Unknown
 from slotkern.ledger.log import PoolSnapshot, Store, Turn
-from slotkern.ledger.replay import FollowedPool
+from slotkern.ledger.replay import FollowedPool, given
 from slotkern.machine.calendar import duration_of
 from slotkern.machine.clock import is_number
 
@@ -223,7 +223,10 @@ class LoggedPool(FollowedPool):
         client = self._clients[self.user]
         call, entries = turn.append(client, what, rows, now, token, asked, answer)
         booked = [entry for entry in entries if entry.kind in BOOKING_KINDS]
-        self._record(booked, windows)
+        if booked:
+            numbers, expiries = [e.version for e in booked], [e.expires for e in booked]
+            owners = [given(entry.owner) for entry in booked]
+            self._record(numbers, owners, expiries, windows)
         self.version, self._chain = call.last, call.chain
         return Done(call, entries)
 

@@ -52,6 +52,7 @@ __all__ = [
     "Call",
     "Entry",
     "Head",
+    "Step",
     "body_row",
     "booking_row",
     "chain",
@@ -95,6 +96,19 @@ class Entry(NamedTuple):
     cost: float | None = None
     expires: int | None = None
     body: bytes | None = None
+
+
+class Step(NamedTuple):
+    """The columns of an `Entry` that replay needs; the others repeat the body."""
+
+    version: int
+    kind: str
+    of: int | None
+    owner: str | None
+    name: str | None
+    start: float | None
+    expires: int | None
+    body: bytes | None
 
 
 def entry_record(entry: Entry) -> dict[str, Any]:

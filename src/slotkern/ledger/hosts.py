@@ -19,7 +19,7 @@ from slotkern.files.columns import InputError
 from slotkern.ledger.bookings import BookedPool
 from slotkern.ledger.calls import Change, Done
 from slotkern.ledger.codec import (
-    Entry,
+    Step,
     body_row,
     pack_arrays,
     plain,
@@ -195,7 +195,7 @@ class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]
     def _has_covered(self, owner: str) -> bool:
         return self._rows.has_reservations(owner)
 
-    def _apply_special(self, entry: Entry) -> bool:
+    def _apply_special(self, entry: Step) -> bool:
         kind = entry.kind
         if kind == "uncover":
             self._rows.end_reservations(given(entry.owner))

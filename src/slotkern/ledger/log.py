@@ -115,8 +115,15 @@ class Store(Protocol):
         """Return what the ledger books: "" whole nodes, "shares" shares of nodes."""
         ...
 
-    def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
-        """Yield the entries from `first` on, ascending, in pieces."""
+    def entries(self, first: int, last: int) -> Iterator[list[Entry]]:
+        """Yield the entries from `first` to `last`, ascending, in pieces."""
+        ...
+
+    def steps(self, first: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the columns of `Step` of entries, ascending, in pieces.
+
+        The rows are plain tuples: replay converts most of them by columns.
+        """
         ...
 
     def call(self, token: str) -> Call | None: ...

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slotkern.foundation.extras import extra
-from slotkern.ledger.codec import Call, Entry, Head
+from slotkern.ledger.codec import Call, Head
 from slotkern.ledger.errors import Busy, Corrupt, LedgerError
 from slotkern.ledger.log import PIECE, PoolSnapshot, Turn
 from slotkern.ledger.places import Address, parse_url
@@ -35,6 +35,7 @@ from slotkern.ledger.tables import (
     FORMAT,
     HEAD,
     RULES,
+    STEP,
     TABLES,
     TableStore,
     require_rules,
@@ -235,17 +236,17 @@ class PostgresStore(TableStore):
         count: int = self._execute(statement, values).rowcount
         return count
 
-    def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
-        """Yield the entries from `first` to `last` in pieces."""
+    def steps(self, first: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the columns of `Step` of the entries from `first` to `last`."""
         ahead = self._ahead
         if ahead is not None and ahead.known + 1 == first:
-            rows = [e for e in ahead.entries if last is None or e.version <= last]
+            rows = [row for row in ahead.steps if row[0] <= last]
             if rows:
                 yield rows
-            if len(ahead.entries) < PIECE:
+            if len(ahead.steps) < PIECE:
                 return
             first += len(rows)
-        yield from super().entries(first, last)
+        yield from super().steps(first, last)
 
     def call_at(self, last: int) -> Call | None:
         """Return the call that ends at a version."""
@@ -320,7 +321,7 @@ class PostgresStore(TableStore):
             after = f"version > {known} ORDER BY version LIMIT {PIECE}"
             statements += [
                 f"SELECT {CALL} FROM calls WHERE last = {known}",
-                f"SELECT {ENTRY} FROM entries WHERE {after}",
+                f"SELECT {STEP} FROM entries WHERE {after}",
             ]
         cursor = connection.execute("; ".join(statements).encode())
         cursor.nextset()
@@ -329,8 +330,8 @@ class PostgresStore(TableStore):
             cursor.nextset()
             row = cursor.fetchone()
             cursor.nextset()
-            rows = [Entry(*each) for each in cursor.fetchall()]
-            self._ahead = _Ahead(known, Call(*row) if row else None, rows)
+            steps = cursor.fetchall()
+            self._ahead = _Ahead(known, Call(*row) if row else None, steps)
         self._time = now, time.monotonic_ns()
         self.in_turn = True
         return Head(*head)
@@ -441,7 +442,7 @@ class _Ahead(NamedTuple):
 
     known: int
     call: Call | None
-    entries: list[Entry]
+    steps: list[tuple[Any, ...]]  # the columns of `Step`
 
 
 #: Sessions of a parent process: closing one in the child would end it in the parent.

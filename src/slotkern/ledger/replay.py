@@ -15,7 +15,7 @@ import gc
 import heapq
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, repeat
 from operator import itemgetter
@@ -25,8 +25,8 @@ from slotkern._kernels.windows import Window
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
     END_KINDS,
-    Entry,
     Head,
+    Step,
     unpack_windows,
 )
 from slotkern.ledger.errors import Corrupt, OtherFormat
@@ -43,7 +43,7 @@ _PURGE = 64
 #: New objects above which a collection takes longer than the replay of some entries.
 _MANY_OBJECTS = 10_000
 
-_KIND_AND_OWNER = itemgetter(*map(Entry._fields.index, ("kind", "owner")))
+_KIND_AND_OWNER = itemgetter(*map(Step._fields.index, ("kind", "owner")))
 
 
 class FollowedPool:
@@ -91,7 +91,7 @@ class FollowedPool:
         """Release the window of a booking, and drop the booking."""
         raise NotImplementedError
 
-    def _apply_special(self, entry: Entry) -> bool:
+    def _apply_special(self, entry: Step) -> bool:
         """Replay an entry of a kind of this pool; return False for another kind."""
         raise NotImplementedError
 
@@ -146,9 +146,9 @@ class FollowedPool:
             return 0
         start, self._stale = self.version, True
         with _no_collections():
-            for piece in self._store.entries(start + 1, head.version):
+            for piece in self._store.steps(start + 1, head.version):
                 last = self.version + len(piece)
-                if (piece[0].version, piece[-1].version) != (self.version + 1, last):
+                if (piece[0][0], piece[-1][0]) != (self.version + 1, last):
                     break
                 self._apply(piece)
                 self.version = last
@@ -160,40 +160,48 @@ class FollowedPool:
         self._stale = False
         return self.version - start
 
-    def _apply(self, entries: list[Entry]) -> None:
-        """Replay entries: adjacent bookings of an owner in one call of the kernel."""
-        for (kind, owner), found in groupby(entries, _KIND_AND_OWNER):
+    def _apply(self, rows: list[tuple[Any, ...]]) -> None:
+        """Replay entries: adjacent bookings of an owner in one call of the kernel.
+
+        The rows have the columns of `Step`.
+        """
+        for (kind, owner), found in groupby(rows, _KIND_AND_OWNER):
             books = kind in BOOKING_KINDS
-            for group in [[*found]] if books else ([entry] for entry in found):
+            for group in [[*found]] if books else ([row] for row in found):
                 try:
                     if books:
                         self._apply_bookings(group, owner)
                     else:
-                        self._apply_change(group[0])
+                        self._apply_change(Step._make(group[0]))
                 except (ValueError, TypeError, LookupError) as error:
                     if isinstance(error, OtherFormat):
                         raise
                     raise Corrupt(
                         f"{self._store.name}: an entry from version "
-                        f"{group[0].version} to {group[-1].version} cannot be "
+                        f"{group[0][0]} to {group[-1][0]} cannot be "
                         f"replayed: {error}"
                     ) from error
 
-    def _apply_bookings(self, entries: list[Entry], owner: str | None) -> None:
-        bodies, names = [e.body or b"" for e in entries], [e.name for e in entries]
-        windows = unpack_windows(bodies, names, self._itself.context)
-        self._plain.book(self, windows, owner)
-        self._record(entries, windows)
-
-    def _record(self, entries: list[Entry], windows: list[Window]) -> None:
-        """Remember which windows entries have booked."""
-        if not entries:
-            return
-        numbers, _, _, owners, *_, expiries, _ = zip(*entries, strict=True)
-        if None in owners:
+    def _apply_bookings(self, rows: list[tuple[Any, ...]], owner: str | None) -> None:
+        if owner is None:
             raise ValueError("a booking without an owner")
+        numbers, _, _, owners, names, _, expiries, bodies = zip(*rows, strict=True)
+        if None in bodies:
+            raise ValueError("a booking without a window")
+        windows = unpack_windows([*bodies], [*names], self._itself.context)
+        self._plain.book(self, windows, owner)
+        self._record(numbers, owners, expiries, windows)
+
+    def _record(
+        self,
+        numbers: Sequence[int],
+        owners: Sequence[str],
+        expiries: Sequence[int | None],
+        windows: Sequence[Window],
+    ) -> None:
+        """Remember the windows that were booked, by the numbers of their entries."""
         columns = zip(windows, owners, expiries, strict=True)
-        opened = [*map(tuple.__new__, repeat(Open), columns)]
+        opened = map(tuple.__new__, repeat(Open), columns)
         self._open_all(dict(zip(numbers, opened, strict=True)))
         for expires, number in zip(expiries, numbers, strict=True):
             if expires is not None:
@@ -206,7 +214,7 @@ class FollowedPool:
     def _forget(self, number: int) -> Window:
         return self._bookings.pop(number).window
 
-    def _apply_change(self, entry: Entry) -> None:
+    def _apply_change(self, entry: Step) -> None:
         kind = entry.kind
         if kind in END_KINDS:
             self._release_booking(_number(entry))
@@ -280,6 +288,6 @@ def given(value: Any) -> Any:
     return value
 
 
-def _number(entry: Entry) -> int:
+def _number(entry: Step) -> int:
     number: int = given(entry.of)
     return number

@@ -16,7 +16,7 @@ from slotkern.foundation.adapters import adapter
 from slotkern.ledger.bookings import BookedPool
 from slotkern.ledger.calls import Change, Done
 from slotkern.ledger.codec import (
-    Entry,
+    Step,
     body_row,
     booking_row,
     nodes_row,
@@ -197,7 +197,7 @@ class SharedPool(BookedPool[Bookings], SlotPool):  # type: ignore[misc]  # other
         closed = self.closed
         return bool((~closed["disabled"] & (closed["owner"] == owner)).any())
 
-    def _apply_special(self, entry: Entry) -> bool:
+    def _apply_special(self, entry: Step) -> bool:
         kind = entry.kind
         if kind == "add":
             SlotPool.add_slots(self, unpack_arrays(given(entry.body))["slots"])

@@ -15,7 +15,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from slotkern.ledger.codec import Call, Entry, Head
+from slotkern.ledger.codec import Call, Entry, Head, Step
 from slotkern.ledger.errors import Corrupt, LedgerError, OtherFormat
 from slotkern.ledger.log import PIECE, PoolSnapshot, Turn
 
@@ -28,6 +28,7 @@ __all__ = [
     "FORMAT",
     "HEAD",
     "RULES",
+    "STEP",
     "TABLES",
     "TableStore",
     "require_rules",
@@ -37,7 +38,7 @@ FORMAT = 1
 #: The rules by which a program cuts booked parts; other rules replay to another state.
 RULES = 1
 
-HEAD, ENTRY, CALL = (", ".join(row._fields) for row in (Head, Entry, Call))
+HEAD, ENTRY, STEP, CALL = (", ".join(row._fields) for row in (Head, Entry, Step, Call))
 CLIENT = '"user", host, pid, program, since'
 ADD_ENTRY = f"INSERT INTO entries({ENTRY}) VALUES ({', '.join('?' * 11)})"
 ADD_CALL = f"INSERT INTO calls({CALL}) VALUES ({', '.join('?' * 9)})"
@@ -137,18 +138,25 @@ class TableStore:
             )
         return head
 
-    def entries(self, first: int, last: int | None = None) -> Iterator[list[Entry]]:
+    def entries(self, first: int, last: int) -> Iterator[list[Entry]]:
         """Yield the entries from `first` to `last` in pieces."""
-        end = 2**62 if last is None else last
-        while True:
-            statement = f"SELECT {ENTRY} FROM entries WHERE version BETWEEN ? AND ?"
-            statement += f" ORDER BY version LIMIT {PIECE}"
-            rows = _named(self._rows(statement, first, end))
-            if rows:
-                yield rows
-                first = rows[-1].version + 1
+        return map(_named, self._pieces(ENTRY, first, last))
+
+    def steps(self, first: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the columns of `Step` of the entries from `first` to `last`."""
+        return self._pieces(STEP, first, last)
+
+    def _pieces(
+        self, columns: str, first: int, last: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield columns of entries in pieces; the first column is the version."""
+        statement = f"SELECT {columns} FROM entries WHERE version BETWEEN ? AND ?"
+        statement += f" ORDER BY version LIMIT {PIECE}"
+        while rows := self._rows(statement, first, last):
+            yield rows
             if len(rows) < PIECE:
                 return
+            first = rows[-1][0] + 1
 
     def call(self, token: str) -> Call | None:
         """Return the call of a token."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import slotkern as sk
 from slotkern.files.arrow import pyarrow
+from slotkern.foundation.checks import quote
 from slotkern.foundation.extras import extra
 from slotkern.ledger.codec import entry_record
 from slotkern.search.records import strict_text
@@ -130,13 +131,14 @@ class Service(Backend):
 
         async def run(request: Request) -> Response:
             body, table = {}, None
-            query = dict(request.query_params)
+            query = _query_of(request)
             if operation.fields:
                 kind = _kind_of(request, operation)
                 data = await self._body(request)
                 if kind == ARROW:
                     body = fields_of_query(query, operation.table_query)
-                    table, query = read_job_table(data, self.limits.jobs), {}
+                    most, query = self.limits.jobs, {}
+                    table = await asyncio.to_thread(read_job_table, data, most)
                 else:
                     body = parse(data)
                     check("body", body, schema)
@@ -223,6 +225,16 @@ class Service(Backend):
                 self._page = version, made
             page = self._page[1]
         return Response(page, media_type="text/html")
+
+
+def _query_of(request: Request) -> dict[str, str]:
+    """Return the fields of a query; ValueError if one occurs twice."""
+    found: dict[str, str] = {}
+    for name, text in request.query_params.multi_items():
+        if name in found:
+            raise ValueError(f"the query has the field {quote(name)} twice")
+        found[name] = text
+    return found
 
 
 def _kind_of(request: Request, operation: Operation) -> str:

@@ -4,7 +4,8 @@ The columns are those of a file of jobs of the command line (`rows_of`), without
 of jobs of several parts. A stream of few bytes can need much memory: by compression,
 by texts of many rows that share their bytes, and by types without bytes. So compressed
 streams, other types than those of `_is_allowed` and long texts are refused before any
-value is converted. Cost: linear in the bytes of the body and the cells of the table.
+value is converted. Cost: linear in the bytes of the body, where a dictionary counts
+again for each batch of rows, and in the cells of the table.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def read_job_table(data: bytes, most: int) -> JobTable:
     try:
         table = _table_of(data, most)
         _check_texts(table)
-        columns = FileColumns(columns_of(table, _BODY), _BODY)
+        columns = _columns_of(table)
     except InputError as fault:
         raise fault.error(_BODY, row_place) from None
     except (Problem, ModuleNotFoundError):
@@ -82,11 +83,11 @@ def read_job_table(data: bytes, most: int) -> JobTable:
 
 def _table_of(data: bytes, most: int) -> Any:
     """Return the table of a stream whose types and number of rows are allowed."""
-    pa, ipc = pyarrow(), pyarrow("ipc")
+    pa, ipc, source = pyarrow(), pyarrow("ipc"), arrow_file(data)
     for message in ipc.MessageReader.open_stream(arrow_file(data)):
         if _is_compressed(message.metadata.to_pybytes(), message.type):
             raise InputError("the stream is compressed or older than Arrow 1.0")
-    with ipc.open_stream(arrow_file(data)) as stream:
+    with ipc.open_stream(source) as stream:
         schema = stream.schema
         distinct_names(schema.names)
         for field in schema:
@@ -104,7 +105,21 @@ def _table_of(data: bytes, most: int) -> Any:
                 )
             batch.validate(full=True)
             batches.append(batch)
+    if source.tell() != len(data):  # another table, whose jobs would be lost
+        raise InputError(f"{len(data) - source.tell():,} bytes follow the table")
     return pa.Table.from_batches(batches, schema)
+
+
+def _columns_of(table: Any) -> FileColumns:
+    """Convert a table to columns; the error of a value has the name of its column."""
+    found: dict[str, Any] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            found |= columns_of({name: column}, _BODY)
+        except pyarrow().ArrowException as error:  # such as a date that is too late
+            reason = " ".join(str(error).split())
+            raise InputError(f"column {name!r:.80}: {reason:.200}") from None
+    return FileColumns(found, _BODY)
 
 
 def _is_compressed(message: bytes, kind: str) -> bool:
