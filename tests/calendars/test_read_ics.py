@@ -229,8 +229,8 @@ def test_another_file_is_refused(tmp_path: Path, data: bytes, message: str) -> N
 
 
 def test_another_suffix_and_a_missing_location_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"'\.csv' is not \.ics"):
-        sk.free_slots(sk.Machine.homogeneous(3), "busy.csv", **HORIZON)
+    with pytest.raises(ValueError, match=r"suffix '\.txt' is not one of \.csv"):
+        sk.free_slots(sk.Machine.homogeneous(3), "busy.txt", **HORIZON)
     with pytest.raises(ValueError, match="LOCATION: is missing"):
         read(tmp_path, (TUESDAY, "DURATION:PT1H"), nodes=None)
 

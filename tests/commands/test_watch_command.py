@@ -119,4 +119,4 @@ def test_reservations_are_a_calendar(there: RecordedCluster, tmp_path: Path) -> 
     assert table["node"].tolist() == ["n[1-2]"]
     assert table["reason"].tolist() == ["anna: run1"]
     run("cluster", "bookings", "--output", path.with_suffix(".csv"))
-    assert "2027-01-15T08:00:00+00:00" in path.with_suffix(".csv").read_text()
+    assert "2027-01-15T09:00:00+01:00" in path.with_suffix(".csv").read_text()

@@ -122,7 +122,7 @@ def test_processors_are_rows_with_a_host():
         (
             {"name": ["a", "b"], "price": [0.4, None]},
             TypeError,
-            "machine, row 1: price None is not a number",
+            "machine, row 1: price is empty or NaN, not a number",
         ),
         (
             {"name": ["a", "b", "c"], "performance": ["1", "2", "fast"]},
