@@ -23,7 +23,7 @@
 
 namespace slotkern {
 
-template <class Shape, class Source>
+template <class Shape>
 class ConstrainedValueSearch {
  public:
   Fault fault;
@@ -32,7 +32,7 @@ class ConstrainedValueSearch {
   double best = -kInfinity, bound = -kInfinity;  // totals; larger is better
   double start = 0;
 
-  ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const Source& source,
+  ConstrainedValueSearch(const PreparedSlots& prepared, const Query& query, const AnySource& source,
                const ValueOptions& options, ValueWorkspace& work)
       : prepared_(prepared), query_(query), source_(source), options_(options), w_(work),
         scratch_(constrained_scratch()), n_(static_cast<std::size_t>(query.n)) {
@@ -73,10 +73,7 @@ class ConstrainedValueSearch {
     filter_.discard();
     knapsacks_ = 0, is_finished_ = false;
     build_filter();
-    if constexpr (Source::moving)
-      return sweep_starts(shape, live);
-    else
-      return sweep_newest(shape, live);
+    return source_.moving ? sweep_starts(shape, live) : sweep_newest(shape, live);
   }
 
   // Collects the slots that a window may use, by time, if they may make a better one. Returns false
@@ -249,7 +246,7 @@ class ConstrainedValueSearch {
     if (++knapsacks_ >= kKnapsacksPerFilter && is_filter_outdated_) build_filter();
     const std::int64_t work_before = scratch_.knapsack.work;
     const bool any =
-        live.solve(scratch_.live.value, Source::integral, forced, query_.max_cost(), best,
+        live.solve(scratch_.live.value, source_.integral, forced, query_.max_cost(), best,
                    options_.gap, options_.limits.work);
     if (!scratch_.knapsack.complete) {
       proven = false;
@@ -279,7 +276,7 @@ class ConstrainedValueSearch {
       const double newest = forced ? scratch_.weight_by_row[live.row.back()] : 0;
       const double sum = newest + sum_of_first(node_values_, count, std::less<>());
       if (filter_.prunes_sum(sum - filter_.offset(), -best)) return false;
-      if (!Source::moving) return true;  // the weights include the values
+      if (!source_.moving) return true;  // the weights include the values
     }
     if (best == -kInfinity) return true;
     node_values_.assign(live.value.begin(),
@@ -322,7 +319,7 @@ class ConstrainedValueSearch {
 
   const PreparedSlots& prepared_;
   const Query& query_;
-  const Source& source_;
+  const AnySource& source_;
   const ValueOptions& options_;
   ValueWorkspace& w_;
   ConstrainedScratch& scratch_;

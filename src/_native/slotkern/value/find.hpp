@@ -28,13 +28,12 @@ inline ValueWorkspace& value_workspace() {
 namespace detail {
 
 // Converts a total to the user's units and direction.
-template <class Source>
-double to_criterion_units(const Source& source, double total, std::size_t n) {
-  return source.sign * total / (Source::mean ? static_cast<double>(n) : 1.0);
+inline double to_criterion_units(const AnySource& source, double total, std::size_t n) {
+  return source.sign * total / (source.mean ? static_cast<double>(n) : 1.0);
 }
 
-template <class Shape, class Source>
-bool build_value_window(const PreparedSlots& prepared, const Query& query, const Source& source,
+template <class Shape>
+bool build_value_window(const PreparedSlots& prepared, const Query& query, const AnySource& source,
                   double start, double span, ValueWorkspace& work, ValueAnswer& answer) {
   const std::size_t n = work.chosen.size();
   const bool square = std::is_same_v<Shape, Square>;
@@ -73,9 +72,10 @@ template <class Shape>
 Status search_by_value(const PreparedSlots& prepared, const Query& query, const Valuation& v,
                      const ValueOptions& options, bool record, ValueWorkspace& work,
                      ValueAnswer& answer) {
-  return with_source(prepared, v, [&](const auto& source) {
-    using Source = std::remove_cvref_t<decltype(source)>;
-    ValueSearch<Shape, Source> search(prepared, query, source, options, work);
+  return with_source(prepared, v, [&](const auto& known) {
+    using Source = std::remove_cvref_t<decltype(known)>;
+    const AnySource source(known);
+    ValueSearch<Shape, Source> search(prepared, query, known, options, work);
     const bool any = record ? search.record() : search.run();
     const auto& best = search.result();
     answer.fault = best.fault;
@@ -112,9 +112,8 @@ Status search_by_value_constrained(const PreparedSlots& prepared, const Query& q
       satisfies_limits(*query.limits, work.base.parts, std::is_same_v<Shape, Square>,
                    answer.found.runtime, constrained_scratch()))
     return status;
-  return with_source(prepared, v, [&](const auto& source) {
-    using Source = std::remove_cvref_t<decltype(source)>;
-    ConstrainedValueSearch<Shape, Source> search(prepared, query, source, options, work);
+  return with_any_source(prepared, v, [&](const AnySource& source) {
+    ConstrainedValueSearch<Shape> search(prepared, query, source, options, work);
     const bool any = search.run();
     answer.fault = search.fault;
     answer.effort = search.effort;

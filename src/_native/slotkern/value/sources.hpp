@@ -249,6 +249,40 @@ struct LeftoverSource : SourceDefaults {
   }
 };
 
+// A source whose type is known at run time. Searches in which values are a small part of the time
+// (value/constrained_search.hpp) are compiled once for it, and not once for each source.
+class AnySource {
+ public:
+  bool moving, integral, mean;
+  double sign;
+
+  // The source must outlive this object.
+  template <Source S>
+  explicit AnySource(const S& source)
+      : moving(S::moving), integral(S::integral), mean(S::mean), sign(source.sign),
+        source_(&source),
+        value_([](const void* s, const Slot& slot, std::size_t row, double t, double length,
+                  double& out) {
+          return static_cast<const S*>(s)->value(slot, row, t, length, out);
+        }),
+        upper_bound_([](const void* s, const Slot& slot, std::size_t row, double length,
+                        double& out) {
+          return static_cast<const S*>(s)->upper_bound(slot, row, length, out);
+        }) {}
+
+  bool value(const Slot& s, std::size_t row, double t, double length, double& out) const {
+    return value_(source_, s, row, t, length, out);
+  }
+  bool upper_bound(const Slot& s, std::size_t row, double length, double& out) const {
+    return upper_bound_(source_, s, row, length, out);
+  }
+
+ private:
+  const void* source_;
+  bool (*value_)(const void*, const Slot&, std::size_t, double, double, double&);
+  bool (*upper_bound_)(const void*, const Slot&, std::size_t, double, double&);
+};
+
 using Sources =
     std::tuple<ColumnSource, PartTimeSource, StaticFunctionSource, MovingFunctionSource,
                DependableSource, CoordinatedSource, LeftoverSource>;
@@ -269,6 +303,12 @@ auto with_source(const PreparedSlots& prepared, const Valuation& v, F f) {
   return with_source_type(static_cast<int>(v.kind), [&](auto tag) {
     return f(typename decltype(tag)::type(prepared, v));
   });
+}
+
+// The same with an AnySource, for which f is compiled once.
+template <class F>
+Status with_any_source(const PreparedSlots& prepared, const Valuation& v, F f) {
+  return with_source(prepared, v, [&](const auto& source) { return f(AnySource(source)); });
 }
 
 // Properties of the source at a position; an empty name means that the user supplies it.
