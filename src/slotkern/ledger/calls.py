@@ -444,11 +444,11 @@ class LoggedPool(FollowedPool):
         if most is not None:
             integer("most", most, 1)
         with self._store.lock:
-            last = self._store.head().version  # of clients that are registered now
+            head = self._store.head()  # of clients that are registered now
             clients = self._store.clients()
             found = (
                 (c.first, c.last, c.at, *clients[c.client][:3], c.token or "", c.what)
-                for c in self._store.calls(since + 1, last)
+                for c in self._store.calls(max(since, head.pruned) + 1, head.version)
                 if user in (None, clients[c.client][0]) and token in (None, c.token)
             )
             rows = [*islice(found, most)]
