@@ -78,7 +78,7 @@ class SharedPool(BookedPool[Bookings], SlotPool):  # type: ignore[misc]  # other
 
     def __init__(self, store: Store, user: str | None = None) -> None:
         SlotPool.__init__(self, np.empty(0, SLOT))
-        # Of each open window, once somebody has asked for the number of one.
+        # The number of each open window, once somebody has asked for one.
         self._numbers: dict[Window, int] | None = None
         BookedPool.__init__(self, store, user)
 
