@@ -4,6 +4,7 @@
 ``slotkern serve`` with a ledger of 1,000 equal nodes, and this process as its load
 generator on the same host. Each connection sends a request when the one before was
 answered; each job asks for 5 nodes as early as possible, and a booking has a token.
+The CPU time is that of the server alone, for each request.
 """
 
 from __future__ import annotations
@@ -95,6 +96,12 @@ async def measure(
     return times
 
 
+def cpu_of(process: int) -> float:
+    """Return the CPU seconds of a process and its threads so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     """Print a line for each path and number of connections."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -117,15 +124,16 @@ def main() -> None:
             port = int(re.search(r":(\d+),", server.stdout.readline())[1])
             for path in ("/v1/find", "/v1/bookings"):
                 for connections in given.connections:
-                    load = os.getloadavg()[0]
+                    load, cpu = os.getloadavg()[0], cpu_of(server.pid)
                     work = measure(port, path, token, connections, given.seconds)
                     times = np.array(asyncio.run(work)) * 1e3
+                    cpu = (cpu_of(server.pid) - cpu) / len(times) * 1e6
                     p50, p99 = np.percentile(times, [50, 99])
                     print(
                         f"{path} {connections:4} connections: "
                         f"{len(times) / given.seconds:8,.0f}/s, p50 {p50:.2f} ms, "
                         f"p99 {p99:.2f} ms, longest {times.max():.1f} ms, "
-                        f"load {load:.1f}",
+                        f"CPU {cpu:.0f} us, load {load:.1f}",
                         flush=True,
                     )
         finally:

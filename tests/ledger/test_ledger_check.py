@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import slotkern as sk
 from slotkern.ledger.check import _chain, check_ledger
+from slotkern.ledger.codec import Entry, chain
 from tests.support.ledgers import new_ledger
 
 JOB = sk.Request(2, 5)
@@ -160,6 +163,31 @@ def test_sabotage_is_found(name: str, tmp_path: Path) -> None:
     report = check_ledger(path)
     assert not report
     assert text in str(report)
+
+
+texts = st.none() | st.text(max_size=5)
+integers = st.integers(-(2**62), 2**62)
+numbers = st.none() | integers
+floats = st.none() | st.integers(-9, 9) | st.floats()
+rows = st.tuples(
+    *(
+        st.integers(1, 9),
+        st.sampled_from(["book", "hold", "release", 'x-"\\']),
+        numbers,
+    ),
+    *(texts, texts, floats, floats, numbers, floats, numbers),
+    st.none() | st.binary(max_size=9),
+)
+asked = st.none() | st.binary(max_size=4)
+requests = st.tuples(
+    *(integers, integers, integers, integers, st.text(max_size=5), texts, asked, texts)
+)
+
+
+@given(st.binary(max_size=4), requests, rows)
+def test_the_chain_is_that_of_the_check(before: bytes, call: Any, row: Any) -> None:
+    entries = [Entry(*row), Entry(2, "book", None, "ann", "j", 0.1, 5e300, 2, 1e-7)]
+    assert chain(before, call, entries) == _chain(before, (*call, b""), entries)
 
 
 def test_a_damaged_page_is_found(tmp_path: Path) -> None:

@@ -8,10 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from service import ARROW, JOB, SLOTS, Client, run
 
 import slotkern as sk
-from slotkern.search.records import request_record, window_record
+from slotkern.search.records import (
+    _FIRST,
+    cells,
+    part_columns,
+    request_record,
+    window_record,
+)
 from slotkern.service.operations import OPERATIONS
 
 
@@ -70,6 +77,33 @@ def test_a_search_answers_as_the_library_does(tmp_path: Path) -> None:
         assert (await client("POST", "/v1/bookings", none, "ann")).status == 409
 
     run(tmp_path, test)
+
+
+def test_a_record_of_a_window_has_the_columns_of_a_table() -> None:
+    machine = sk.Machine({"name": ["b", "a", "c"], "site": ["x", "x", "y"]})
+    clock = sk.Clock("2026-12-01", unit="h", zone="Europe/Berlin")
+    pool = sk.SlotPool(sk.free_slots(machine, start=0, end=24, clock=clock))
+    plain = sk.make_slots(
+        node=[2, 0, 1],
+        start=0,
+        end=9,
+        performance=1,
+        price=2,
+        rack=["r1", "r2", "r3"],
+        window=[7, 8, 9],
+        name=["n1", "n2", "n3"],
+        load=[0.5, np.nan, 1.5],
+    )
+    for free, slots in ((pool, pool.origin), (plain, plain)):
+        window = sk.find_window(free, sk.Request(2, 0.1))
+        columns = {k: cells(c) for k, c in part_columns(free, slots, [window]).items()}
+        assert columns.pop("window") == [1, 1]
+        titles = (*_FIRST, *columns)
+        order = [*dict.fromkeys(name for name in titles if name in columns)]
+        record = window_record(free, slots, window)
+        rows = [[*each.items()] for each in record["slots"]]
+        expected = zip(*(columns[name] for name in order), strict=True)
+        assert rows == [[*zip(order, row, strict=True)] for row in expected]
 
 
 def test_bookings_from_before_the_ledger_have_negative_ids(tmp_path: Path) -> None:

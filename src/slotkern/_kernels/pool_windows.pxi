@@ -58,8 +58,10 @@ cdef int book_parts(SlotPool pool, list windows) except -1:
 cdef int record_owner(SlotPool pool, list windows, object owner) except -1:
     """Record the owner of windows; None: the account of each."""
     cdef Window window
+    cdef dict owners = pool.owners_by_window
     if owner is not None:
-        pool.owners_by_window.update(dict.fromkeys(windows, owner))
+        for window in windows:
+            owners[window] = owner
         return 0
     for window in windows:
         if window.special is not None and "account" in window.special:

@@ -19,9 +19,9 @@ from slotkern.ledger.codec import (
     BOOKING_KINDS,
     booking_row,
     expiring_row,
+    how_text,
     job_text,
     pack_window,
-    plain,
     to_json,
     unpack_window,
 )
@@ -155,7 +155,7 @@ class BookedPool(AdministeredPool, Generic[Scheduled]):
         if not single and not isinstance(request, Compound):
             raise TypeError(f"request must be a Request, got {quote(request)}")
         owner, delay = self._owner(owner), delay_of(hold)
-        how = to_json([owner, plain(criterion), shape, delay])
+        how = how_text(owner, criterion, shape, delay)
         what = f'{{"do":"place","how":{how},"request":{job_text(request)}}}'
 
         def change(now: int) -> Change:

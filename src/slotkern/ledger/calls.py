@@ -118,49 +118,57 @@ class LoggedPool(FollowedPool):
         """
         if token is not None and not isinstance(token, str):
             raise TypeError(f"token must be text, got {quote(token)}")
-        with self._guarded():
-            self._ready()
-            group = self._group
-            if group is not None:
-                self.register(self.user)  # refused in a group
-                turn = self._turn_of(group)
-                done = self._append(turn, what, change, token, content)
-                self._stale = False
-                group.repeated |= done.repeated
-                full = len(turn.gathered) >= group.most
-                if full or time.monotonic() >= group.end:
-                    self._finish(group)
-                return done
-            self.register(self.user)
-            with self._turn() as turn:
-                done = self._append(turn, what, change, token, content)
-                if turn.gathered:
-                    self._commit(turn)
+        with self._store.lock:
+            try:
+                self._ready()
+                group = self._group
+                if self.user not in self._clients:
+                    self.register(self.user)  # refused in a group
+                if group is not None:
+                    turn = self._turn_of(group)
+                    done = self._append(turn, what, change, token, content)
                     self._stale = False
+                    group.repeated |= done.repeated
+                    full = len(turn.gathered) >= group.most
+                    if full or time.monotonic() >= group.end:
+                        self._finish(group)
+                    return done
+                with self._turn() as turn:
+                    done = self._append(turn, what, change, token, content)
+                    if turn.gathered:
+                        self._commit(turn)
+                        self._stale = False
+            except BaseException as error:
+                self._recover(error)
+                raise
         if done.call is not None:
             self._flush(done.repeated)
         return done
 
     @contextmanager
     def _guarded(self, ends_group: bool = False) -> Iterator[None]:
-        """Hold the thread lock; after an error make memory agree with the log.
-
-        Ctrl-C may come between any two statements, so that nothing is known about
-        memory and the lock of writers after it.
-        """
+        """Hold the thread lock; after an error make memory agree with the log."""
         with self._store.lock:
             try:
                 yield
             except BaseException as error:
-                if not isinstance(error, Exception):
-                    self._stale = True
                 if ends_group:
                     self._group = None
-                if self._stale and self._group is None:
-                    with suppress(Exception):  # else the next call loads the pool
-                        self._store.abandon()
-                        self._load()
+                self._recover(error)
                 raise
+
+    def _recover(self, error: BaseException) -> None:
+        """Make memory agree with the log after an error.
+
+        Ctrl-C may come between any two statements, so that nothing is known about
+        memory and the lock of writers after it.
+        """
+        if not isinstance(error, Exception):
+            self._stale = True
+        if self._stale and self._group is None:
+            with suppress(Exception):  # else the next call loads the pool
+                self._store.abandon()
+                self._load()
 
     def register(self, *users: str) -> None:
         """Add users to the clients of the ledger, unless they are registered.
@@ -436,11 +444,11 @@ class LoggedPool(FollowedPool):
         if most is not None:
             integer("most", most, 1)
         with self._store.lock:
-            last = self._store.head().version  # of clients that are registered now
+            head = self._store.head()  # of clients that are registered now
             clients = self._store.clients()
             found = (
                 (c.first, c.last, c.at, *clients[c.client][:3], c.token or "", c.what)
-                for c in self._store.calls(since + 1, last)
+                for c in self._store.calls(max(since, head.pruned) + 1, head.version)
                 if user in (None, clients[c.client][0]) and token in (None, c.token)
             )
             rows = [*islice(found, most)]

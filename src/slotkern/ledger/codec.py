@@ -24,6 +24,7 @@ import struct
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from slotkern._kernels.windows import (
     SLOT_STARTS,
     Window,
     _restore_window,
+    body_from_window,
     windows_from_bodies,
 )
 from slotkern.expressions.limits import Limit
@@ -58,6 +60,7 @@ __all__ = [
     "chain",
     "entry_record",
     "expiring_row",
+    "how_text",
     "job_text",
     "nodes_row",
     "pack_arrays",
@@ -201,6 +204,8 @@ def _columns(n: int) -> struct.Struct:
 
 def pack_window(window: Window) -> bytes:
     """Return the body of a window; its name is a column."""
+    if type(window) is Window and not window.special and sys.byteorder == "little":
+        return body_from_window(window)
     state = Window._state(window)  # the share is a part of the JSON
     proven, criterion, shape, parts = state[7:]
     word = criterion.encode()
@@ -367,6 +372,18 @@ def request_text(request: Request) -> str:
         return to_json(request_fields(request))
 
 
+@lru_cache(1024)
+def _cached_how(*values: str | int | None) -> str:
+    return to_json(values)
+
+
+def how_text(owner: str, criterion: Any, shape: Any, delay: int | None) -> str:
+    """Return the arguments of a search and booking as JSON."""
+    if type(criterion) is type(shape) is str:
+        return _cached_how(owner, criterion, shape, delay)
+    return to_json([owner, plain(criterion), shape, delay])
+
+
 def job_text(job: Request | Compound) -> str:
     """Return a request, or a job of several parts, as JSON."""
     if not isinstance(job, Compound):
@@ -385,6 +402,38 @@ def token_digest(what: str, *more: bytes) -> bytes:
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_string = json.encoder.encode_basestring_ascii
+
+
+def _call_text(call: Sequence[Any]) -> str:
+    """Return the fields of a call up to `answer` as JSON.
+
+    As `_encode`, which takes most of the time of a booking's digest.
+    """
+    last, first, at, client, what, token, asked, answer = call[:8]
+    texts = [
+        "null" if token is None else _string(token),
+        "null" if asked is None else f'"{asked.hex()}"',
+        "null" if answer is None else _string(answer),
+    ]
+    return f"[{last},{first},{at},{client},{_string(what)},{','.join(texts)}]"
+
+
+def _entry_text(entry: Entry, size: int) -> str:
+    """Return the fields of an entry, with the size of its body, as JSON."""
+    version, kind, of, owner, name, start, finish, nodes, cost, expires, _ = entry
+    if not (
+        (type(start) is float and type(finish) is float and type(cost) is float)
+        and (type(owner) is str and of is None and isfinite(start + finish + cost))
+    ):  # JSON has other words for numbers that are not finite
+        return _encode([*entry[:-1], size])
+    title = "null" if name is None else _string(name)
+    end = "null" if expires is None else expires
+    return (
+        f"[{version},{_string(kind)},null,{_string(owner)},{title},{start!r},"
+        f"{finish!r},{'null' if nodes is None else nodes},"
+        f"{cost!r},{end},{size}]"
+    )
 
 
 def chain(before: bytes, call: Sequence[Any], entries: Sequence[Entry]) -> bytes:
@@ -392,11 +441,9 @@ def chain(before: bytes, call: Sequence[Any], entries: Sequence[Entry]) -> bytes
 
     `call` has the fields of `Call` up to `answer`.
     """
-    asked = None if call[6] is None else call[6].hex()
     known = hashlib.blake2b(before, digest_size=16)
-    known.update(_encode([*call[:6], asked, call[7]]).encode())
+    known.update(_call_text(call).encode())
     for entry in entries:
         body = entry.body or b""
-        known.update(_encode([*entry[:-1], len(body)]).encode())
-        known.update(body)
+        known.update(_entry_text(entry, len(body)).encode() + body)
     return known.digest()

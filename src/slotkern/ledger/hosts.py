@@ -86,6 +86,8 @@ class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]
 
     def __init__(self, store: Store, user: str | None = None) -> None:
         self._keys: dict[int, object] = {}  # of each booking among the owned windows
+        # The numbers of the bookings by their starts, once somebody has asked for one.
+        self._starting: dict[float, dict[int, None]] | None = None
         BookedPool.__init__(self, store, user)
 
     def __reduce__(self) -> Any:
@@ -152,7 +154,7 @@ class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]
         self.machine, self.clock, self.tariffs = pool.machine, pool.clock, None
         self._rows, self._capacities = pool._rows, pool._capacities
         self._booked, self._generations = pool._booked, {}
-        self._keys = {}
+        self._keys, self._starting = {}, None
 
     @staticmethod
     def _unpack(body: bytes) -> tuple[HostPool, dict[int, Open]]:
@@ -165,13 +167,24 @@ class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]
         super()._open_all(bookings)
         last = [*islice(reversed(self._booked), len(bookings))]
         self._keys.update(zip(bookings, reversed(last), strict=True))
+        if self._starting is not None:
+            self._add_starts(bookings)
+
+    def _add_starts(self, bookings: Mapping[int, Open]) -> None:
+        assert self._starting is not None
+        for number, booking in bookings.items():
+            self._starting.setdefault(booking.window.start, {})[number] = None
 
     def _own_window(self, window: Window) -> Window:
         return self._checked(window)[0]
 
     def _number_of(self, window: Window, owner: str | None) -> int | None:
         assert isinstance(window, ShareWindow)
-        of_all = {i: each.window for i, each in self._bookings.items()}
+        if self._starting is None:
+            self._starting = {}
+            self._add_starts(self._bookings)
+        alike = self._starting.get(window.start, {})
+        of_all = {i: self._bookings[i].window for i in alike}
         own = {i: w for i, w in of_all.items() if self._bookings[i].owner == owner}
         for found_in in (own, of_all):
             windows = cast("list[ShareWindow]", [*found_in.values()])
@@ -183,7 +196,13 @@ class SharedHostPool(BookedPool[ShareBookings], HostPool):  # type: ignore[misc]
 
     def _forget(self, number: int) -> Window:
         self._keys.pop(number, None)
-        return super()._forget(number)
+        window = super()._forget(number)
+        if self._starting is not None:
+            same = self._starting[window.start]
+            del same[number]
+            if not same:
+                del self._starting[window.start]
+        return window
 
     def _release_booking(self, number: int) -> None:
         window = cast(ShareWindow, self._bookings[number].window)

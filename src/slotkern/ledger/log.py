@@ -51,25 +51,30 @@ class Turn:
     ) -> None:
         self._start, self._clock, self._find, self._store = head, clock, find, store
         self.gathered: list[tuple[Call, list[Entry]]] = []
+        self._tokens: dict[str, Call] = {}  # of the gathered calls
 
     @property
     def head(self) -> Head:
         """The head of the log, including the calls that were gathered in this turn."""
         if not self.gathered:  # a gathered call and its head change in one step
             return self._start
+        version, tick, chain = self._end()
+        return self._start._replace(version=version, tick=tick, chain=chain)
+
+    def _end(self) -> tuple[int, int, bytes]:
+        """Return the version, tick and chain of the head."""
+        if not self.gathered:
+            return self._start[:3]
         call, _ = self.gathered[-1]
-        return self._start._replace(version=call.last, tick=call.at, chain=call.chain)
+        return call.last, call.at, call.chain
 
     def now(self) -> int:
         """Return the ledger time: the store's clock, never before the last call."""
-        return max(self.head.tick, self._clock())
+        return max(self._end()[1], self._clock())
 
     def call(self, token: str) -> Call | None:
         """Return the call of a token, also one that was gathered."""
-        for call, _ in self.gathered:
-            if call.token == token:
-                return call
-        return self._find(token)
+        return self._tokens.get(token) or self._find(token)
 
     def append(
         self,
@@ -82,12 +87,13 @@ class Turn:
         answer: str | None = None,
     ) -> tuple[Call, list[Entry]]:
         """Gather a call at a ledger time; `rows` are its entries without versions."""
-        head = self.head
-        first = head.version + 1
-        entries = [Entry(first + i, *row) for i, row in enumerate(rows)]
-        last = first + len(rows) - 1
-        fields = (last, first, at, client, what, token, asked, answer)
-        call = Call(*fields, chain(head.chain, fields, entries))
+        version, _, before = self._end()
+        entries = [Entry(i, *row) for i, row in enumerate(rows, version + 1)]
+        last = version + len(rows)
+        fields = (last, version + 1, at, client, what, token, asked, answer)
+        call = Call(*fields, chain(before, fields, entries))
+        if token is not None:
+            self._tokens[token] = call
         self.gathered.append((call, entries))
         return call, entries
 

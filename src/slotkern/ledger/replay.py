@@ -135,8 +135,10 @@ class FollowedPool:
             )
         if self.version < head.pruned:
             return self._load()
-        call = self._store.call_at(self.version)
-        before = head.chain if head.version == self.version else call and call.chain
+        before: bytes | None = head.chain
+        if head.version != self.version:
+            call = self._store.call_at(self.version)
+            before = call and call.chain
         if before is not None and before != self._chain:
             raise Corrupt(
                 f"{where} is not the ledger that was read up to version {self.version}:"

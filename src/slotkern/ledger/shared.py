@@ -78,7 +78,8 @@ class SharedPool(BookedPool[Bookings], SlotPool):  # type: ignore[misc]  # other
 
     def __init__(self, store: Store, user: str | None = None) -> None:
         SlotPool.__init__(self, np.empty(0, SLOT))
-        self._numbers: dict[Window, int] = {}  # of each open window
+        # The number of each open window, once somebody has asked for one.
+        self._numbers: dict[Window, int] | None = None
         BookedPool.__init__(self, store, user)
 
     def handle(self) -> int:
@@ -172,21 +173,26 @@ class SharedPool(BookedPool[Bookings], SlotPool):  # type: ignore[misc]  # other
 
     def _replace_state(self, pool: SlotPool) -> None:
         SlotPool._replace_state(self, pool)
-        self._numbers = {}
+        self._numbers = None
 
     def _pack(self, bookings: dict[int, Open]) -> bytes:
         return pack_pool(self, bookings)
 
     def _open_all(self, bookings: dict[int, Open]) -> None:
         super()._open_all(bookings)
-        self._numbers.update({each.window: i for i, each in bookings.items()})
+        if self._numbers is not None:
+            self._numbers.update({each.window: i for i, each in bookings.items()})
 
     def _number_of(self, window: Window, owner: str | None) -> int | None:
+        if self._numbers is None:
+            bookings = self._bookings.items()
+            self._numbers = {each.window: i for i, each in bookings}
         return self._numbers.get(window)  # open windows of whole nodes differ
 
     def _forget(self, number: int) -> Window:
         window = super()._forget(number)
-        self._numbers.pop(window, None)
+        if self._numbers is not None:
+            self._numbers.pop(window, None)
         return window
 
     def _release_booking(self, number: int) -> None:

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -339,12 +340,9 @@ class SqliteStore(TableStore):
         connection, head = self.connection, turn.head
         if not connection.in_transaction:  # without it, each statement would be kept
             raise LedgerError(f"{self.name}: this turn has ended")
-        for call, entries in turn.gathered:
-            if len(entries) == 1:
-                connection.execute(ADD_ENTRY, entries[0])
-            else:
-                connection.executemany(ADD_ENTRY, entries)
-            connection.execute(ADD_CALL, call)
+        calls, entries = zip(*turn.gathered, strict=True)
+        connection.executemany(ADD_ENTRY, chain.from_iterable(entries))
+        connection.executemany(ADD_CALL, calls)
         connection.execute(
             "UPDATE head SET version = ?, tick = ?, chain = ?",
             (head.version, head.tick, head.chain),

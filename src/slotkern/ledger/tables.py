@@ -140,23 +140,25 @@ class TableStore:
 
     def entries(self, first: int, last: int) -> Iterator[list[Entry]]:
         """Yield the entries from `first` to `last` in pieces."""
-        return map(_named, self._pieces(ENTRY, first, last))
+        return map(_named, self._pieces(ENTRY, "entries", "version", first, last))
 
     def steps(self, first: int, last: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the columns of `Step` of the entries from `first` to `last`."""
-        return self._pieces(STEP, first, last)
+        return self._pieces(STEP, "entries", "version", first, last)
 
     def _pieces(
-        self, columns: str, first: int, last: int
+        self, columns: str, table: str, key: str, first: int, last: int
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield columns of entries in pieces; the first column is the version."""
-        statement = f"SELECT {columns} FROM entries WHERE version BETWEEN ? AND ?"
-        statement += f" ORDER BY version LIMIT {PIECE}"
-        while rows := self._rows(statement, first, last):
-            yield rows
-            if len(rows) < PIECE:
-                return
-            first = rows[-1][0] + 1
+        """Yield the rows with keys from `first` to `last`, by keys, in pieces.
+
+        Each statement has its own last key instead of a LIMIT: with the statistics of
+        a table that has grown, PostgreSQL would sort all rows up to `last` each time.
+        """
+        statement = f"SELECT {columns} FROM {table} WHERE {key} BETWEEN ? AND ?"
+        statement += f" ORDER BY {key}"
+        for start in range(first, last + 1, PIECE):
+            if rows := self._rows(statement, start, min(start + PIECE - 1, last)):
+                yield rows
 
     def call(self, token: str) -> Call | None:
         """Return the call of a token."""
@@ -170,11 +172,8 @@ class TableStore:
 
     def calls(self, first: int, last: int) -> Iterator[Call]:
         """Yield the calls that end at versions from `first` to `last`."""
-        statement = f"SELECT {CALL} FROM calls WHERE last BETWEEN ? AND ?"
-        statement += f" ORDER BY last LIMIT {PIECE}"
-        while rows := self._rows(statement, first, last):
+        for rows in self._pieces(CALL, "calls", "last", first, last):
             yield from map(Call._make, rows)
-            first = rows[-1][0] + 1
 
     def clients(self) -> dict[int, tuple[str, str, int, str, int]]:
         """Return user, host, process id, program and time of each client."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import REQUEST_FIELDS, Request
+from slotkern._kernels.windows import Window
 from slotkern.files.arrow import pyarrow
 from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock
@@ -100,10 +101,14 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
 
     The parts have the columns of `part_columns` except the number of the window.
     """
-    columns = part_columns(free, slots, [window])
-    first = [name for name in _FIRST if name in columns]
-    order = [*first, *(name for name in columns if name not in (*first, "window"))]
-    rows = zip(*(cells(columns[name]) for name in order), strict=True)
+    if type(window) is Window:
+        lists = _lists_of_parts(free, slots, window)
+    else:
+        columns = part_columns(free, slots, [window])
+        first = [name for name in _FIRST if name in columns]
+        others = [name for name in columns if name not in (*first, "window")]
+        lists = {name: cells(columns[name]) for name in (*first, *others)}
+    rows = zip(*lists.values(), strict=True)
     names = ("start", "finish", "runtime", "cost", "processor_time")
     whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
     used = {"uses": window.uses, "account": window.account}
@@ -114,7 +119,34 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
             whole[f"{name}_time"] = dates_of[0].item()
     if getattr(window, "share", None):
         whole["share"] = dict(window.share)
-    return whole | {"slots": [dict(zip(order, row, strict=True)) for row in rows]}
+    return whole | {"slots": [dict(zip(lists, row, strict=True)) for row in rows]}
+
+
+def _lists_of_parts(
+    free: Any, slots: NDArray[Any], window: Window
+) -> dict[str, Sequence[Any]]:
+    """Return the columns of `window_record` without an array for each of them.
+
+    A service spends more time on the record of a window than on its search.
+    """
+    rows, nodes, lengths, costs = zip(*window._state()[-1], strict=True)
+    starts = [window.start] * len(rows)
+    ends = [window.start + length for length in lengths]
+    lists: dict[str, Sequence[Any]] = {"row": rows, "node": nodes}
+    machine, clock = getattr(free, "machine", None), getattr(free, "clock", None)
+    if machine is not None:
+        lists["name"] = machine.names[[*nodes]].tolist()
+    lists |= {"start": starts, "end": ends}
+    if clock is not None:
+        dates = date_columns(clock, {"start": starts, "end": ends})
+        lists |= {name: cells(column) for name, column in dates.items()}
+    lists["length"] = [end - window.start for end in ends]
+    lists["cost"] = costs
+    chosen = slots[[*rows]]
+    for name in slots.dtype.names or ():
+        if name not in lists and name != "window":
+            lists[name] = cells(chosen[name])
+    return {name: lists[name] for name in (*_FIRST, *lists) if name in lists}
 
 
 _PROOF = ("value", "proven", "proven_over", "bound")

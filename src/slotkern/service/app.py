@@ -47,7 +47,7 @@ __all__ = ["Service"]
 #: Seconds between two comments of a quiet stream, so that proxies keep it open, and
 #: between two pages that a browser loads.
 _KEEP_ALIVE, _REFRESH = 15.0, 2.0
-_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -72,7 +72,14 @@ class Service(Backend):
         self._ending = False
         self._page = (-1, b"")  # the version of a page, and the page
         self._page_lock = asyncio.Lock()
-        routes = [_route(each, self._endpoint(each)) for each in OPERATIONS]
+        endpoints = [(each, self._endpoint(each)) for each in OPERATIONS]
+        # Paths without an id need neither a search among the routes nor a middleware.
+        self._direct = {
+            (each.method, each.path): endpoint
+            for each, endpoint in endpoints
+            if "{" not in each.path
+        }
+        routes = [_route(each, endpoint) for each, endpoint in endpoints]
         routes += [
             Route(path, self._guarded(function, "read" if path != "/healthz" else None))
             for path, function in {
@@ -99,6 +106,11 @@ class Service(Backend):
             except Problem as problem:
                 await respond_problem(problem)(scope, receive, send)
                 return
+            endpoint = self._direct.get((scope["method"], scope["path"]))
+            if endpoint is not None and not scope.get("root_path"):
+                response = await endpoint(Request(scope, receive, send))
+                await response(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
     @asynccontextmanager
@@ -120,7 +132,7 @@ class Service(Backend):
             except Exception as error:
                 what = f"{request.method} {request.url.path}"
                 response = respond_problem(problem_of(error, what))
-            response.headers.update(_HEADERS)
+            response.raw_headers += _HEADERS
             return response
 
         return endpoint
@@ -142,9 +154,10 @@ class Service(Backend):
                 else:
                     body = parse(data)
                     check("body", body, schema)
-            number = integer_of(request.path_params.get("id", "0"))
+            word = request.path_params.get("id")
+            number = 0 if word is None else integer_of(word)
             if number is None:
-                raise Problem(404, f"no such booking: {request.path_params['id']}")
+                raise Problem(404, f"no such booking: {word}")
             refuse_unknown("the query", query, operation.query)
             call = Exchange(self, request.user, body, number, query, table)
             if ARROW in request.headers.get("accept", ""):
@@ -230,6 +243,8 @@ class Service(Backend):
 def _query_of(request: Request) -> dict[str, str]:
     """Return the fields of a query; ValueError if one occurs twice."""
     found: dict[str, str] = {}
+    if not request.scope["query_string"]:
+        return found
     for name, text in request.query_params.multi_items():
         if name in found:
             raise ValueError(f"the query has the field {quote(name)} twice")

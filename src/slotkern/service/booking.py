@@ -29,15 +29,20 @@ async def book(call: Exchange) -> dict[str, Any]:
         how["token"] = f"{user.name}/{token}"  # nobody gets the answers of others
 
     def change(pool: sk.SharedPool) -> sk.Booking | None:
-        forms = [request]
-        if request.account is None:  # it must not evade the quotas of its owner
-            forms.append(request.replace(account=owner))
-            if pool._capacities is not None:
-                forms.reverse()
+        def charged(
+            job: Request,
+        ) -> Request:  # it must not evade the quotas of its owner
+            return job if job.account is not None else job.replace(account=owner)
+
+        limited = pool._capacities is not None
         try:
-            return pool.place(forms[0], criterion, **how)
+            return pool.place(
+                charged(request) if limited else request, criterion, **how
+            )
         except TokenUsed:  # before the first quota, or after the last one?
-            return pool.place(forms[-1], criterion, **how)
+            return pool.place(
+                request if limited else charged(request), criterion, **how
+            )
 
     booking = await call.app.change(user, change)
     if booking is None:

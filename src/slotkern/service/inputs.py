@@ -125,7 +125,7 @@ QUEUE = described(
 def parse(body: bytes) -> Any:
     """Return the value of a JSON text; ValueError for NaN, lone surrogates and NUL."""
     try:
-        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+        value = _decode(body.decode())
     except RecursionError:
         raise ValueError("the body is nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -141,11 +141,17 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON: omit a field that has no limit, or use null")
 
 
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
 def check(where: str, value: Any, schema: Schema) -> None:
     """Raise ValueError, with the name of the field, for a value outside a schema."""
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    allowed = [kind for name in types for kind in _TYPES[name]]
-    if type(value) not in allowed:  # a bool is an int to isinstance
+    names = schema["type"]
+    types = names if isinstance(names, list) else [names]
+    for name in types:
+        if type(value) in _TYPES[name]:  # a bool is an int to isinstance
+            break
+    else:
         raise ValueError(f"{where} must be {' or '.join(types)}, got {quote(value)}")
     if "enum" in schema and value not in schema["enum"]:
         words = schema["enum"]

@@ -50,7 +50,8 @@ class Writer:
         self.changed = asyncio.Event()
         self._pool, self._version = pool, pool.version
         self._loop = asyncio.get_running_loop()
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(most_waiting)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._most_waiting = most_waiting
         self._closing = self._ended = False
         # A daemon: a second interrupt ends the program without `close`.
         self._thread = threading.Thread(
@@ -68,17 +69,16 @@ class Writer:
         """
         if self._closing:
             raise Overloaded("the service ends")
+        if self._jobs.qsize() >= self._most_waiting:
+            raise Overloaded("too many changes wait to be stored")
         job = _Job(user, change, self._loop.create_future())
-        try:
-            self._jobs.put_nowait(job)
-        except queue.Full:
-            raise Overloaded("too many changes wait to be stored") from None
+        self._jobs.put(job)
         return await job.future
 
     async def close(self) -> None:
         """Store what waits, and end the thread."""
         self._closing = True  # no job comes after the None
-        await asyncio.to_thread(self._jobs.put, None)
+        self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
