@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from slotkern._kernels.caps import Caps
     from slotkern._kernels.request import Request
 
-__all__ = ["NodeLevel", "Tree", "asks_for_tree", "check_counts", "make_tree", "tree_search"]
+__all__ = ["Tree", "asks_for_tree", "check_counts", "make_tree", "tree_search"]
 
 
 class NodeLevel(NamedTuple):
