@@ -72,13 +72,16 @@ struct Queue {
     pool.open(ids, std::vector<double>(count, 1), kCapacity.size(), 0, kInfinity);
     for (std::size_t h = 0; h < count; ++h) pool.add_free({h, 0, kInfinity}, kCapacity.data());
     const std::vector<double> prices(count, 1);
+    ShareRequest priced{nullptr, nullptr, 1, prices.data(), 0, 0, ShapeKind::square};
     Plan plan;
     const double begin = now();
+    priced.set_price_range(count);
     for (const Job& job : jobs) {
       Query query;
       query.n = job.parts, query.volume = job.hours;
       const std::vector<Amount>& demand = demands[static_cast<std::size_t>(job.demand)];
-      ShareRequest request{&query, demand.data(), 1, prices.data(), 0, 0, ShapeKind::square};
+      ShareRequest request = priced;
+      request.query = &query, request.demand = demand.data();
       const Answer answer = find_shares(pool, request, criterion_index(Start::name), method);
       if (answer.status != Status::ok) std::abort();
       std::size_t failed = 0;

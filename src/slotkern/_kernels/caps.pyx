@@ -461,6 +461,18 @@ def has_only_numbers(Request request not None):
     return True
 
 
+def uses_key(Request request not None):
+    """Return the fields that decide which rules count a request: names of uses, and account.
+
+    None if a use is a sum over the nodes: such uses are checked one by one.
+    """
+    if request.special is None:
+        return None, None
+    uses = request.special.get("uses")
+    return (None if not has_only_numbers(request) else
+            (None if uses is None else tuple(<dict>uses), request.special.get("account")))
+
+
 def counted_fields(Request request not None):
     """Return the fields of capacities of a request, for its window, or None."""
     if request.special is None:

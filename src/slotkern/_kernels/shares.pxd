@@ -28,6 +28,7 @@ cdef extern from "slotkern/shares/share_pool.hpp" namespace "slotkern" nogil:
         int32_t stack
         const double* prices
         ShapeKind shape
+        void set_price_range(size_t)
 
     cdef cppclass PartAmounts:
         PartAmounts()
@@ -117,13 +118,16 @@ cdef class SharedHosts:
                          bint zeros=*) except -1
 
 
-cdef class ShareCore(SharedHosts):
+cdef class ChangingHosts(SharedHosts):
+    cdef int change(self, object spans, object amounts, int kind) except -1
+
+
+cdef class ShareCore(ChangingHosts):
     cdef object read_part(self, demand, prices, stack, vector[int32_t]& amounts, ShareRequest& out)
     cdef object check_prices(self, object prices)
     cdef Request compile(self, Request request)
     cdef Status schedule_some(self, const vector[CShareJob]& jobs, int criterion,
                               ShareQueue queue) except *
-    cdef int change(self, object spans, object amounts, int kind) except -1
 
 
 cdef class ShareQueue:

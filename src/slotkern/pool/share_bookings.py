@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from slotkern._kernels.caps import counted_fields, has_only_numbers, is_counted
+from slotkern._kernels.caps import (
+    counted_fields,
+    has_only_numbers,
+    is_counted,
+    uses_key,
+)
 from slotkern._kernels.pool import Bookings
 from slotkern._kernels.request import Request
 from slotkern._kernels.search import CRITERIA
@@ -169,6 +174,7 @@ def _checked_jobs(
     """Check all requests, before the first is booked."""
     jobs = []
     forms: dict[Any, _Form] = {}  # of requests without filter and limits
+    counted: dict[Any, Any] = {}  # parts of forms, by uses and account
     for i, request in enumerate(requests_of(requests)):
         if not isinstance(request, Request):
             raise TypeError(
@@ -186,7 +192,11 @@ def _checked_jobs(
             if form.search is not None:
                 form.search.check(request)
             if pool._capacities is not None or request.uses is not None:
-                part = _counted_part(pool, resolved, form, criterion)
+                uses = uses_key(request)
+                part = counted.get((key, uses), counted)
+                if part is counted or uses is None:
+                    part = _counted_part(pool, resolved, form, criterion)
+                    counted[key, uses] = part
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None

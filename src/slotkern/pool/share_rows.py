@@ -21,7 +21,6 @@ from slotkern._kernels.shares import ShareCore, TreeSearch
 from slotkern._kernels.slots import PreparedSlots
 from slotkern._kernels.windows import Window, window_from_state
 from slotkern.expressions.filters import columns_of_filter, evaluate
-from slotkern.expressions.groups import LevelGroups
 from slotkern.expressions.limits import columns_of_term
 from slotkern.foundation.checks import quote
 from slotkern.foundation.context import SlotContext
@@ -81,7 +80,7 @@ class ShareRows:
         self._views: dict[Any, ShareView] = {}
         self.trees: dict[tuple[str, ...], int] = {}  # by levels, for share_trees
         self.searches: dict[Any, TreeSearch] = {}
-        self.levels: dict[str, LevelGroups] = {}  # the groups of nodes, for share_trees
+        self.levels: dict[str, Any] = {}  # the groups of nodes, for share_trees
         self._version = core.version
         self._fastest = float(machine.performance.max(initial=0)) or 1.0
         kinds, self._kind = np.unique(

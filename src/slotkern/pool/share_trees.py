@@ -8,6 +8,7 @@ part takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from slotkern._kernels.caps import NODES
 from slotkern._kernels.shares import TreeSearch
-from slotkern.expressions.groups import LevelGroups, check_nesting, groups_of
+from slotkern.expressions.groups import check_nesting, groups_of
 from slotkern.foundation.checks import one_of, quote
 from slotkern.pool.share_rows import ShareRows, is_free_of_times
 from slotkern.pool.share_windows import ShareWindow
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["Tree", "asks_for_tree", "check_counts", "make_tree", "tree_search"]
 
 
+class NodeLevel(NamedTuple):
+    """The groups of a level: their number, and the first node of the group of each."""
+
+    groups: int
+    first: NDArray[np.intp]
+
+
 class Tree(NamedTuple):
     """Nested groups of nodes.
 
@@ -34,16 +42,16 @@ class Tree(NamedTuple):
     ----------
     levels : tuple of str
         The columns, from the coarsest to the finest.
-    nodes : ndarray of int
+    nodes : list of int
         All nodes; those of an innermost group are adjacent.
-    first : list of ndarray of int
+    first : list of list of int
         For each level: the first group of the next level in each group, at the finest
         level its first place in `nodes`; one more entry ends the last group.
     """
 
     levels: tuple[str, ...]
-    nodes: NDArray[np.intp]
-    first: list[NDArray[np.intp]]
+    nodes: list[int]
+    first: list[list[int]]
 
 
 def asks_for_tree(request: Request) -> bool:
@@ -73,7 +81,7 @@ def make_tree(
     counts: dict[str, int],
     whole: str | None,
     hosts: NDArray[Any],
-    known: dict[str, LevelGroups] | None = None,
+    known: dict[str, NodeLevel],
 ) -> Tree:
     """Return the tree of some levels; groups are in the order of their first nodes.
 
@@ -85,7 +93,7 @@ def make_tree(
         The finest level, if its groups are taken whole.
     hosts : structured array
         One row for each node.
-    known : dict of str to LevelGroups, optional
+    known : dict of str to NodeLevel
         The groups of levels; those of other levels are added.
 
     Raises
@@ -93,38 +101,52 @@ def make_tree(
     ValueError
         For an unknown column, an empty cell, levels that cross, and a level of `counts`
         that is not coarser than `whole`.
+
+    Notes
+    -----
+    O(m log m) for the first tree of a level, O(m) for another if the nodes are sorted.
     """
     columns = [*counts, *([] if whole is None else [whole])]
-    groups = {} if known is None else known
     for level in columns:
-        if level not in groups:
-            groups[level] = groups_of(level, hosts)
-    check_nesting(columns, hosts, "the tree")
+        if level not in known:
+            known[level] = _level(level, hosts)
     # If levels have equal groups, one that asks for several groups is the outer one.
-    levels = sorted(counts, key=lambda level: (groups[level].groups, -counts[level]))
+    levels = sorted(counts, key=lambda level: (known[level].groups, -counts[level]))
     if whole is not None:
         if whole in counts or (
-            levels and groups[levels[-1]].groups > groups[whole].groups
+            levels and known[levels[-1]].groups > known[whole].groups
         ):
+            check_nesting(columns, hosts, "the tree")
             raise ValueError(
                 f"whole={whole!r} must be a finer level than those of tree, which are "
                 f"{', '.join(levels)}"
             )
         levels.append(whole)
-    keys = []
-    for level in levels:
-        of_row = groups[level].of_row
-        first = np.empty(groups[level].groups, np.intp)
-        first[of_row[::-1]] = np.arange(len(hosts))[::-1]  # the last write remains
-        keys.append(first[of_row])  # the first node of the group
-    nodes = np.lexsort((np.arange(len(hosts)), *reversed(keys)))
-    starts = [np.flatnonzero(np.diff(key[nodes], prepend=-1)) for key in keys]
-    inner = [*starts[1:], np.arange(len(hosts))]
+    keys = [known[level].first for level in levels]
+    nodes = np.lexsort(keys[::-1])  # stable: the nodes of a group ascend
+    borders = np.zeros(len(nodes), bool)
+    borders[:1] = True
+    starts = []
+    for level, key in zip(levels, keys, strict=True):
+        ordered = key[nodes]
+        borders[1:] |= ordered[1:] != ordered[:-1]
+        starts.append(np.flatnonzero(borders))
+        if len(starts[-1]) != known[level].groups:  # one lies in two coarser groups
+            check_nesting(columns, hosts, "the tree")
     places = [
-        np.append(np.searchsorted(finer, own), len(finer))
-        for own, finer in zip(starts, inner, strict=True)
+        [*np.searchsorted(finer, own).tolist(), len(finer)]
+        for own, finer in pairwise(starts)
     ]
-    return Tree(tuple(levels), nodes, places)
+    places.append([*starts[-1].tolist(), len(nodes)])
+    return Tree(tuple(levels), nodes.tolist(), places)
+
+
+def _level(level: str, hosts: NDArray[Any]) -> NodeLevel:
+    """Return the groups of a level."""
+    of_row, groups = groups_of(level, hosts)
+    first = np.empty(groups, np.intp)
+    first[of_row[::-1]] = np.arange(len(hosts))[::-1]  # the last write remains
+    return NodeLevel(groups, first[of_row])
 
 
 def tree_search(
@@ -177,8 +199,7 @@ def _new_search(rows: ShareRows, request: Request) -> TreeSearch:
     tree = make_tree(counts, whole, rows.hosts, rows.levels)
     index = rows.trees.get(tree.levels)
     if index is None:
-        first = [each.tolist() for each in tree.first]
-        index = rows.core.add_tree(tree.nodes.tolist(), first)
+        index = rows.core.add_tree(tree.nodes, tree.first)
         rows.trees[tree.levels] = index
     capacity = rows.capacity
     demand, share, amounts = None, None, capacity.amounts

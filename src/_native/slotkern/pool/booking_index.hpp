@@ -91,14 +91,18 @@ class BookingIndex {
     return pending == pending_.end() ? nullptr : &pending->span;
   }
 
-  // Removes and returns the booking of the node that starts at `start`, which must exist.
+  // Removes and returns the booking of the node that starts at `start`, which must exist. O(log b +
+  // later bookings of the node).
   Span extract(std::size_t place, double start) {
-    const Span span = *find(place, start);
+    const Span* const found = find(place, start);
+    const Span span = *found;
     std::vector<Span>& list = lists_[place];
-    const auto same = [start](const Span& other) { return other.start == start; };
-    if (std::erase_if(list, same) == 0)
+    const std::size_t at = last_starting_by(list, start);
+    if (at < list.size() && found == &list[at])
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
+    else
       std::erase_if(pending_, [&](const Booking& booking) {
-        return booking.place == place && same(booking.span);
+        return booking.place == place && booking.span.start == start;
       });
     return span;
   }

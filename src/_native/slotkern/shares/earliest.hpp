@@ -28,53 +28,12 @@
 #include <vector>
 
 #include "slotkern/base/interrupt.hpp"
+#include "slotkern/shares/cheapest_parts.hpp"
 #include "slotkern/shares/lanes.hpp"
+#include "slotkern/shares/share_request.hpp"
 #include "slotkern/shares/start_bounds.hpp"
-#include "slotkern/window/find.hpp"
 
 namespace slotkern {
-
-// A search for parts of one demand.
-struct ShareRequest {
-  const Query* query;  // its mask is indexed by host
-  const Amount* demand;  // [resource]
-  Amount stack = 1;
-  const double* prices = nullptr;  // [host]: price of one part per time unit
-  double least_price = 0, most_price = 0;  // of `prices`
-  ShapeKind shape = ShapeKind::square;
-};
-
-// The constant properties of the hosts.
-struct ShareHosts {
-  std::vector<std::int32_t> ids;  // ascending
-  std::vector<double> performance;
-  std::vector<double> performances;  // the different ones
-  std::vector<std::uint32_t> kind;   // [host]: index in `performances`
-  double begin = 0, end = 0;         // of all time that is ever free
-
-  bool has_one_performance() const { return performances.size() <= 1; }
-};
-
-namespace detail {
-
-// Finds the least and the largest of some prices. A leaf function, for the clones: lanes that are
-// independent of each other become vectors.
-SLOTKERN_NARROW_CLONES static inline void find_price_range(const double* prices, std::size_t size,
-                                                           double& least, double& most) {
-  double low[8], high[8];
-  for (std::size_t k = 0; k < 8; ++k) low[k] = high[k] = prices[0];
-  std::size_t i = 0;
-  for (; i + 8 <= size; i += 8)
-    for (std::size_t k = 0; k < 8; ++k) {
-      const double x = prices[i + k];
-      low[k] = low[k] < x ? low[k] : x;
-      high[k] = high[k] > x ? high[k] : x;
-    }
-  for (; i < size; ++i) low[0] = std::min(low[0], prices[i]), high[0] = std::max(high[0], prices[i]);
-  least = *std::min_element(low, low + 8), most = *std::max_element(high, high + 8);
-}
-
-}  // namespace detail
 
 class EarliestShares {
  public:
@@ -112,16 +71,6 @@ class EarliestShares {
   static constexpr std::size_t kLanes = detail::kLanes;
   static constexpr std::size_t kGroupsPerBlock = 16;
   static constexpr double kUnknown = -kInfinity;  // of Scratch::until
-
-  // A part on a host: `key` as in all searches (window/shapes.hpp).
-  struct LiveHost {
-    double key;
-    std::uint32_t host;
-    Amount count;
-    bool operator<(const LiveHost& other) const {
-      return key != other.key ? key < other.key : host < other.host;
-    }
-  };
 
   // Scratch memory, which only grows.
   struct Scratch {
@@ -400,8 +349,9 @@ class EarliestShares {
       std::vector<LiveHost>& all = scratch_.candidates;
       all.clear();
       std::int64_t parts = 0;
+      const CheapestParts cheapest(hosts_, request_, scratch_.lengths, longest_, is_uniform_);
       const auto add = [&](std::size_t host, Amount count) {
-        all.push_back({key_of(host), static_cast<std::uint32_t>(host), count});
+        all.push_back({cheapest.key_of(host), static_cast<std::uint32_t>(host), count});
         parts += count;
       };
       for (std::size_t g = 0; g < last_group_ && !(is_uniform_ && parts >= n_); ++g) {
@@ -412,57 +362,11 @@ class EarliestShares {
           for (std::uint32_t rest = scratch_.masks[g]; rest; rest &= rest - 1)
             add(g * kLanes + static_cast<std::size_t>(std::countr_zero(rest)), 1);
       }
-      if (!is_uniform_) keep_cheapest(all);
-      if (!moves_clock(t, all)) return Status::volume_too_small;
-      fill(t, all, work.parts, found);
+      if (!is_uniform_) cheapest.keep(all);
+      if (!cheapest.moves_clock(t, all)) return Status::volume_too_small;
+      cheapest.fill(t, all, work.parts, found);
       return found.cost <= query_.max_cost() ? Status::ok : Status::none;
     }
-    void keep_cheapest(std::vector<LiveHost>& all) const {
-      const auto n = static_cast<std::size_t>(n_);
-      if (all.size() > 2 * n) {
-        std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n), all.end());
-        all.resize(n);
-      }
-      std::sort(all.begin(), all.end());
-    }
-    // The key of a part, as in window/shapes.hpp.
-    double key_of(std::size_t host) const {
-      const Slot slot = slot_of(host);
-      if (request_.shape == ShapeKind::square) return Square{longest_, 0}.key(slot);
-      return query_.has_overhead() ? RaggedWithOverhead(query_).key(slot) : Ragged(query_).key(slot);
-    }
-    Slot slot_of(std::size_t host) const {
-      const double performance = hosts_.performance[host], price = request_.prices[host];
-      return {0, 0, performance, price, price / performance, hosts_.ids[host], 0};
-    }
-    bool moves_clock(double t, const std::vector<LiveHost>& all) const {
-      for (const LiveHost& each : all)
-        if (!clock_moves(t, length_of(each.host))) return false;
-      return true;
-    }
-
-    // Writes the first n parts of the candidates: totals as in detail::build_window().
-    void fill(double t, const std::vector<LiveHost>& all, std::vector<Part>& parts,
-              Found& found) const {
-      const bool is_square = request_.shape == ShapeKind::square;
-      const auto total = [&](double key) { return is_square ? longest_ * key : key; };
-      parts.clear();
-      double time = 0, runtime = 0;
-      for (const LiveHost& each : all)
-        for (Amount k = 0; k < each.count && parts.size() < static_cast<std::size_t>(n_); ++k) {
-          const double length = length_of(each.host);
-          time += length, runtime = std::max(runtime, length);
-          parts.push_back({each.host, hosts_.ids[each.host], length, each.key});
-        }
-      found.start = found.value = t;
-      found.runtime = runtime, found.processor_time = time;
-      found.cost = total(exact_sum(parts.size(), [&](std::size_t i) { return parts[i].cost; }));
-      for (Part& part : parts) part.cost = total(part.cost);
-      if (!is_uniform_)
-        std::sort(parts.begin(), parts.end(),
-                  [](const Part& a, const Part& b) { return a.row < b.row; });
-    }
-
     EarliestShares& owner_;
     Scratch& scratch_;
     const ShareRows& rows_;

@@ -118,9 +118,10 @@ SLOTKERN_NARROW_CLONES static inline void scan_starts(
     while (done < static_cast<std::int32_t>(row) &&
            (done < 0 ? start : begins[done + 1]) + length <= end)
       ++done;
+    if (done < 0) continue;
     std::int32_t last = 0;
     for (std::size_t l = 0; l < kLanes; ++l) last = last > next[l] ? last : next[l];
-    if (last <= done || (done >= 0 && row + 1 >= most)) break;
+    if (last <= done || row + 1 >= most) break;
   }
 }
 

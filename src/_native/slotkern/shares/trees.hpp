@@ -19,7 +19,8 @@
 //
 // Cost: for each time visited O(kMaxRows or rows met * resources) of each kLanes hosts of the groups
 // reached, and O(groups and hosts of these). Earlier searches of no harder requests give the first
-// time (shares/start_bounds.hpp).
+// time (shares/start_bounds.hpp); those of requests that use capacities of the pool only as long as
+// the counters of these capacities keep their epochs (pool/caps.hpp): amounts that rise end an epoch.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +32,7 @@
 
 #include "slotkern/shares/earliest.hpp"
 #include "slotkern/shares/lanes.hpp"
+#include "slotkern/shares/tree_choice.hpp"
 #include "slotkern/shares/tree_request.hpp"
 
 namespace slotkern {
@@ -102,20 +104,13 @@ class EarliestTrees {
     double due;              // none of the hosts takes a part from `time` to here
   };
   // Memory of the searches, which only grows.
-  struct TreeScratch {
+  struct SweepScratch : TreeScratch {
     std::vector<double> when;   // [host]: no more parts before
-    std::vector<Amount> parts;  // [host]: that start at the time
-    std::vector<Amount> chosen;  // [host]
     std::vector<Amount> demand, least, more;  // [resource * kLanes + lane]
-    std::vector<std::vector<double>> bounds;  // [level][group]: see bound_of_root()
-    std::vector<std::vector<double>> costs;   // [level][group]
-    std::vector<std::vector<std::uint32_t>> picked;  // [level]: groups taken of one group
     std::vector<double> values;  // [host] at least
     std::vector<LaneState> lanes;  // [group of kLanes hosts]
-    std::vector<double> prices;  // of the parts or groups of one group
     std::vector<Amount> key;  // of ShareStartBounds
     std::vector<std::uint64_t> epochs;  // of CountedBounds
-    std::vector<std::pair<double, std::uint32_t>> order;
   };
 
   class TreeSweep {
@@ -131,6 +126,7 @@ class EarliestTrees {
       if (hosts_.performances[0] < query_.min_performance || length_ > query_.max_runtime)
         return Status::none;
       prepare();
+      TreeChoice choice(tree_, hosts_, request_, scratch_, length_, are_prices_equal_);
       const double first = std::max(now, hosts_.begin);
       const std::size_t kind = takes_all() ? 2 : request_.demand.stride != 0;
       ShareStartBounds& bounds = known_.bounds[kind];
@@ -162,7 +158,7 @@ class EarliestTrees {
         double next = bound_of_root(t);
         if (next == t) {
           record(t);
-          if (choose(t, work, found)) return clock_moves(t, length_) ? Status::ok
+          if (choice.choose(t, work, found)) return clock_moves(t, length_) ? Status::ok
                                                                      : Status::volume_too_small;
           next = next_gain(t);
         }
@@ -374,95 +370,9 @@ class EarliestTrees {
       return next;
     }
 
-    // Builds the cheapest window at t; returns false if it exceeds the budget.
-    bool choose(double t, Workspace& work, Found& found) {
-      scratch_.chosen.assign(hosts_.ids.size(), 0);
-      if (!are_prices_equal_ || takes_all()) set_costs(t);
-      choose_groups(0, 0, static_cast<std::uint32_t>(groups_of(0)), t);
-      fill(t, work.parts, found);
-      return found.cost <= query_.max_cost();
-    }
-    // Sets the least cost of each group in which a window at t has parts, for one time unit.
-    void set_costs(double t) {
-      for (std::size_t level = levels(); level-- > 0;) {
-        scratch_.costs[level].resize(groups_of(level));
-        for (std::uint32_t g = 0; g < groups_of(level); ++g) {
-          if (scratch_.bounds[level][g] > t) continue;
-          const std::uint32_t begin = tree_.first[level][g], end = tree_.first[level][g + 1];
-          std::vector<double>& values = scratch_.prices;
-          values.clear();
-          if (level + 1 == levels()) {
-            each_part(begin, end, [&](std::uint32_t host, Amount count) {
-              values.insert(values.end(), static_cast<std::size_t>(count), request_.prices[host]);
-            });
-          } else {
-            order_groups(level + 1, begin, end, t);
-            for (const auto& [cost, group] : scratch_.order) values.push_back(cost);
-          }
-          scratch_.costs[level][g] =
-              exact_sum(values.size(), [&](std::size_t i) { return values[i]; });
-        }
-      }
-    }
-    // Sets `order` to the cheapest groups of a level that are taken of [begin, end).
-    void order_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
-      const bool by_cost = !are_prices_equal_ || takes_all();
-      scratch_.order.clear();
-      for (std::uint32_t g = begin; g < end; ++g)
-        if (scratch_.bounds[level][g] <= t)
-          scratch_.order.emplace_back(by_cost ? scratch_.costs[level][g] : 0, g);
-      if (by_cost) std::sort(scratch_.order.begin(), scratch_.order.end());
-      scratch_.order.resize(static_cast<std::size_t>(request_.counts[level]));
-    }
-    // Calls visit(host, number of parts) for the cheapest parts of an innermost group.
-    template <class Visit>
-    void each_part(std::uint32_t begin, std::uint32_t end, Visit visit) {
-      scratch_.order.clear();
-      for (std::uint32_t i = begin; i < end; ++i)
-        if (const std::uint32_t host = tree_.hosts[i]; scratch_.parts[host] > 0)
-          scratch_.order.emplace_back(request_.prices[host], i);
-      if (!are_prices_equal_) std::sort(scratch_.order.begin(), scratch_.order.end());
-      Amount left = takes_all() ? std::numeric_limits<Amount>::max() : request_.parts;
-      for (const auto& [price, place] : scratch_.order) {
-        const std::uint32_t host = tree_.hosts[place];
-        const Amount count = std::min(left, scratch_.parts[host]);
-        if (count == 0) break;
-        visit(host, count);
-        left -= count;
-      }
-    }
-    void choose_groups(std::size_t level, std::uint32_t begin, std::uint32_t end, double t) {
-      order_groups(level, begin, end, t);
-      std::vector<std::uint32_t>& picked = scratch_.picked[level];
-      picked.clear();
-      for (const auto& [cost, group] : scratch_.order) picked.push_back(group);
-      for (const std::uint32_t group : picked) {
-        const std::uint32_t inner = tree_.first[level][group], last = tree_.first[level][group + 1];
-        if (level + 1 < levels())
-          choose_groups(level + 1, inner, last, t);
-        else
-          each_part(inner, last,
-                    [&](std::uint32_t host, Amount count) { scratch_.chosen[host] = count; });
-      }
-    }
-    // Writes the chosen parts: totals as in detail::build_window().
-    void fill(double t, std::vector<Part>& parts, Found& found) const {
-      parts.clear();
-      for (std::size_t h = 0; h < hosts_.ids.size(); ++h)
-        for (Amount k = 0; k < scratch_.chosen[h]; ++k)
-          parts.push_back({h, hosts_.ids[h], length_, request_.prices[h]});
-      found.start = found.value = t;
-      found.runtime = length_;
-      found.processor_time = 0;
-      for (std::size_t i = 0; i < parts.size(); ++i) found.processor_time += length_;
-      found.cost =
-          length_ * exact_sum(parts.size(), [&](std::size_t i) { return parts[i].cost; });
-      for (Part& part : parts) part.cost *= length_;
-    }
-
     Known& known_;
     const HostTree& tree_;
-    TreeScratch& scratch_;
+    SweepScratch& scratch_;
     const ShareRows& rows_;
     const ShareHosts& hosts_;
     const TreeRequest& request_;
@@ -474,7 +384,7 @@ class EarliestTrees {
 
   std::size_t resources_ = 0;
   std::vector<Known> trees_;
-  TreeScratch scratch_;
+  SweepScratch scratch_;
 };
 
 }  // namespace slotkern
