@@ -67,6 +67,9 @@ _ASCENT, _ASCENT_WORK = 20, 0.6
 _FIRST_WALK, _LATER_WALK = (5, 0.2), (20, 0.4)
 #: The share of the best prices at which a walk searches.
 _WALK_PRICES = 0.7
+#: The share of the work after which no linear program is started: over the columns of
+#: a long ascent it is slow, and raises the bound little in few rounds.
+_LAST_START = 0.9
 #: Nodes of an integer program.
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
@@ -225,6 +228,8 @@ class OptimalSearch:
     def run(self) -> None:
         """Search until the plan is proven, nothing is left, or the work is spent."""
         self._ascend()
+        if self.work >= _LAST_START * self._planner.max_work:
+            return
         inertia, count = _INERTIA, 0
         while not self._is_over():
             count += 1
