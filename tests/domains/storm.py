@@ -1,20 +1,23 @@
-"""A storm: metaschedulers book over two ledgers and are killed; local managers book.
+"""A storm: metaschedulers and local managers book over two ledgers and are killed.
 
 ``python tests/domains/storm.py KILLS [PROCESSES]`` runs one. A metascheduler writes
 each token to a file before its call. A new one first repeats the last call of its
-predecessor. After the storm no window may have a part without its others.
+predecessor. After the storm no window may have a part without its others, and no node
+may be booked twice at the same time. One of `LOCAL` kills is that of a local manager.
 """
 
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import slotkern as sk
@@ -23,6 +26,8 @@ SITES = ("cern", "jinr")
 NODES = 4
 HOLD = 0.3  # seconds: some holds end while their process sleeps
 LONGEST_PAUSE = 0.02  # seconds between two calls of a booking
+LOCAL = 5
+OWNER = "local"
 
 
 def _domains(folder: Path) -> sk.Domains:
@@ -61,12 +66,13 @@ def local_manager(path: Path, seed: int) -> None:
     """Book and release windows of one site until killed."""
     rng = random.Random(seed)
     pool = sk.SlotPool.open(path)
-    mine: list[sk.Booking] = []
+    mine = pool.open_bookings(OWNER)  # those of a predecessor
     while True:
         if mine and rng.random() < 0.5:
             pool.release(mine.pop(rng.randrange(len(mine))))
         else:
-            found = pool.place(sk.Request(rng.randint(1, NODES), rng.randint(1, 9)))
+            job = sk.Request(rng.randint(1, NODES), rng.randint(1, 9))
+            found = pool.place(job, owner=OWNER)
             mine += [] if found is None else [found]
         time.sleep(rng.uniform(0, LONGEST_PAUSE))
 
@@ -80,9 +86,14 @@ def storm(folder: Path, kills: int, processes: int = 2) -> dict[str, int]:
     seeds = itertools.count(1)
     rng = random.Random(1)
 
-    def start(*words: object) -> subprocess.Popen[bytes]:
-        given = [*map(str, words), str(next(seeds))]
-        return subprocess.Popen([sys.executable, __file__, *given])
+    # Processes are forks of a server that has imported slotkern: quick to start.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["slotkern"])
+
+    def start(target: Callable[..., None], *given: Path) -> BaseProcess:
+        process = context.Process(target=target, args=(*given, next(seeds)))
+        process.start()
+        return process
 
     def size(place: int) -> int:
         return notes[place].stat().st_size if notes[place].exists() else 0
@@ -93,24 +104,33 @@ def storm(folder: Path, kills: int, processes: int = 2) -> dict[str, int]:
             assert time.monotonic() < end, f"metascheduler {place} does nothing"
             time.sleep(0.005)
 
-    local = [start("--local", folder / f"{name}.db") for name in SITES]
-    running = [start("--meta", folder, note) for note in notes]
+    def kill(process: BaseProcess) -> None:
+        process.kill()
+        process.join()
+        code = process.exitcode
+        assert code == -signal.SIGKILL, f"a process ended by itself: {code}"
+
+    local = [start(local_manager, folder / f"{name}.db") for name in SITES]
+    running = [start(metascheduler, folder, note) for note in notes]
     sizes = [0] * processes
     try:
-        for _ in range(kills):
+        for number in range(kills):
+            if number % LOCAL == LOCAL - 1:
+                site = rng.randrange(len(SITES))
+                kill(local[site])
+                local[site] = start(local_manager, folder / f"{SITES[site]}.db")
+                continue
             place = rng.randrange(processes)
             await_note(place, sizes[place])
             time.sleep(rng.uniform(0, 0.2))
-            running[place].send_signal(signal.SIGKILL)
-            code = running[place].wait()
-            assert code == -signal.SIGKILL, f"a process ended by itself: {code}"
+            kill(running[place])
             sizes[place] = size(place)
-            running[place] = start("--meta", folder, notes[place])
-        assert all(each.poll() is None for each in local), "a local manager ended"
+            running[place] = start(metascheduler, folder, notes[place])
+        assert all(each.exitcode is None for each in local), "a local manager ended"
     finally:
         for process in running + local:
             process.kill()
-            process.wait()
+            process.join()
     return judge(folder, notes)
 
 
@@ -149,11 +169,6 @@ def judge(folder: Path, notes: list[Path]) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--meta":
-        metascheduler(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
-    elif sys.argv[1] == "--local":
-        local_manager(Path(sys.argv[2]), int(sys.argv[3]))
-    else:
-        with tempfile.TemporaryDirectory() as made:
-            count = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-            print(storm(Path(made), int(sys.argv[1]), count))
+    with tempfile.TemporaryDirectory() as made:
+        count = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+        print(storm(Path(made), int(sys.argv[1]), count))

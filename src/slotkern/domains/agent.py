@@ -7,10 +7,13 @@ are read, so both sides must trust each other. Answers grow with the request, no
 the domain (candidates.py): no answer contains the slots or the machine of the domain.
 
 Parts of a ledger are held by the ledger. Parts of a plain pool are held by the agent,
-with their tokens: holds that are due end before the next question is answered. Parts
-that the pool no longer has, because they are past or the local manager has released
-them, are dropped from time to time, so the agent keeps O(1) for each part that is
-booked.
+with their tokens: holds that are due end before the next question is answered. A part
+that the local manager has released counts as not booked. Parts that the pool no longer
+has, because they are past or were released, are dropped from time to time, so the agent
+keeps O(n) for each part that is booked on n nodes.
+
+A part is confirmed and released by its id and its token: an older copy of a ledger, or
+a pool that was opened again, may give the id to another booking.
 """
 
 from __future__ import annotations
@@ -99,6 +102,8 @@ class DomainAgent:
         self._usable: dict[Any, UsableSlots] = {}
         self._version: Any = None
         self._held: dict[int, _Held] = {}
+        #: The last part from a start on a node: another one there was released.
+        self._last: dict[tuple[int, float], int] = {}
         self._next, self._most = 1, _PARTS
 
     def answer(self, question: bytes) -> bytes:
@@ -200,42 +205,62 @@ class DomainAgent:
             made = self.pool._book_part(mine, owner, hold, token, whole)
             return [(b.id, b.owner, b.expires, b.repeated) for b in made]
         seconds = np.inf if hold is None else (delay_of(hold) or 0) / 1e6
+        end = None
+        if hold is not None:  # an error for a remote end comes before the booking
+            end = datetime.fromtimestamp(time.time() + seconds, UTC)
         self.pool.book(mine, owner)
         found: list[tuple[int, str, Any, bool]] = []
         for window in mine:
-            end = None
-            if hold is not None:
-                end = datetime.fromtimestamp(time.time() + seconds, UTC)
             booking = Booking(self._next, window, owner or "", token, end)
             until = time.monotonic() + seconds
             self._held[self._next] = _Held(until, booking, whole or {})
+            for node in window.nodes:
+                self._held.pop(self._last.get((node, window.start), 0), None)
+                self._last[node, window.start] = self._next
             found.append((booking.id, booking.owner, end, False))
             self._next += 1
         return found
 
-    def _confirm(self, ids: list[int]) -> None:
+    def _confirm(self, ids: list[int], token: str | None) -> None:
+        ended = [i for i in ids if not self._is_booked(i, token)]
+        if ended:
+            raise Expired(
+                f"there is no hold {ended[0]}, or it has ended; nothing has changed"
+            )
         if isinstance(self.pool, SharedPool):
             with self.pool.turn():
                 for i in ids:
                     self.pool.confirm(i)
             return
-        ended = [i for i in ids if i not in self._held]
-        if ended:
-            raise Expired(
-                f"there is no hold {ended[0]}, or it has ended; nothing has changed"
-            )
         for i in ids:
             held = self._held[i]
             booking = held.booking._replace(expires=None)
             self._held[i] = held._replace(end=np.inf, booking=booking)
 
-    def _release(self, i: int) -> None:
+    def _release(self, i: int, token: str | None) -> None:
+        if not self._is_booked(i, token):
+            raise LookupError(f"booking {i} is not booked; nothing has changed")
         if isinstance(self.pool, SharedPool):
             self.pool.release(i)
-        elif i not in self._held:
-            raise LookupError(f"booking {i} is not booked; nothing has changed")
         else:
             self.pool.release(self._held.pop(i).booking.window)
+
+    def _is_booked(self, i: int, token: str | None) -> bool:
+        """Return whether booking i is that of a token, and is still booked."""
+        if isinstance(self.pool, SharedPool):
+            if token is None:
+                return True  # the pool checks the id
+            found = self.pool._part_of(token)
+            return found is not None and i in {each.id for each in found[0]}
+        held = self._held.get(i)
+        return held is not None and held.booking.token == token and self._has(held)
+
+    def _has(self, held: _Held) -> bool:
+        """Return whether the plain pool still has all nodes of a part."""
+        booked, window = self.pool.booked, held.booking.window
+        mine = booked["start"] == window.start
+        mine &= booked["owner"] == held.booking.owner
+        return {*window.nodes} <= {*booked["node"][mine].tolist()}
 
     def _part_of(self, token: str) -> Any:
         """Return the bookings of a token with windows as data, and their whole."""
@@ -243,7 +268,12 @@ class DomainAgent:
             found = self.pool._part_of(token)
         else:
             mine = [h for h in self._held.values() if h.booking.token == token]
-            found = ([h.booking for h in mine], mine[0].whole) if mine else None
+            there = [
+                each.booking
+                for each in mine
+                if each.booking.window.finish <= self.pool.now or self._has(each)
+            ]
+            found = (there, mine[0].whole) if mine else None
         if found is None:
             return None
         windows = [self._view._slots.join({self.name: b.window}) for b in found[0]]
@@ -268,8 +298,10 @@ class DomainAgent:
     def _end_holds(self) -> None:
         now = time.monotonic()
         for i in [i for i, held in self._held.items() if held.end <= now]:
-            with suppress(LookupError, ValueError):  # the local manager released it
-                self._release(i)
+            held = self._held[i]
+            with suppress(LookupError):  # the local manager has released it
+                self._release(i, held.booking.token)
+            self._held.pop(i, None)
         if len(self._held) > self._most:
             self._drop_ended()
             self._most = 2 * len(self._held) + _PARTS
@@ -283,6 +315,7 @@ class DomainAgent:
             for i, held in self._held.items()
             if (held.booking.window.nodes[0], held.booking.window.start) in there
         }
+        self._last = {key: i for key, i in self._last.items() if i in self._held}
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {

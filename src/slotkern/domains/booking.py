@@ -3,7 +3,9 @@
 Input: the windows of each domain. The parts in ledgers are booked first, as holds; then
 those in pools of this process; then the holds are confirmed. If a domain refuses, the
 parts booked before are released. A process that is killed before it confirms leaves
-holds, which end by themselves. Windows of one domain are booked without a hold.
+holds, which end by themselves. Windows of one domain are booked without a hold, unless
+the domain is in another process: there a call may be carried out after its caller has
+given it up, and a hold ends all the same.
 
 A token finds the parts again, in whatever state a killed process left them: since all
 holds are made before the first is confirmed, a confirmed part means that the ledgers
@@ -96,10 +98,12 @@ def book_parts(
     hold: float | str,
     token: str | None,
     asked: str | None = None,
+    holds_always: bool = False,
 ) -> dict[str, Sequence[Part]]:
     """Book the windows of each domain, all or none; return what each has booked.
 
-    `asked` is the digest of the request that the token identifies.
+    `asked` is the digest of the request that the token identifies. `holds_always`: make
+    a hold first for windows of one domain too.
 
     Raises
     ------
@@ -110,7 +114,7 @@ def book_parts(
     """
     ledgers = ledgers_of({name: pools[name] for name in windows})
     delay = None
-    if len(windows) > 1:
+    if len(windows) > 1 or holds_always:
         delay = hold
         token = secrets.token_hex(16) if token is None else token
     whole = {"domains": [*windows], "asked": asked}
@@ -199,28 +203,36 @@ def recover_parts(
     ValueError
         If a domain that takes part is not among these.
     TokenUsed
-        If `asked` is given and is not the digest that was stored with the token.
+        If `asked` is given and is not the digest that was stored with the token; if
+        the ledgers have parts of different bookings with this token.
     LedgerError
         If a ledger cannot be read or written: repeat the call.
     """
     there = {name: ledger._part_of(token) for name, ledger in ledgers.items()}
-    found = {name: part[0] for name, part in there.items() if part is not None}
-    if not found:
+    # a token of a local manager has no domains: its bookings are not parts
+    known = {n: each for n, each in there.items() if each and "domains" in each[1]}
+    if not known:
         return None
-    whole = next(part[1] for part in there.values() if part is not None)
+    found = {name: each[0] for name, each in known.items()}
+    whole, *others = (each[1] for each in known.values())
     job = token.rpartition("#")[0] or token  # the token of `book` has no attempts
     if asked is not None and whole.get("asked", asked) != asked:
         raise TokenUsed(
             f"the token {quote(job)} belongs to another request; nothing has changed"
         )
-    missing = [name for name in whole.get("domains", ()) if name not in ledgers]
+    if any(each != whole for each in others):
+        raise TokenUsed(
+            f"the token {quote(job)} belongs to different bookings in "
+            f"{', '.join(map(repr, known))}; nothing has changed"
+        )
+    missing = [name for name in whole["domains"] if name not in ledgers]
     if missing:
         raise ValueError(
             f"the booking of the token {quote(job)} also has parts in "
             f"{', '.join(map(repr, missing))}, which are not among these domains; "
             "nothing has changed: add them and repeat the call"
         )
-    complete = all(found.values()) and len(found) == len(whole.get("domains", found))
+    complete = all(found.values()) and len(found) == len(whole["domains"])
     if complete and any(each.expires is None for p in found.values() for each in p):
         with suppress(Expired):
             return {n: _confirm(ledgers[n], parts) for n, parts in found.items()}

@@ -167,10 +167,11 @@ class _RemoteLedger:
         return bookings, found[1]
 
     def confirm(self, parts: Iterable[Booking]) -> None:
-        self._ask("confirm", [each.id for each in parts])
+        given = [*parts]
+        self._ask("confirm", [each.id for each in given], given[0].token)
 
     def release(self, window: Booking) -> None:
-        self._ask("release", window.id)
+        self._ask("release", window.id, window.token)
 
 
 class RemoteDomains(Placing):
@@ -252,16 +253,8 @@ class RemoteDomains(Placing):
             self._transports[name] = _start(name, source)
         self._sources = {**domains}
         self._facts: dict[str, Facts] = self._ask("facts")
-        (first, one), *others = self._facts.items()
-        for name, other in others:
-            for what in ("clock", "levels"):
-                if getattr(one, what) != getattr(other, what):
-                    raise ValueError(
-                        f"the domains {first!r} and {name!r} must have the same {what},"
-                        f" got {quote(getattr(one, what))} and "
-                        f"{quote(getattr(other, what))}"
-                    )
-        self._clock = one.clock
+        _check_facts(self._facts)
+        self._clock = next(iter(self._facts.values())).clock
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._transports)
@@ -282,9 +275,18 @@ class RemoteDomains(Placing):
             The name of the domain.
         source : RemoteDomain, SlotPool, str or path
             As for `RemoteDomains`. The same ledger; a plain pool has lost its bookings.
+
+        Raises
+        ------
+        ValueError
+            If the clock or the levels are not those of the other domains. Nothing has
+            changed then.
         """
         self._ledger(name)  # an error for an unknown name
-        self._transports[name] = _start(name, source)
+        transport = _start(name, source)
+        facts = self._facts | ask_all({name: transport}, self.traffic, "facts")
+        _check_facts(facts)
+        self._transports[name], self._facts = transport, facts
         self._sources[name] = source
 
     def find(
@@ -324,8 +326,8 @@ class RemoteDomains(Placing):
             A window that was found in these domains.
         owner : str, optional
         hold : float (seconds) or duration
-            If several domains take part: the time after which a part ends that was not
-            confirmed, because this process or a worker was killed.
+            The time after which a part ends that was not confirmed, because this
+            process or a worker was killed.
 
         Raises
         ------
@@ -397,18 +399,23 @@ class RemoteDomains(Placing):
         ValueError
             If no domain has it. Domains that have released it already are skipped.
         slotkern.ledger.LedgerError
-            If a domain does not answer, or cannot store it: repeat the call.
+            If a domain does not answer, or cannot store it: the others have released
+            their parts; repeat the call.
         """
         if not isinstance(booking, DomainBooking):
             raise TypeError(f"only bookings can be released, got {quote(booking)}")
-        released = 0
+        released, failed = 0, None
         for name, part in booking.parts.items():
             try:
                 release_part(self._ledger(name), part)
+            except LedgerError as error:
+                failed = failed or error
             except LookupError as error:
                 log.info("%s: %s", name, error)
             else:
                 released += 1
+        if failed is not None:
+            raise failed
         if not released:
             raise ValueError(f"{quote(booking)} is booked in no domain")
 
@@ -445,7 +452,7 @@ class RemoteDomains(Placing):
         known = secrets.token_hex(16) if token is None else token
         made: Mapping[str, Sequence[Part]]
         try:
-            made = book_parts(pools, windows, owner, hold, known, asked)
+            made = book_parts(pools, windows, owner, hold, known, asked, True)
         except Unknown as error:
             found = self._recovered(known, order)
             if found is None:
@@ -518,6 +525,19 @@ class RemoteDomains(Placing):
         window = _window_of([b.window.to_dict() for b in mine.values()], self._clock)
         owner = next(iter(mine.values())).owner
         return DomainBooking(window, {**mine}, owner, token, True)
+
+
+def _check_facts(facts: Mapping[str, Facts]) -> None:
+    """Raise ValueError if two domains have different clocks or levels."""
+    (first, one), *others = facts.items()
+    for name, other in others:
+        for what in ("clock", "levels"):
+            if getattr(one, what) != getattr(other, what):
+                raise ValueError(
+                    f"the domains {first!r} and {name!r} must have the same {what}, "
+                    f"got {quote(getattr(one, what))} and "
+                    f"{quote(getattr(other, what))}"
+                )
 
 
 def _split(window: Window, clock: Any) -> dict[str, Window]:
