@@ -109,8 +109,8 @@ def test_errors_name_the_job_of_a_table(pool: Path, tmp_path: Path) -> None:
     for command, name, named in (
         ("schedule", "late", f"{jobs}, line 3: late"),
         ("schedule", "", f"{jobs}, line 3"),
-        ("batch", "late", "late"),
-        ("batch", "", "job 2"),
+        ("batch", "late", f"{jobs}, line 3: late"),
+        ("batch", "", f"{jobs}, line 3: job 2"),
     ):
         jobs.write_text(
             f"name,nodes,walltime,earliest\nfine,1,1h,\n{name},1,1h,2026-10-25 02:30\n"
