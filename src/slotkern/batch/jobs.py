@@ -172,7 +172,9 @@ def read_batch(path: AnyPath) -> Batch:
     return _from_table(read_jobs(path), "jobs")
 
 
-def flow_of(table: FileColumns) -> tuple[Batch, list[Any], list[float] | None]:
+def flow_of(
+    table: FileColumns,
+) -> tuple[Batch, list[tuple[str, Any]], list[float] | None]:
     """Return the jobs of a table that arrive one after another.
 
     Parameters
@@ -185,8 +187,8 @@ def flow_of(table: FileColumns) -> tuple[Batch, list[Any], list[float] | None]:
     Returns
     -------
     batch : Batch
-    arrivals : list
-        One per job.
+    arrivals : list of (str, object)
+        One per job: its place in the file for errors, and its value.
     shares : list of float or None
         One per job; 1 for an empty cell. None without the column.
 
@@ -204,11 +206,10 @@ def flow_of(table: FileColumns) -> tuple[Batch, list[Any], list[float] | None]:
     rows = _rows_in_order(table, name, (*BATCH_COLUMNS, *FLOW_COLUMNS))
     arrivals, shares = [], []
     for i, row in rows:
+        place = f"{name}, {row_label(name, i)}, column 'arrival'"
         if "arrival" not in row:
-            raise ValueError(
-                f"{name}, {row_label(name, i)}, column 'arrival': is empty"
-            )
-        arrivals.append(row.pop("arrival"))
+            raise ValueError(f"{place}: is empty")
+        arrivals.append((place, row.pop("arrival")))
         share = row.pop("share", 1.0)
         if not 0 < share <= 1:
             raise ValueError(

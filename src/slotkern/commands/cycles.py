@@ -144,7 +144,7 @@ def cycles(
         flow = run_cycles(
             pool,
             batch,
-            _times(arrivals, pool.clock, str(jobs)),
+            _times(arrivals, pool.clock),
             length=_span("--length", times.length, pool.clock),
             cycles=times.count,
             horizon=None
@@ -205,12 +205,10 @@ def _moment(option: str, value: Any, clock: Clock | None) -> Any:
     return clock.time(value, option)
 
 
-def _times(arrivals: list[Any], clock: Clock | None, name: str) -> list[float]:
+def _times(arrivals: list[tuple[str, Any]], clock: Clock | None) -> list[float]:
     return [
-        _moment(f"{name}, column 'arrival'", number_or_text(time), clock)
-        if isinstance(time, str)
-        else _moment(f"{name}, column 'arrival'", time, clock)
-        for time in arrivals
+        _moment(place, number_or_text(time) if isinstance(time, str) else time, clock)
+        for place, time in arrivals
     ]
 
 
