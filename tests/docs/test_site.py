@@ -235,3 +235,22 @@ def test_pages_fit_a_phone_screen(browser: Any) -> None:
         wide = shown.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360, name
     shown.close()
+
+
+@built
+@pytest.mark.parametrize(("width", "kind"), [(360, "narrow"), (1280, "wide")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_of_the_home_page_suit_the_width(
+    browser: Any, width: int, kind: str, scheme: str
+) -> None:
+    shown, _ = opened(browser, scheme)
+    shown.set_viewport_size({"width": width, "height": 740})
+    shown.goto((SITE / "index.html").as_uri())
+    pictures = [
+        each for each in shown.locator("article img").all() if each.is_visible()
+    ]
+    assert len(pictures) == 2
+    for each in pictures:
+        assert f"only-{kind}" in each.get_attribute("class").split()
+        assert each.evaluate("it => it.clientWidth / it.naturalWidth") > 0.4
+    shown.close()

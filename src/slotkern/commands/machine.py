@@ -449,7 +449,7 @@ def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
 
 
 def _refuse_mixed_starts(source: str, starts: list[Any]) -> None:
-    """Raise an error for the first start that is no time of day if others are."""
+    """Raise an error for the first start that is not a time of day if others are."""
     hours = [_TIME_OF_DAY.fullmatch(str(start).strip()) for start in starts]
     valid = [m is not None and int(m[1]) < 24 and int(m[2]) < 60 for m in hours]
     if any(valid):
