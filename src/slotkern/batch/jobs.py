@@ -24,7 +24,7 @@ from slotkern.machine.jobs import (
 )
 
 if TYPE_CHECKING:
-    from slotkern.files.columns import FileColumns
+    from slotkern.machine.frames import FileColumns
     from slotkern.typing import Slots
 
 __all__ = ["Batch", "flow_of", "located_jobs", "read_batch"]
