@@ -4,7 +4,7 @@
 
 `make bench` stores the figures in benchmarks/measured.json, with machine and date.
 README.md and some pages of docs/ contain placeholders between comments; the pictures
-are docs/ratios-light.svg and docs/ratios-dark.svg. benchmarks/history/VERSION.json
+are docs/ratios-*.svg; the narrow ones are for phones. benchmarks/history/VERSION.json
 keeps the rows of the README for each version, and docs/history-*.svg draws their
 ratios. A test checks that pages and pictures are up to date.
 """
@@ -23,7 +23,11 @@ from xml.sax.saxutils import escape
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "benchmarks" / "measured.json"
 PAGES = ("README.md", "docs/index.md", "docs/measured.md", "docs/peers.md")
-PICTURES = ("docs/ratios-light.svg", "docs/ratios-dark.svg")
+PICTURES = tuple(
+    f"docs/ratios-{width}{mode}.svg"
+    for width in ("", "narrow-")
+    for mode in ("light", "dark")
+)
 HISTORY = ROOT / "benchmarks" / "history"
 HISTORY_PICTURES = ("docs/history-light.svg", "docs/history-dark.svg")
 
@@ -178,7 +182,8 @@ def pages(figures: dict[str, Any]) -> Iterator[tuple[Path, str]]:
             )
         yield ROOT / name, page
     for name in PICTURES:
-        yield ROOT / name, picture(shown(figures), name.partition("-")[2][:-4])
+        mode = name.removesuffix(".svg").rpartition("-")[2]
+        yield ROOT / name, picture(shown(figures), mode, "narrow" in name)
     now = record(figures)
     path = HISTORY / f"{now['slotkern']}.json"
     yield path, json.dumps(now, indent=1) + "\n"
@@ -260,10 +265,16 @@ def heading(width: int, height: int, title: str) -> str:
     )
 
 
-def picture(rows: list[dict[str, Any]], mode: str) -> str:
-    """Draw both times of each row as joined dots on a logarithmic axis."""
+def picture(rows: list[dict[str, Any]], mode: str, is_narrow: bool = False) -> str:
+    """Draw both times of each row as joined dots on a logarithmic axis.
+
+    The names of the rows are left of the dots; in a narrow picture above them.
+    """
     ink, faint, line, rival, own = INKS[mode]
-    width, left, right, row, top = 840, 330, 780, 42, 44
+    if is_narrow:
+        width, left, right, row, top, name_above = 360, 28, 326, 84, 46, 40
+    else:
+        width, left, right, row, top, name_above = 840, 330, 780, 42, 44, 0
     height = top + row * len(rows) + 30
     low, high = -6, math.ceil(max(math.log10(each["rival"]) for each in rows))
 
@@ -292,13 +303,13 @@ def picture(rows: list[dict[str, Any]], mode: str) -> str:
         label = {-6: "1 µs", -3: "1 ms", 0: "1 s"}.get(power, "")
         out.append(text(x, height - 8, label, faint, middle) if label else "")
     for k, each in enumerate(rows):
-        y = top + row * k + 14
+        y = top + row * k + 14 + name_above
         a, b = place(each["own"]), place(each["rival"])
         name, _, size = each["what"].partition(": ")
         name = name.replace(", ragged, n = 5", "").replace(", n = 7", "")
         out += [
-            text(8, y, name[0].upper() + name[1:], ink),
-            text(8, y + 14, size, faint, 'font-size="10.5"'),
+            text(8, y - name_above, name[0].upper() + name[1:], ink),
+            text(8, y - name_above + 14, size, faint, 'font-size="10.5"'),
             f'<line x1="{a}" y1="{y}" x2="{b}" y2="{y}" stroke="{rival}" '
             'stroke-width="2"/>',
             f'<circle cx="{a}" cy="{y}" r="6" fill="{own}"/>',

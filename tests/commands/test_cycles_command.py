@@ -71,7 +71,12 @@ def test_tables_and_pages(folder: Path) -> None:
         ("local", LOCAL.replace("1,20", "x,20"), (), "line 2, column 'node': 'x'"),
         ("local", "node,start\n1,2\n", (), "no column 'end'"),
         ("jobs", JOBS, ("--horizon", "1h"), "--horizon: '1h' is a duration"),
-        ("jobs", JOBS.replace("12,1", "noon,1"), (), "column 'arrival': 'noon'"),
+        (
+            "jobs",
+            JOBS.replace("12,1", "noon,1"),
+            (),
+            "line 4, column 'arrival': 'noon'",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

@@ -109,8 +109,8 @@ def test_errors_name_the_job_of_a_table(pool: Path, tmp_path: Path) -> None:
     for command, name, named in (
         ("schedule", "late", f"{jobs}, line 3: late"),
         ("schedule", "", f"{jobs}, line 3"),
-        ("batch", "late", "late"),
-        ("batch", "", "job 2"),
+        ("batch", "late", f"{jobs}, line 3: late"),
+        ("batch", "", f"{jobs}, line 3: job 2"),
     ):
         jobs.write_text(
             f"name,nodes,walltime,earliest\nfine,1,1h,\n{name},1,1h,2026-10-25 02:30\n"
@@ -352,3 +352,27 @@ def test_find_prints_the_value_of_a_sum(tmp_path: Path) -> None:
     assert "minimize(kw) 4.50" in run(*given, "minimize(kw)").stdout
     *_, last = run(*given, "finish").stdout.splitlines()
     assert last.startswith("start 0   finish 4   ")  # the totals have it already
+
+
+def test_a_start_that_is_no_time_of_day_is_named(tmp_path: Path) -> None:
+    nodes, tariff = tmp_path / "nodes.csv", tmp_path / "night.csv"
+    nodes.write_text("name,price\na,1\n")
+    given = ["--start", "2026-12-01", "--end", "2026-12-03", "--zone", "UTC"]
+    given += ["--tariffs", tariff, "--output", tmp_path / "pool.npz"]
+    for start in ("25:00", "2026-12-02", "22:61"):
+        tariff.write_text(f"start,factor\n06:00,1\n{start},2\n")
+        message = f"night.csv, line 3: start '{start}' is no time of day, as '06:00' is"
+        refused(run("free", nodes, *given), message)
+
+
+def test_a_name_that_occurs_twice_in_a_batch_has_both_lines(
+    pool: Path, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,nodes,walltime,order\na,1,1h,2\njob 1,1,1h,3\n,1,1h,1\n")
+    assert run("batch", pool, jobs).exit_code == 0
+    jobs.write_text("name,nodes,walltime,order\n,1,1h,2\nb,1,1h,3\njob 1,1,1h,1\n")
+    refused(
+        run("batch", pool, jobs),
+        "jobs.csv, line 4, column 'name': 'job 1' is the name of line 2 already",
+    )

@@ -294,10 +294,10 @@ def test_an_error_in_one_of_many_jobs_names_it(tmp_path: Path) -> None:
     slots.write_text("node,start,end,performance,price,memory\n0,0,9,1,1,64\n")
     for column, cell in (("where", "memry >= 1"), ("limits", "sum(memry) >= 1")):
         jobs.write_text(f"name,nodes,volume,{column}\na,1,1,\nb,1,1,{cell}\n")
-        for command, where in (("batch", "slotkern: b: "), ("schedule", "line 3: b: ")):
-            refused(run(command, slots, jobs), where, "no column 'memry'")
+        for command in ("batch", "schedule"):
+            refused(run(command, slots, jobs), "line 3: b: ", "no column 'memry'")
         jobs.write_text(f"nodes,volume,{column}\n1,1,\n1,1,{cell}\n")
-        refused(run("batch", slots, jobs), "slotkern: job 2: ")
+        refused(run("batch", slots, jobs), f"{jobs}, line 3: job 2: ")
 
 
 def test_an_empty_file_of_slots_is_reported(tmp_path: Path) -> None:

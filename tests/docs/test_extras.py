@@ -94,6 +94,15 @@ def test_extras_are_declared_and_in_all() -> None:
     assert set(whole) == set(EXTRAS.values())
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_pages_list_every_extra(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    table = text.partition("| extra | adds |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if "`" in line]
+    listed = [name.strip("` ") for cell in cells for name in cell.split(",")]
+    assert sorted(listed) == sorted(set(EXTRAS.values()))
+
+
 def test_optional_modules_are_imported_inside_extra() -> None:
     bare = []
     for path in PACKAGE.rglob("*.py"):

@@ -168,10 +168,19 @@ def opened(browser: Any, scheme: str = "light") -> tuple[Any, list[str]]:
         ("when", "howto/when.html"),
     ],
 )
-def test_search_finds(browser: Any, words: str, page: str) -> None:
+def test_search_finds_a_page_among_the_first_three(
+    browser: Any, words: str, page: str
+) -> None:
     shown, requests = opened(browser)
     shown.goto(f"{(SITE / 'search.html').as_uri()}?q={words}")
-    shown.wait_for_selector(f"#search-results a[href*='{page}']", timeout=20_000)
+    shown.wait_for_selector("#search-results p.search-summary", timeout=20_000)
+    shown.wait_for_function(
+        "document.querySelector('#search-results p.search-summary').innerText"
+        ".match(/[0-9]/)"
+    )
+    links = shown.locator("#search-results ul.search li > a").all()
+    found = [link.get_attribute("href").split("?")[0] for link in links[:3]]
+    assert any(each.split("#")[0].endswith(page) for each in found), found
     assert requests == []
     shown.close()
 
@@ -225,4 +234,23 @@ def test_pages_fit_a_phone_screen(browser: Any) -> None:
         shown.goto((SITE / f"{name}.html").as_uri())
         wide = shown.evaluate("document.documentElement.scrollWidth")
         assert wide <= 360, name
+    shown.close()
+
+
+@built
+@pytest.mark.parametrize(("width", "kind"), [(360, "narrow"), (1280, "wide")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_of_the_home_page_suit_the_width(
+    browser: Any, width: int, kind: str, scheme: str
+) -> None:
+    shown, _ = opened(browser, scheme)
+    shown.set_viewport_size({"width": width, "height": 740})
+    shown.goto((SITE / "index.html").as_uri())
+    pictures = [
+        each for each in shown.locator("article img").all() if each.is_visible()
+    ]
+    assert len(pictures) == 2
+    for each in pictures:
+        assert f"only-{kind}" in each.get_attribute("class").split()
+        assert each.evaluate("it => it.clientWidth / it.naturalWidth") > 0.4
     shown.close()

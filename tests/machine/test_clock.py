@@ -298,6 +298,12 @@ def test_missing_times(clock):
         ("250ms", 0.25),
         ("PT4H30M", 16200),
         ("P1DT0.5S", 86400.5),
+        ("1 hour", 3600),
+        ("2 hours", 7200),
+        ("30 minutes", 1800),
+        ("1 day 1 minute", 86460),
+        ("1.5 weeks", 907_200),
+        ("2hours30seconds", 7230),
     ],
 )
 def test_text_of_a_duration(clock, text, seconds):
@@ -329,6 +335,9 @@ def test_other_durations(clock):
         ("", ValueError, "is no duration"),
         ("-1h", ValueError, "is no duration"),
         ("1h2h", ValueError, "has a unit twice"),
+        ("1 hour 2 h", ValueError, "has a unit twice"),
+        ("1 hourss", ValueError, "is no duration"),
+        ("2 months", ValueError, "is no duration"),
         ("1:60:00", ValueError, "is no time of hours:minutes:seconds"),
         ("1-24:00:00", ValueError, "is no time of hours:minutes:seconds"),
         ("1-25", ValueError, "is no time of days-hours"),

@@ -209,6 +209,16 @@ def test_a_function_is_called_once_a_slot_and_group(real):
         (not_a_number, ValueError, r"criterion not_a_number raised, .* of row \d+"),
         (no_such_field, TypeError, "no_such_field does not compile: .* no field '"),
         (sk.criterion(int), TypeError, "criterion int does not compile"),
+        (
+            sk.criterion(lambda slot: 1.0),
+            TypeError,
+            r"criterion <lambda>\(slot\) must take \(slot, length\)$",
+        ),
+        (
+            sk.criterion(lambda slot, length: 1.0, uses_start=True),
+            TypeError,
+            r"must take \(slot, start, length\)$",
+        ),
         (12345678, TypeError, "criterion must be one of"),
         (len, TypeError, "criterion must be one of"),
         ("memory", ValueError, "criterion must be one of .*, or a numeric field"),

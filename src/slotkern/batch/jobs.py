@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from slotkern.foundation.checks import meant, row_label
 from slotkern.machine.frames import source_name
 from slotkern.machine.jobs import (
     is_table,
+    located_errors,
     read_jobs,
     request_of_row,
     requests_of,
@@ -22,9 +24,10 @@ from slotkern.machine.jobs import (
 )
 
 if TYPE_CHECKING:
+    from slotkern.machine.frames import FileColumns
     from slotkern.typing import Slots
 
-__all__ = ["Batch", "read_batch", "read_flow"]
+__all__ = ["Batch", "flow_of", "located_jobs", "read_batch"]
 
 #: Further columns of a table of jobs besides those of `slotkern.machine.jobs`.
 BATCH_COLUMNS = ("criterion", "order")
@@ -169,12 +172,14 @@ def read_batch(path: AnyPath) -> Batch:
     return _from_table(read_jobs(path), "jobs")
 
 
-def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
-    """Read a table of jobs that arrive one after another.
+def flow_of(
+    table: FileColumns,
+) -> tuple[Batch, list[tuple[str, Any]], list[float] | None]:
+    """Return the jobs of a table that arrive one after another.
 
     Parameters
     ----------
-    path : str or path-like
+    table : FileColumns
         As for `read_batch`, with the columns ``arrival`` (a number of the slots' clock
         or a date) and, optionally, ``share`` (the true length as a share of the
         reserved one).
@@ -182,8 +187,8 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     Returns
     -------
     batch : Batch
-    arrivals : list
-        One per job.
+    arrivals : list of (str, object)
+        One per job: its place in the file for errors, and its value.
     shares : list of float or None
         One per job; 1 for an empty cell. None without the column.
 
@@ -191,10 +196,7 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     ------
     ValueError, TypeError
         Naming the file, the row and the column.
-    OSError
-        If the file cannot be read.
     """
-    table = read_jobs(path)
     name = source_name(table, "jobs")
     if "arrival" not in table:
         raise ValueError(
@@ -204,11 +206,10 @@ def read_flow(path: AnyPath) -> tuple[Batch, list[Any], list[float] | None]:
     rows = _rows_in_order(table, name, (*BATCH_COLUMNS, *FLOW_COLUMNS))
     arrivals, shares = [], []
     for i, row in rows:
+        place = f"{name}, {row_label(name, i)}, column 'arrival'"
         if "arrival" not in row:
-            raise ValueError(
-                f"{name}, {row_label(name, i)}, column 'arrival': is empty"
-            )
-        arrivals.append(row.pop("arrival"))
+            raise ValueError(f"{place}: is empty")
+        arrivals.append((place, row.pop("arrival")))
         share = row.pop("share", 1.0)
         if not 0 < share <= 1:
             raise ValueError(
@@ -243,6 +244,29 @@ def _rows_in_order(
 
 def _batch_of(rows: list[tuple[int, dict[str, Any]]], name: str) -> Batch:
     criteria = [row.pop("criterion", DEFAULT_CRITERION) for _, row in rows]
-    names = [row.pop("name", f"job {i + 1}") for i, row in rows]
+    names = [row.pop("name", _default_name(i)) for i, row in rows]
+    first: dict[str, int] = {}
+    for (i, _), each in sorted(
+        zip(rows, names, strict=True), key=lambda job: job[0][0]
+    ):
+        if each in first:
+            raise ValueError(
+                f"{name}, {row_label(name, i)}, column 'name': {each!r} is the name of "
+                f"{row_label(name, first[each])} already"
+            )
+        first[each] = i
     requests = [request_of_row(row, i, name) for i, row in rows]
     return Batch(requests, names, criteria)
+
+
+def _default_name(row: int) -> str:
+    return f"job {row + 1}"
+
+
+@contextmanager
+def located_jobs(table: FileColumns, batch: Batch) -> Iterator[None]:
+    """Put the file and its line at the start of an error about a job of a batch."""
+    rows = rows_of(table, (*BATCH_COLUMNS, *FLOW_COLUMNS), table.source)
+    names = [row.get("name", _default_name(i)) for i, row in enumerate(rows)]
+    with located_errors(table, batch.requests, names):
+        yield

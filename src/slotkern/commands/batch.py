@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from slotkern.batch import Schedule, read_batch, schedule_batch
+from slotkern.batch import Batch, Schedule, schedule_batch
+from slotkern.batch.jobs import located_jobs
 from slotkern.batch.policies import policy_of
 from slotkern.batch.scheduling import MEASURES
 from slotkern.commands.completion import SHAPES, complete_from
@@ -38,6 +39,7 @@ from slotkern.files import SUFFIXES
 from slotkern.foundation.context import SlotContext
 from slotkern.foundation.extras import extra
 from slotkern.machine.files import TABLES
+from slotkern.machine.jobs import read_jobs
 from slotkern.search.records import date_columns
 
 with extra():
@@ -189,9 +191,10 @@ def batch(
     policies = [policy_of(word) for word in words]
     check_output(results.output, [slots, jobs])
     check_page(results.html)
-    queue, (free, _) = read_batch(jobs), read_free(slots)
+    rows = read_jobs(jobs)
+    queue, (free, _) = Batch.from_jobs(rows), read_free(slots)
     schedule: Any = schedule_batch  # it checks the texts
-    with progress("policies", policies) as steps:
+    with located_jobs(rows, queue), progress("policies", policies) as steps:
         schedules = [schedule(free, queue, each, **vars(options)) for each in steps]
     first = schedules[0]
     if results.plot is not None:

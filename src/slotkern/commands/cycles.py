@@ -17,7 +17,7 @@ import numpy as np
 
 from slotkern import SlotPool
 from slotkern.batch import Cycles, run_cycles
-from slotkern.batch.jobs import read_flow
+from slotkern.batch.jobs import flow_of, located_jobs
 from slotkern.batch.policies import policy_of
 from slotkern.commands.batch import POLICY_WORDS, ChoiceOptions, UnchangedSlots
 from slotkern.commands.completion import complete_from
@@ -36,6 +36,7 @@ from slotkern.foundation.checks import row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.machine.files import TABLES, read_columns
+from slotkern.machine.jobs import read_jobs
 from slotkern.search.records import DateColumn, strict_json
 
 with extra():
@@ -135,24 +136,26 @@ def cycles(
     rule = policy_of(policy)
     check_output(results.output, [slots, jobs, local])
     check_page(results.html)
-    batch, arrivals, shares = read_flow(jobs)
+    rows = read_jobs(jobs)
+    batch, arrivals, shares = flow_of(rows)
     free, _ = read_free(slots)
     pool = free if isinstance(free, SlotPool) else SlotPool(free)
-    flow = run_cycles(
-        pool,
-        batch,
-        _times(arrivals, pool.clock, str(jobs)),
-        length=_span("--length", times.length, pool.clock),
-        cycles=times.count,
-        horizon=None
-        if times.horizon is None
-        else _span("--horizon", times.horizon, pool.clock),
-        policy=rule,
-        options=lambda _: vars(options),
-        update=None if local is None else _local_tasks(local, pool.clock),
-        lengths=shares,
-        start=_moment("--start", number_or_text(times.start), pool.clock),
-    )
+    with located_jobs(rows, batch):
+        flow = run_cycles(
+            pool,
+            batch,
+            _times(arrivals, pool.clock),
+            length=_span("--length", times.length, pool.clock),
+            cycles=times.count,
+            horizon=None
+            if times.horizon is None
+            else _span("--horizon", times.horizon, pool.clock),
+            policy=rule,
+            options=lambda _: vars(options),
+            update=None if local is None else _local_tasks(local, pool.clock),
+            lengths=shares,
+            start=_moment("--start", number_or_text(times.start), pool.clock),
+        )
     if results.plot is not None:
         from slotkern.plotting.batch import plot_cycles
 
@@ -202,12 +205,10 @@ def _moment(option: str, value: Any, clock: Clock | None) -> Any:
     return clock.time(value, option)
 
 
-def _times(arrivals: list[Any], clock: Clock | None, name: str) -> list[float]:
+def _times(arrivals: list[tuple[str, Any]], clock: Clock | None) -> list[float]:
     return [
-        _moment(f"{name}, column 'arrival'", number_or_text(time), clock)
-        if isinstance(time, str)
-        else _moment(f"{name}, column 'arrival'", time, clock)
-        for time in arrivals
+        _moment(place, number_or_text(time) if isinstance(time, str) else time, clock)
+        for place, time in arrivals
     ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ import numpy as np
 import slotkern as sk
 from slotkern.clusters.files import read_slurm_files
 from slotkern.clusters.site import Site, read_site
-from slotkern.foundation.checks import row_label
+from slotkern.foundation.checks import quote, row_label
 from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.machine.files import TABLES, read_columns
@@ -421,12 +422,16 @@ def _busy_spans(path: Path | None, nodes: str | None, **horizon: Any) -> Any:
     return sk.read_ics(path, nodes=nodes, **horizon)
 
 
+_TIME_OF_DAY = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2})?")
+
+
 def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
     """Return factors by tariff and time of day; None for a table with other starts."""
     starts = table.get("start")
     if not isinstance(starts, np.ndarray) or "end" in table:
         return None
     if not starts.size or not all(isinstance(each, dt.time) for each in starts):
+        _refuse_mixed_starts(table.source, starts.tolist())
         return None
     names = np.broadcast_to(table.get("tariff", stem), len(starts))
     factors = factors_of_columns(table, table.source)
@@ -441,6 +446,19 @@ def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
             raise ValueError(f"{place}: the time {text} occurs twice")
         times[text] = factor
     return found
+
+
+def _refuse_mixed_starts(source: str, starts: list[Any]) -> None:
+    """Raise an error for the first start that is not a time of day if others are."""
+    hours = [_TIME_OF_DAY.fullmatch(str(start).strip()) for start in starts]
+    valid = [m is not None and int(m[1]) < 24 and int(m[2]) < 60 for m in hours]
+    if any(valid):
+        row = valid.index(False)
+        raise ValueError(
+            f"{source}, {row_label(source, row)}: start {quote(starts[row])} is no "
+            f"time of day, as {quote(starts[valid.index(True)])} is; give times of day "
+            "such as 06:00 alone, or dates alone"
+        )
 
 
 def _refuse_given(options: dict[str, Any], when: str) -> None:

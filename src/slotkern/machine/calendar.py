@@ -66,7 +66,11 @@ _PRINTED = re.compile(r"([0-9]+) days?(?:,? +([0-9]+:[0-9]{1,2}:[0-9.]+))?")
 #: Slurm's words for the absence of a limit.
 NO_LIMIT = ("INFINITE", "UNLIMITED")
 _DAYS = re.compile(r"([0-9]+)-([0-9]{1,2})(?::([0-9]{1,2}))?")
-_UNITS = re.compile(rf"({_NUMBER}) *(d|h|min|ms|us|ns|m|s)(?![a-z]) *")
+#: The units of text that are words; each may end in s.
+_WORDS = {"week": "W", "day": "d", "hour": "h", "minute": "min", "second": "s"}
+_UNITS = re.compile(
+    rf"({_NUMBER}) *((?:{'|'.join(_WORDS)})s?|d|h|min|ms|us|ns|m|s)(?![a-z]) *"
+)
 _ISO = re.compile(
     rf"P(?:({_NUMBER})D)?(?:T(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?"
 )
@@ -220,9 +224,9 @@ def duration_of(value: Any, name: str = "duration") -> Duration:
     ----------
     value : timedelta, numpy timedelta64, pandas Timedelta or str
         Text: ``4:00:00`` and ``1-12:00:00`` (hours, minutes, seconds; days before a
-        hyphen; also ``1-12`` and ``1-12:30``), ``2h30m``, ``1.5 h``, ``90min``,
-        ``PT4H``, and the output of Python and pandas: ``1 day, 6:00:00``,
-        ``0 days 04:00:00``.
+        hyphen; also ``1-12`` and ``1-12:30``), ``2h30m``, ``1.5 h``, ``90min``, the
+        words ``2 hours 30 minutes`` (weeks to seconds), ``PT4H``, and the output of
+        Python and pandas: ``1 day, 6:00:00``, ``0 days 04:00:00``.
     name : str
         The name of the value in errors.
 
@@ -291,7 +295,10 @@ def _length_of_text(text: str, name: str) -> int:
     elif (match := _ISO.fullmatch(word)) and any(match.groups()):
         parts = [*zip(match.groups(), ("d", "h", "min", "s"), strict=True)]
     elif word and not _UNITS.sub("", word):
-        parts = [(number, unit) for number, unit in _UNITS.findall(word)]
+        parts = [
+            (number, _WORDS.get(unit.rstrip("s"), unit))
+            for number, unit in _UNITS.findall(word)
+        ]
         units = [unit.replace("min", "m") for _, unit in parts]
         if len(set(units)) < len(units):
             raise ValueError(f"{name}: {quote(text)} has a unit twice")

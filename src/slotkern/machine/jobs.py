@@ -254,12 +254,15 @@ def requests_of(jobs: Any, name: str = "jobs") -> list[Any]:
 
 
 @contextmanager
-def located_errors(table: FileColumns, requests: Sequence[Any]) -> Iterator[None]:
+def located_errors(
+    table: FileColumns, requests: Sequence[Any], names: Sequence[str] | None = None
+) -> Iterator[None]:
     """Put the file and its line at the start of an error about a request.
 
     A search names the request, or numbers it as ``requests[i]`` if it has no name. The
     number is that of a row unless rows were joined to jobs of several parts; the error
-    is then left as it is.
+    is then left as it is. `names` are the names of the rows, by default those in the
+    table.
     """
     try:
         yield
@@ -267,7 +270,8 @@ def located_errors(table: FileColumns, requests: Sequence[Any]) -> Iterator[None
         text = str(error)
         match = _POSITION.match(text)
         rows = max((len(_values(column)) for column in table.values()), default=0)
-        names = list(_values(table["name"])) if "name" in table else []
+        if names is None:
+            names = list(_values(table["name"])) if "name" in table else []
         named = [k for k, name in enumerate(names) if text.startswith(f"{name}: ")]
         if match is not None and len(requests) == rows:
             row, rest = int(match[1]), match[2]

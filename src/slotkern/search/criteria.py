@@ -7,6 +7,7 @@ kernel needs a kind, its data and the sign of the sum (`Valuation`).
 from __future__ import annotations
 
 import ctypes
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -346,6 +347,21 @@ def _uses_length(function: Callable[..., float]) -> bool:
     )
 
 
+def _check_parameters(function: Any, uses_start: bool, title: str) -> None:
+    """Raise an error if a function cannot be called with a slot and a length."""
+    wanted = ("slot", "start", "length") if uses_start else ("slot", "length")
+    try:
+        signature = inspect.signature(getattr(function, "py_func", function))
+    except ValueError:  # a built-in function without a signature
+        return
+    try:
+        signature.bind(*wanted)
+    except TypeError:
+        raise TypeError(
+            f"criterion {title}{signature} must take ({', '.join(wanted)})"
+        ) from None
+
+
 @lru_cache(maxsize=128)
 def _compile(
     function: Callable[..., float], uses_start: bool, dtype: np.dtype[np.void]
@@ -353,6 +369,7 @@ def _compile(
     with extra():
         import numba
     title = getattr(function, "__name__", "criterion")
+    _check_parameters(function, uses_start, title)
     try:
         inner = function if hasattr(function, "py_func") else numba.njit(function)
         record = numba.from_dtype(dtype)
