@@ -362,6 +362,7 @@ def test_random_bookings_never_overlap() -> None:
             "node 0: unknown key 'prise'; known: performance, pric",
         ),
         ("[[node]]\nwhere = 3", "node 0: where must be a filter"),
+        ("[[node]]\nprice = nan", "node 0: price must not be NaN"),
         ("zone = 'Mars'", "zone 'Mars' is not known"),
         ("conf = 1", "conf must be a text"),
         ("system = 'pbs'", "system must be one of slurm, oar; got 'pbs'"),

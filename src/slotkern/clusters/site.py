@@ -26,6 +26,7 @@ from slotkern.machine.zones import zone_of
 __all__ = ["Site", "read_site", "system_zone"]
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_VALUE_KEYS = {"performance", "price"}
 _NODE_KEYS = ("where", "performance", "price")
 #: Values by scheduler that are not the defaults of `Site`. OAR takes some seconds to
 #: validate a reservation, and refuses one whose start has passed.
@@ -128,6 +129,9 @@ class Site:
                 _check_key(f"node {k}", key, _NODE_KEYS)
             if not isinstance(rule.get("where", ""), str):
                 raise TypeError(f"node {k}: where must be a filter")
+            for key in _VALUE_KEYS & rule.keys():
+                if not isinstance(rule[key], str):  # else a column of the machine
+                    number(f"node {k}: {key}", rule[key], least=0)
 
     @classmethod
     def of_system(cls, system: str) -> Site:
@@ -174,7 +178,7 @@ def _column(value: Any, rows: NDArray[Any], what: str) -> NDArray[np.float64]:
                 f"{meant(value, names)}"
             )
         return rows[value].astype(np.float64)
-    return np.full(len(rows), number(what, value, least=0))
+    return np.full(len(rows), float(value))
 
 
 def _check_key(what: str, key: str, allowed: Any) -> None:
