@@ -49,6 +49,17 @@ def test_no_window_stores_nothing_and_not_the_token(pool: sk.SharedPool) -> None
     assert pool.place(JOB, token="t") is not None
 
 
+def test_a_criterion_that_no_row_can_hold_books_nothing(where: Path | str) -> None:
+    name = "c" * 65_536
+    values = {name: [1.0, 2.0]}
+    slots = sk.make_slots(node=[0, 1], start=0, end=9, performance=1, price=1, **values)
+    pool = sk.SlotPool(slots).share(where)
+    with pytest.raises(ValueError, match="a criterion of 65536 bytes"):
+        pool.place(sk.Request(1, 4), name)
+    assert (len(pool.booked), pool.version) == (0, 0)
+    assert pool.place(sk.Request(1, 4)) is not None
+
+
 def test_a_token_repeats_its_answer(pool: sk.SharedPool, other: sk.SharedPool) -> None:
     first = pool.place(JOB, token="t")
     again = other.place(JOB, owner="ann", token="t")

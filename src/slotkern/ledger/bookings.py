@@ -165,9 +165,11 @@ class BookedPool(AdministeredPool, Generic[Scheduled]):
             if found is None:
                 return [], [], None
             windows = [found] if isinstance(found, Window) else [*found.windows]
-            self._plain.book(self, windows, owner)
             end = _end(now, delay)
-            return [booking_row(each, owner, end) for each in windows], windows, None
+            # Before anything changes: a criterion may have no place in a row.
+            rows = [booking_row(each, owner, end) for each in windows]
+            self._plain.book(self, windows, owner)
+            return rows, windows, None
 
         found = self._answer(self._call(what, change, token), token)
         if not found:

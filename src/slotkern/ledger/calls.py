@@ -406,8 +406,9 @@ class LoggedPool(FollowedPool):
             If `compact` has dropped some of them.
         """
         with self._store.lock:
-            found = next(self._store.entries(version + 1, self.version), [])
-            pruned = self._store.head().pruned
+            first = max(version, self._store.head().pruned) + 1
+            found = next(self._store.entries(first, self.version), [])
+            pruned = self._store.head().pruned  # another process may drop some now
         if version < pruned:
             raise LookupError(
                 f"the entries after version {version} were dropped, up to {pruned}"
@@ -441,6 +442,7 @@ class LoggedPool(FollowedPool):
             first and last: the versions of the entries; time in UTC, user, host, pid,
             token, and what: the request as JSON.
         """
+        since = integer("since", since)
         if most is not None:
             integer("most", most, 1)
         with self._store.lock:

@@ -408,7 +408,8 @@ _string = json.encoder.encode_basestring_ascii
 def _call_text(call: Sequence[Any]) -> str:
     """Return the fields of a call up to `answer` as JSON.
 
-    As `_encode`, which takes most of the time of a booking's digest.
+    As `_encode`, which takes most of the time of a booking's digest; all numbers are
+    of type int.
     """
     last, first, at, client, what, token, asked, answer = call[:8]
     texts = [

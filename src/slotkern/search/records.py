@@ -101,7 +101,7 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
 
     The parts have the columns of `part_columns` except the number of the window.
     """
-    if type(window) is Window:
+    if type(window) is Window and len(window):
         lists = _lists_of_parts(free, slots, window)
     else:
         columns = part_columns(free, slots, [window])
@@ -141,7 +141,7 @@ def _lists_of_parts(
         dates = date_columns(clock, {"start": starts, "end": ends})
         lists |= {name: cells(column) for name, column in dates.items()}
     lists["length"] = [end - window.start for end in ends]
-    lists["cost"] = costs
+    lists["cost"] = cells(costs)
     chosen = slots[[*rows]]
     for name in slots.dtype.names or ():
         if name not in lists and name != "window":

@@ -29,9 +29,8 @@ async def book(call: Exchange) -> dict[str, Any]:
         how["token"] = f"{user.name}/{token}"  # nobody gets the answers of others
 
     def change(pool: sk.SharedPool) -> sk.Booking | None:
-        def charged(
-            job: Request,
-        ) -> Request:  # it must not evade the quotas of its owner
+        def charged(job: Request) -> Request:
+            # It must not evade the quotas of its owner.
             return job if job.account is not None else job.replace(account=owner)
 
         limited = pool._capacities is not None
