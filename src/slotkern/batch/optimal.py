@@ -62,14 +62,9 @@ _PLAN_EVERY = 5
 _SPANS = 4
 #: Rounds of the ascent for each job, and the share of the work at its end.
 _ASCENT, _ASCENT_WORK = 20, 0.6
-#: Searches of a random walk for each pair of jobs, and its largest share of the work:
-#: before the ascent, and later.
-_FIRST_WALK, _LATER_WALK = (5, 0.2), (20, 0.4)
-#: The share of the best prices at which a walk searches.
-_WALK_PRICES = 0.7
-#: The share of the work after which no linear program is started: over the columns of
-#: a long ascent it is slow, and raises the bound little in few rounds.
-_LAST_START = 0.9
+#: Searches of a random walk for each pair of jobs, its largest share of the work, and
+#: the share of the best prices at which it searches.
+_WALK, _WALK_WORK, _WALK_PRICES = 10, 0.2, 0.7
 #: Nodes of an integer program.
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
@@ -228,8 +223,6 @@ class OptimalSearch:
     def run(self) -> None:
         """Search until the plan is proven, nothing is left, or the work is spent."""
         self._ascend()
-        if self.work >= _LAST_START * self._planner.max_work:
-            return
         inertia, count = _INERTIA, 0
         while not self._is_over():
             count += 1
@@ -273,12 +266,10 @@ class OptimalSearch:
         self._offer(self._planner.fill({}, jobs, self._no_prices), {})
         if not len(self._free.row):
             return
-        self._walk(*_FIRST_WALK)
+        self._walk()
         planner, bound = self._planner, self.bound
-        count = max(1, len(jobs))
-        rounds = min(_ASCENT * count, int(_ASCENT_WORK * most) // count)
-        ascent = Ascent(self._free, planner.limit, planner.last, rounds)
-        for _ in range(rounds):
+        ascent = Ascent(self._free, planner.limit, planner.last)
+        for _ in range(_ASCENT * len(jobs)):
             value = abs(self._total - self.failures)
             missed = min(self._total - bound, value)
             if self._is_over() or self.work >= _ASCENT_WORK * most:
@@ -286,14 +277,14 @@ class OptimalSearch:
             if not ascent.advance(bound, least, missed):
                 break
             bound, _, least = self._price(ascent.duals, 1)
-        self._walk(*_LATER_WALK)
+        self._walk()
 
-    def _walk(self, searches: int, share: float) -> None:
-        """Improve the best plan by a random walk: searches for each pair of jobs."""
+    def _walk(self) -> None:
+        """Improve the best plan by a random walk."""
         if not self._is_over():
             pairs = len(self._planner.jobs) ** 2
-            most = int(share * self._planner.max_work)
-            work = max(1, min(searches * pairs, most))
+            most = int(_WALK_WORK * self._planner.max_work)
+            work = max(1, min(_WALK * pairs, most))
             prices, factor = self._prices(self._best, _WALK_PRICES), self._best.expense
             self._offer(self._planner.walk(self.plan, prices, factor, work), {})
 
@@ -377,7 +368,7 @@ class OptimalSearch:
                 plan[i] = found
         jobs, prices = range(len(self._planner.jobs)), self._prices(duals)
         self._offer(self._planner.fill(plan, jobs, prices, duals.expense), wanted)
-        self._walk(*_LATER_WALK)
+        self._walk()
 
     def _finish(self) -> None:
         """Choose a plan among the windows that a better plan may have.

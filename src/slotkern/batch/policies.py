@@ -140,7 +140,7 @@ class Optimal:
     """
 
     gap: float = 0.01
-    max_work: int = 16_000
+    max_work: int = 10_000
 
     def __post_init__(self) -> None:
         number("gap", self.gap, least=0)
