@@ -412,3 +412,20 @@ def test_a_later_quota_counts_what_schedule_has_booked() -> None:
     plain.schedule(jobs[:1], owner="ann")
     plain.quota("nodes", 4)
     assert plain.caps["used"].max() == 3
+
+
+@pytest.mark.parametrize("uses", [None, {"metres": 1}])
+def test_a_queue_says_why_a_job_with_uses_has_no_window(
+    uses: dict[str, int] | None,
+) -> None:
+    pool = sk.HostPool(sk.free_slots(RACKS, start=0, end=HORIZON), caps={"metres": 2})
+    job = sk.Request(2, 4, share={"cores": 2}, uses=uses)
+    jobs = [
+        job.replace(budget=1),
+        job.replace(nodes=3, within="rack"),
+        job.replace(nodes=5),
+        job.replace(volume=HORIZON + 1),
+        job,
+    ]
+    result = pool.schedule(jobs)
+    assert result.reasons == ["budget", "groups", "nodes", "time", "booked"]

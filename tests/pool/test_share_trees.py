@@ -70,10 +70,14 @@ def has_form(
 def plain_best(
     model: SharesModel, search: dict[str, Any], groups: list[list[int]]
 ) -> tuple[int, float, tuple[int, ...]] | None:
-    """Return the earliest start, the least cost there, and the first such counts."""
+    """Return the earliest start, the least cost there, and the first such counts.
+
+    Those that come first take more of the nodes that come first in the tree.
+    """
     demand = None if search["cores"] is None else (search["cores"],)
     length, hosts = search["length"], range(len(model.capacity))
     most = 1 if demand is None else search["stack"]
+    order = sorted(hosts, key=lambda host: [g.index(g[host]) for g in groups] + [host])
     for start in range(search["earliest"], HORIZON - length + 1):
         best = None
         for counts in product(*(range(most + 1) for _ in hosts)):
@@ -98,20 +102,22 @@ def plain_best(
                 for host, count in enumerate(counts)
             )
             if cost <= search["budget"]:
-                each = cost, tuple(-count for count in counts)
+                each = cost, tuple(-counts[host] for host in order), counts
                 best = each if best is None else min(best, each)
         if best is not None:
-            return start, best[0], tuple(-count for count in best[1])
+            return start, best[0], best[2]
     return None
 
 
 @st.composite
 def cases(draw: Any) -> tuple[sk.Machine, list[dict[str, Any]]]:
-    """Draw a machine whose groups are adjacent, and searches."""
+    """Draw a machine whose groups are in any order, and searches."""
     size = draw(st.integers(1, 5))
     borders = [draw(st.integers(0, 2)) for _ in range(size)]
     switch = np.cumsum([b == 2 for b in borders]).tolist()
     rack = np.cumsum([b >= 1 for b in borders]).tolist()
+    order = draw(st.permutations(range(size)))
+    switch, rack = [switch[i] for i in order], [rack[i] for i in order]
     # Amounts and prices are powers of two: costs are exact.
     cores = [draw(st.sampled_from([4, 4, 2])) for _ in range(size)]
     price = [draw(st.sampled_from([4, 8])) for _ in range(size)]
@@ -160,10 +166,13 @@ def find_both(
     pool: sk.HostPool, model: SharesModel, search: dict[str, Any]
 ) -> sk.ShareWindow | None:
     """Compare a search with the plain definition; return the window."""
-    columns = pool.machine.columns
-    levels = [*search["tree"]] + (["rack"] if search["whole"] else [])
+    columns, tree = pool.machine.columns, search["tree"]
+    # Of levels with equal groups, one that asks for several groups is the outer one.
+    levels = sorted(tree, key=lambda level: (len({*columns[level]}), -tree[level]))
+    wanted = [tree[level] for level in levels]
+    if search["whole"]:
+        levels, wanted = [*levels, "rack"], [*wanted, search["each"]]
     groups = [columns[level].tolist() for level in levels]
-    wanted = [*search["tree"].values()] + ([search["each"]] if search["whole"] else [])
     plain = {
         **search,
         "wanted": wanted,

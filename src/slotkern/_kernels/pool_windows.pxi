@@ -98,7 +98,7 @@ cdef int release_windows(SlotPool pool, object window, object name) except -1:
         raise status_error(status, "release", {"part": part})
     if covered:
         closures.reopen_gaps(pool, window)
-    for each in reversed(windows):  # a later booking leaves its node's list without a move
+    for each in reversed(windows):  # booked in order of time, each leaves the end of its list
         PyErr_CheckSignals()  # windows released so far stay released
         release_one(pool, each)
     return 0

@@ -32,7 +32,7 @@ from slotkern.commands.tables import (
     format_times,
 )
 from slotkern.commands.terminal import escaped_text, show, write
-from slotkern.foundation.checks import row_label
+from slotkern.foundation.checks import number, row_label
 from slotkern.foundation.extras import extra
 from slotkern.machine.clock import Clock, is_number
 from slotkern.machine.files import TABLES, read_columns
@@ -140,21 +140,26 @@ def cycles(
     batch, arrivals, shares = flow_of(rows)
     free, _ = read_free(slots)
     pool = free if isinstance(free, SlotPool) else SlotPool(free)
-    with located_jobs(rows, batch):
+    known = _times(arrivals, pool.clock)
+    length = _span("--length", times.length, pool.clock)
+    horizon = None
+    if times.horizon is not None:
+        horizon = _span("--horizon", times.horizon, pool.clock)
+    start = _moment("--start", number_or_text(times.start), pool.clock)
+    update = None if local is None else _local_tasks(local, pool.clock)
+    with located_jobs(rows, batch):  # errors about jobs alone
         flow = run_cycles(
             pool,
             batch,
-            _times(arrivals, pool.clock),
-            length=_span("--length", times.length, pool.clock),
+            known,
+            length=length,
             cycles=times.count,
-            horizon=None
-            if times.horizon is None
-            else _span("--horizon", times.horizon, pool.clock),
+            horizon=horizon,
             policy=rule,
             options=lambda _: vars(options),
-            update=None if local is None else _local_tasks(local, pool.clock),
+            update=update,
             lengths=shares,
-            start=_moment("--start", number_or_text(times.start), pool.clock),
+            start=start,
         )
     if results.plot is not None:
         from slotkern.plotting.batch import plot_cycles
@@ -207,7 +212,12 @@ def _moment(option: str, value: Any, clock: Clock | None) -> Any:
 
 def _times(arrivals: list[tuple[str, Any]], clock: Clock | None) -> list[float]:
     return [
-        _moment(place, number_or_text(time) if isinstance(time, str) else time, clock)
+        number(
+            place,
+            _moment(
+                place, number_or_text(time) if isinstance(time, str) else time, clock
+            ),
+        )
         for place, time in arrivals
     ]
 

@@ -18,6 +18,7 @@ a pool that was opened again, may give the id to another booking.
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from collections.abc import Callable, Sequence
@@ -243,7 +244,10 @@ class DomainAgent:
         if isinstance(self.pool, SharedPool):
             self.pool.release(i)
         else:
-            self.pool.release(self._held.pop(i).booking.window)
+            try:
+                self.pool.release(self._held.pop(i).booking.window)
+            except ValueError as error:  # the local manager has booked its time
+                raise LookupError(str(error)) from None
 
     def _is_booked(self, i: int, token: str | None) -> bool:
         """Return whether booking i is that of a token, and is still booked."""
@@ -260,7 +264,12 @@ class DomainAgent:
         booked, window = self.pool.booked, held.booking.window
         mine = booked["start"] == window.start
         mine &= booked["owner"] == held.booking.owner
-        return {*window.nodes} <= {*booked["node"][mine].tolist()}
+        ends = dict(booked[mine][["node", "end"]].tolist())
+        return all(
+            # The pool moves the end of a part to a border that is a rounding away.
+            math.isclose(ends.get(node, math.nan), end, rel_tol=1e-15)
+            for node, end in window.slots[["node", "end"]].tolist()
+        )
 
     def _part_of(self, token: str) -> Any:
         """Return the bookings of a token with windows as data, and their whole."""

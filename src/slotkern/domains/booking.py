@@ -172,7 +172,8 @@ def _find_part(name: str, ledger: Ledger, token: str) -> list[Booking]:
     except LedgerError as error:
         log.warning("%s: a part may stay booked until its hold ends: %s", name, error)
         return []
-    return [] if found is None else found[0]
+    # A token of a local manager has no domains: its bookings are not parts.
+    return found[0] if found is not None and "domains" in found[1] else []
 
 
 def _roll_back(name: str, pool: Any, parts: Sequence[Part]) -> None:
@@ -213,6 +214,10 @@ def recover_parts(
     known = {n: each for n, each in there.items() if each and "domains" in each[1]}
     if not known:
         return None
+    # A call that came late has its own domains: once its parts have ended, it is none
+    # of the booking.
+    live = [whole for parts, whole in known.values() if parts]
+    known = {n: e for n, e in known.items() if e[0] or not live or e[1] in live}
     found = {name: each[0] for name, each in known.items()}
     whole, *others = (each[1] for each in known.values())
     job = token.rpartition("#")[0] or token  # the token of `book` has no attempts

@@ -384,10 +384,14 @@ class RemoteDomains(Placing):
                 booked.append(
                     self.place(request, criterion, shape=shape, owner=owner, hold=hold)
                 )
-        except BaseException:
+        except BaseException as error:
             for each in booked:
-                if each is not None:
-                    self._undo(each)
+                if each is not None and not self._undo(each):
+                    token = next(iter(each.parts.values())).token
+                    error.add_note(
+                        f"{quote(each)} may stay booked: recover({token!r}) completes "
+                        "or undoes the booking"
+                    )
             raise
         return booked
 
@@ -499,12 +503,14 @@ class RemoteDomains(Placing):
             log.warning("%s", error)
             return None
 
-    def _undo(self, booking: DomainBooking) -> None:
-        """Release a booking; a domain that does not answer keeps its part."""
+    def _undo(self, booking: DomainBooking) -> bool:
+        """Release a booking; False if a domain does not answer and keeps its part."""
         try:
             self.release(booking)
         except (LedgerError, ValueError) as error:
             log.warning("%s stays booked: %s", quote(booking), error)
+            return False
+        return True
 
     def _find(self, request: Request, criterion: Any, shape: Any) -> Window | None:
         return self.find(request, criterion, shape=shape)

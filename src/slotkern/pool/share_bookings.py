@@ -193,10 +193,13 @@ def _checked_jobs(
                 form.search.check(request)
             if pool._capacities is not None or request.uses is not None:
                 uses = uses_key(request)
-                part = counted.get((key, uses), counted)
-                if part is counted or uses is None:
+                if uses is None:
                     part = _counted_part(pool, resolved, form, criterion)
-                    counted[key, uses] = part
+                else:
+                    if (key, uses) not in counted:
+                        found = _counted_part(pool, resolved, form, criterion)
+                        counted[key, uses] = found
+                    part = counted[key, uses]
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"requests[{i}]: {error}") from None

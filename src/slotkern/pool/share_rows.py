@@ -325,7 +325,8 @@ class ShareRows:
         if not self.can_hold(demand):
             return "share"
         view = self.view(demand, request.stack)
-        asked = self.resolved(_plain(request), view)
+        # The pool of a view has no capacities: they are not the reason looked for here.
+        asked = self.resolved(_plain(request), view).replace(uses=None, account=None)
         fast = view.slots["performance"] >= asked.min_performance
         if len(np.unique(view.slots["node"][fast])) < asked.nodes:
             return "nodes"

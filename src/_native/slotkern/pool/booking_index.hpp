@@ -92,7 +92,7 @@ class BookingIndex {
   }
 
   // Removes and returns the booking of the node that starts at `start`, which must exist. O(log b +
-  // later bookings of the node).
+  // later bookings of the node), or O(pending bookings) if it is among them.
   Span extract(std::size_t place, double start) {
     const Span* const found = find(place, start);
     const Span span = *found;

@@ -1,8 +1,8 @@
 // A pool of hosts whose resources are shared: jobs take amounts of them, not whole nodes.
 //
-// The state is the rows and their sources (shares/host_amounts.hpp). Searches read the rows (shares/earliest.hpp), or a pool of
-// spans for one demand that is derived from them (shares/views.hpp). All changes pass through this
-// class, which keeps the bounds of the searches and the journal of the views true.
+// The state is the rows and their sources (shares/host_amounts.hpp). Searches read the rows
+// (shares/earliest.hpp), or a pool of spans for one demand that is derived from them
+// (shares/views.hpp). All changes pass through this class, which keeps bounds and journal true.
 //
 // Invariant: row amounts = free amounts - bookings - reservations, and a host is available in its
 // free spans except for closed time. So after everything is given back, the rows are those of a new
@@ -238,7 +238,6 @@ class SharePool : public HostAmounts {
     for (const HostSpan& span : state.closed) disable(span);
     return advance(state.now);
   }
-
 
  private:
   bool is_demand(const ShareRequest& request) const {

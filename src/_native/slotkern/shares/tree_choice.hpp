@@ -23,7 +23,7 @@ namespace slotkern {
 struct TreeScratch {
   std::vector<Amount> parts;  // [host]: that start at the time
   std::vector<Amount> chosen;  // [host]
-  std::vector<std::vector<double>> bounds;  // [level][group]: a lower bound on the start of a window in it
+  std::vector<std::vector<double>> bounds;  // [level][group]: lower bound on the start of a window
   std::vector<std::vector<double>> costs;   // [level][group]
   std::vector<std::vector<std::uint32_t>> picked;  // [level]: groups taken of one group
   std::vector<double> prices;  // of the parts or groups of one group

@@ -288,7 +288,7 @@ using Sources =
                DependableSource, CoordinatedSource, LeftoverSource>;
 inline constexpr int kSources = static_cast<int>(std::tuple_size_v<Sources>);
 
-// Calls f with a tag of the type of the source at this position: the only dispatch of a search.
+// Calls f with a tag of the type of the source at this position: the dispatch of a search.
 template <class F, int I = 0>
 auto with_source_type(int place, F f) {
   if constexpr (I + 1 < kSources) {
