@@ -67,7 +67,7 @@ def test_tables_and_pages(folder: Path) -> None:
         ("jobs", "nodes,volume\n1,2\n", (), "no column 'arrival'"),
         ("jobs", JOBS.replace("5,2", ",2"), (), "line 3, column 'arrival': is empty"),
         ("jobs", JOBS.replace("5,2", "inf,2"), (), "line 3, column 'arrival' must be"),
-        # an option with the name of a job is no error of the job
+        # an error of an option is not located in the job of its name
         ("jobs", JOBS.replace("c,", "--length,"), ("--length", "x"), ": --length: 'x'"),
         ("jobs", JOBS.replace("0.5", "2"), (), "line 2, column 'share': 2 is not"),
         ("local", LOCAL.replace("1,20", "7,20"), (), "line 2: node 7 is not in"),

@@ -167,7 +167,7 @@ def find_both(
 ) -> sk.ShareWindow | None:
     """Compare a search with the plain definition; return the window."""
     columns, tree = pool.machine.columns, search["tree"]
-    # Of levels with equal groups, one that asks for several groups is the outer one.
+    # If levels have equal groups, one that asks for several groups is the outer one.
     levels = sorted(tree, key=lambda level: (len({*columns[level]}), -tree[level]))
     wanted = [tree[level] for level in levels]
     if search["whole"]:
