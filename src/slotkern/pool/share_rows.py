@@ -325,7 +325,7 @@ class ShareRows:
         if not self.can_hold(demand):
             return "share"
         view = self.view(demand, request.stack)
-        # The pool of a view has no capacities, and they are not why a window is missing.
+        # The pool of a view has no capacities: a window does not fail on them here.
         asked = self.resolved(_plain(request), view).replace(uses=None, account=None)
         fast = view.slots["performance"] >= asked.min_performance
         if len(np.unique(view.slots["node"][fast])) < asked.nodes:
