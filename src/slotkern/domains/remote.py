@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -387,7 +387,7 @@ class RemoteDomains(Placing):
         except BaseException as error:
             for each in booked:
                 if each is not None and not self._undo(each):
-                    token = next(iter(each.parts.values())).token
+                    token = cast(Booking, next(iter(each.parts.values()))).token
                     error.add_note(
                         f"{quote(each)} may stay booked: recover({token!r}) completes "
                         "or undoes the booking"
