@@ -359,7 +359,7 @@ def test_a_start_that_is_no_time_of_day_is_named(tmp_path: Path) -> None:
     nodes.write_text("name,price\na,1\n")
     given = ["--start", "2026-12-01", "--end", "2026-12-03", "--zone", "UTC"]
     given += ["--tariffs", tariff, "--output", tmp_path / "pool.npz"]
-    for start in ("25:00", "2026-12-02", "22:61"):
+    for start in ("25:00", "2026-12-02", "22:61", "22:00:75"):
         tariff.write_text(f"start,factor\n06:00,1\n{start},2\n")
         message = f"night.csv, line 3: start '{start}' is no time of day, as '06:00' is"
         refused(run("free", nodes, *given), message)

@@ -27,7 +27,7 @@ __all__ = ["Site", "read_site", "system_zone"]
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _VALUE_KEYS = {"performance", "price"}
-_NODE_KEYS = ("where", "performance", "price")
+_NODE_KEYS = {"where", *_VALUE_KEYS}
 #: Values by scheduler that are not the defaults of `Site`. OAR takes some seconds to
 #: validate a reservation, and refuses one whose start has passed.
 _OF_SYSTEM: Mapping[str, Mapping[str, Any]] = {

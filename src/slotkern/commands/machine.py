@@ -422,7 +422,7 @@ def _busy_spans(path: Path | None, nodes: str | None, **horizon: Any) -> Any:
     return sk.read_ics(path, nodes=nodes, **horizon)
 
 
-_TIME_OF_DAY = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2})?")
+_TIME_OF_DAY = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
 
 def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
@@ -450,9 +450,8 @@ def _times_of_day(table: FileColumns, stem: str) -> dict[str, Any] | None:
 
 def _refuse_mixed_starts(source: str, starts: list[Any]) -> None:
     """Raise an error for the first start that is not a time of day if others are."""
-    hours = [_TIME_OF_DAY.fullmatch(str(start).strip()) for start in starts]
-    valid = [m is not None and int(m[1]) < 24 and int(m[2]) < 60 for m in hours]
-    if any(valid):
+    valid = [bool(_TIME_OF_DAY.fullmatch(str(start).strip())) for start in starts]
+    if any(valid) and not all(valid):
         row = valid.index(False)
         raise ValueError(
             f"{source}, {row_label(source, row)}: start {quote(starts[row])} is no "

@@ -295,10 +295,8 @@ def _length_of_text(text: str, name: str) -> int:
     elif (match := _ISO.fullmatch(word)) and any(match.groups()):
         parts = [*zip(match.groups(), ("d", "h", "min", "s"), strict=True)]
     elif word and not _UNITS.sub("", word):
-        parts = [
-            (number, _WORDS.get(unit.rstrip("s"), unit))
-            for number, unit in _UNITS.findall(word)
-        ]
+        found = _UNITS.findall(word)
+        parts = [(number, _WORDS.get(unit.rstrip("s"), unit)) for number, unit in found]
         units = [unit.replace("min", "m") for _, unit in parts]
         if len(set(units)) < len(units):
             raise ValueError(f"{name}: {quote(text)} has a unit twice")
