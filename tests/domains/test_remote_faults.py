@@ -316,3 +316,12 @@ def test_the_error_of_schedule_names_tokens_of_bookings_that_may_stay(
     token = note.partition("recover('")[2].partition("'")[0]
     assert domains.recover(token) is None
     assert _open(ledgers) == [0, 0]
+
+
+def test_a_booking_of_domains_is_released_there() -> None:
+    pool = _site(1)
+    near = sk.Domains({"p": pool})
+    booking = near.place(sk.Request(1, 5), owner="ann")
+    with pytest.raises(TypeError, match="was made by Domains: release it there"):
+        sk.RemoteDomains({"p": pool}).release(booking)
+    assert pool.owners == ["ann"]

@@ -408,6 +408,8 @@ class RemoteDomains(Placing):
         """
         if not isinstance(booking, DomainBooking):
             raise TypeError(f"only bookings can be released, got {quote(booking)}")
+        if any(isinstance(part, Window) for part in booking.parts.values()):
+            raise TypeError(f"{quote(booking)} was made by Domains: release it there")
         released, failed = 0, None
         for name, part in booking.parts.items():
             try:
