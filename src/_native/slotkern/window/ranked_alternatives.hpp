@@ -48,11 +48,83 @@ struct RankedSweepScratch {
   std::vector<Part> parts;
 };
 
-// The part of the sweep that does not depend on the number of parts.
+// The part of the sweep that is compiled once for all numbers of parts.
 class RankedSweepState {
+ public:
+  RankedSweepState(const PreparedSlots& prepared, const Query& query, std::size_t limit,
+                   WindowTable& out, RankedSweepScratch& work)
+      : prepared_(prepared), query_(query), work_(work), remnants_(work.remnants), limit_(limit),
+        out_(out) {}
+
+  // Returns false, without results, if prices or magnitudes do not suit this algorithm.
+  template <class Shape>
+  bool run(const Shape& shape, Status& status) {
+    if (!initialize(shape)) return false;
+    const auto n = static_cast<std::size_t>(query_.n);
+    Thresholds thresholds = initial_thresholds(prepared_, query_, shape);
+    thresholds.key =
+        max_index_key(shape.to_index_units(query_.budget), prepared_.min_rate_sum(n - 1));
+    const double shortest = shape.shortest(prepared_);
+    const bool endless = limit_ == ~std::size_t{0} &&
+                         query_.deadline == std::numeric_limits<double>::max() &&
+                         query_.latest == kInfinity;
+    const std::uint32_t* const nodes = work_.ranks.node.data();
+    std::size_t count = 0;
+    bool prices_fixed = true, going = true;
+    Shape::zone_map(prepared_).each(
+        prepared_.order, thresholds, prepared_.last_position(), [&](std::size_t row) {
+          const Slot& s = prepared_.slots[row];
+          if (!query_.admits(s, row)) return true;
+          if (endless && std::isinf(s.end)) {
+            going = prices_fixed && sweep(count);
+            if (going) status_ = Status::endless;
+            return going = false;
+          }
+          const double t = query_.start_in(s), end = query_.limit(s);
+          if (t + shortest > query_.deadline) return false;
+          const std::uint32_t node = nodes[static_cast<std::size_t>(s.place)];
+          const NodeState& offer = nodes_[Arrival::rank_of(node)];
+          prices_fixed &= offer.key == shape.key(s);
+          slots_[count] = {{to_ordered_bits(s.start), node, static_cast<std::uint32_t>(row)}, end};
+          count += (t + offer.length <= end) & (offer.key < kInfinity);
+          if (count < kChunk) return true;
+          going = prices_fixed && sweep(std::exchange(count, 0));
+          return going;
+        });
+    if (!prices_fixed) {
+      work_.ranks.has_fixed_prices = false;
+      return false;
+    }
+    if (going && sweep(count)) {
+      slots_[0].start_bits = kNever;
+      sweep(1);
+    }
+    flush_results();
+    status = status_;
+    return true;
+  }
+
  protected:
-  RankedSweepState(const PreparedSlots& prepared, const Query& query, RankedSweepScratch& work)
-      : prepared_(prepared), query_(query), work_(work), remnants_(work.remnants) {}
+  ~RankedSweepState() = default;
+
+  // Processes `count` more slots, and the remnants that arrive before them. Returns false at the
+  // end of the search.
+  virtual bool sweep(std::size_t count) = 0;
+
+  // Moves the buffered results to the table.
+  void flush_results() {
+    if (windows_ == 0) return;
+    const auto n = static_cast<std::size_t>(query_.n);
+    const auto windows = work_.found.begin();
+    const auto parts = work_.parts.begin();
+    reserve_extra(windows_, out_.found, out_.ends);
+    reserve_extra(parts_, out_.parts);
+    out_.found.insert(out_.found.end(), windows, windows + static_cast<std::ptrdiff_t>(windows_));
+    out_.parts.insert(out_.parts.end(), parts, parts + static_cast<std::ptrdiff_t>(parts_));
+    for (; windows_ > 0; --windows_) out_.ends.push_back(out_.first(out_.size() - windows_) + n);
+    parts_ = 0;
+    part_capacity_ = std::min(kBatchParts, kMaxParts - out_.parts.size());
+  }
 
   // Returns false if prices or magnitudes do not suit this algorithm.
   template <class Shape>
@@ -110,6 +182,9 @@ class RankedSweepState {
   static constexpr double kMaxMagnitude = 1e290;
   static constexpr std::uint64_t kRanks = 1023;
 
+  static constexpr std::size_t kLongRunning = 64;  // windows after which interrupts are enabled
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
   const PreparedSlots& prepared_;
   const Query& query_;
   RankedSweepScratch& work_;
@@ -119,68 +194,25 @@ class RankedSweepState {
   SlotArrival* slots_ = nullptr;
   std::size_t dummy_rank_ = 0;  // the dummy node after all others
   double max_total_ = 0;  // budget with a margin, for the sum of n tagged keys
+  const std::size_t limit_;
+  WindowTable& out_;
+  Status status_ = Status::ok;
+  std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
 template <std::size_t n>
-class RankedSweep : RankedSweepState {
+class RankedSweep final : public RankedSweepState {
  public:
   RankedSweep(const PreparedSlots& prepared, const Query& query, std::size_t limit,
               WindowTable& out, RankedSweepScratch& work)
-      : RankedSweepState(prepared, query, work), limit_(limit), out_(out) {
+      : RankedSweepState(prepared, query, limit, out, work) {
     cheapest_keys_.fill(kInfinity);
-  }
-
-  // Returns false, without results, if prices or magnitudes do not suit this algorithm.
-  template <class Shape>
-  bool run(const Shape& shape, double least_others, Status& status) {
-    if (!initialize(shape)) return false;
-    Thresholds thresholds = initial_thresholds(prepared_, query_, shape);
-    thresholds.key = max_index_key(shape.to_index_units(query_.budget), least_others);
-    const double shortest = shape.shortest(prepared_);
-    const bool endless = limit_ == ~std::size_t{0} &&
-                         query_.deadline == std::numeric_limits<double>::max() &&
-                         query_.latest == kInfinity;
-    const std::uint32_t* const nodes = work_.ranks.node.data();
-    std::size_t count = 0;
-    bool prices_fixed = true, going = true;
-    Shape::zone_map(prepared_).each(
-        prepared_.order, thresholds, prepared_.last_position(), [&](std::size_t row) {
-          const Slot& s = prepared_.slots[row];
-          if (!query_.admits(s, row)) return true;
-          if (endless && std::isinf(s.end)) {
-            going = prices_fixed && sweep(count);
-            if (going) status_ = Status::endless;
-            return going = false;
-          }
-          const double t = query_.start_in(s), end = query_.limit(s);
-          if (t + shortest > query_.deadline) return false;
-          const std::uint32_t node = nodes[static_cast<std::size_t>(s.place)];
-          const NodeState& offer = nodes_[Arrival::rank_of(node)];
-          prices_fixed &= offer.key == shape.key(s);
-          slots_[count] = {{to_ordered_bits(s.start), node, static_cast<std::uint32_t>(row)}, end};
-          count += (t + offer.length <= end) & (offer.key < kInfinity);
-          if (count < kChunk) return true;
-          going = prices_fixed && sweep(std::exchange(count, 0));
-          return going;
-        });
-    if (!prices_fixed) {
-      work_.ranks.has_fixed_prices = false;
-      return false;
-    }
-    if (going && sweep(count)) {
-      slots_[0].start_bits = kNever;
-      sweep(1);
-    }
-    flush_results();
-    status = status_;
-    return true;
   }
 
  private:
   using CheapestKeys = std::array<double, n - 1>;
 
-  // Processes `count` more slots, and the remnants that arrive before them.
-  bool sweep(std::size_t count) {
+  bool sweep(std::size_t count) override {
     poll();
     const SlotArrival* slot = slots_;
     const SlotArrival* const end = slot + count;
@@ -344,29 +376,8 @@ class RankedSweep : RankedSweepState {
     return ++emitted_ < limit_;
   }
 
-  // Moves the buffered results to the table.
-  void flush_results() {
-    if (windows_ == 0) return;
-    const auto windows = work_.found.begin();
-    const auto parts = work_.parts.begin();
-    reserve_extra(windows_, out_.found, out_.ends);
-    reserve_extra(parts_, out_.parts);
-    out_.found.insert(out_.found.end(), windows, windows + static_cast<std::ptrdiff_t>(windows_));
-    out_.parts.insert(out_.parts.end(), parts, parts + static_cast<std::ptrdiff_t>(parts_));
-    for (; windows_ > 0; --windows_) out_.ends.push_back(out_.first(out_.size() - windows_) + n);
-    parts_ = 0;
-    part_capacity_ = std::min(kBatchParts, kMaxParts - out_.parts.size());
-  }
-
-  static constexpr std::size_t kLongRunning = 64;  // windows after which interrupts are enabled
-  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-  const std::size_t limit_;
-  WindowTable& out_;
-  Status status_ = Status::ok;
   CheapestKeys cheapest_keys_;  // the n - 1 cheapest, tagged, sorted
   double sum_ = n > 1 ? kInfinity : 0;  // of cheapest_keys_
-  std::size_t windows_ = 0, parts_ = 0, part_capacity_ = kBatchParts, emitted_ = 0;
 };
 
 // The most parts for which the sweep is compiled.
@@ -386,8 +397,7 @@ bool find_ranked(const PreparedSlots& prepared, const Query& query, const Shape&
   if (!is_ranked_faster(prepared, n, limit)) return false;
   static thread_local RankedSweepScratch work;
   const auto run = [&]<std::size_t parts>() {
-    return RankedSweep<parts>(prepared, query, limit, out, work)
-        .run(shape, prepared.min_rate_sum(parts - 1), status);
+    return RankedSweep<parts>(prepared, query, limit, out, work).run(shape, status);
   };
   bool found = false;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
