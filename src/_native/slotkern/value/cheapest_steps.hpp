@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
-#include "slotkern/value/incumbent.hpp"
+#include "slotkern/value/steps.hpp"
 
 namespace slotkern {
 
@@ -24,9 +24,9 @@ struct CostOrder {  // by cost, with the tie-break
   bool operator()(const Entry& a, const Entry& b) const { return is_cheaper(*prepared, a, b); }
 };
 
-template <class Shape, class Source>
+template <class Shape>
 class CheapestSteps {
-  using State = ValueIncumbent<Shape, Source>;
+  using State = ValueIncumbent<Shape, AnySource>;
   using Plan = typename State::Plan;
 
  public:
@@ -50,7 +50,7 @@ class CheapestSteps {
       if (!(t + length <= one.limit)) continue;
       if (state_.is_anchor(shape, one.row)) anchored = std::max(anchored, one.limit);
       const double key = shape.key(slot);
-      is_stale_ |= (Source::moving && t != before) | (t > next_expiry_);
+      is_stale_ |= (source_.moving && t != before) | (t > next_expiry_);
       // A slot too expensive for any window still makes a step.
       if (key <= budget) is_stale_ |= top_.offer(key, one.row);
       before = t;
@@ -115,13 +115,70 @@ class CheapestSteps {
   State& state_;
   const PreparedSlots& prepared_;
   const Query& query_;
-  const Source& source_;
+  const AnySource& source_;
   const ValueOptions& options_;
   const std::size_t n_;
   TopN<CostOrder> top_;
   std::vector<AdmittedSlot> admitted_;  // all admitted slots, by time
   bool is_stale_ = false;  // the current n cheapest have not been evaluated
   double next_expiry_ = kInfinity;  // no evaluated slot expires before
+};
+
+// The search by Lite; its answer is never proven.
+template <class Shape>
+class LiteSearch {
+  using State = ValueIncumbent<Shape, AnySource>;
+  using Plan = typename State::Plan;
+
+ public:
+  LiteSearch(const PreparedSlots& prepared, const Query& query, const AnySource& source,
+             const ValueOptions& options, ValueWorkspace& work)
+      : state_(prepared, query, source, options, work) {}
+
+  const ValueOutcome& result() const { return state_; }
+
+  // Returns false if there is no window, or at a fault; else work.chosen holds the rows of the best
+  // one.
+  bool run() {
+    state_.list_groups();
+    if (!(state_.options.any_start ? sweep_all_starts() : sweep_slots())) return false;
+    state_.effort.work = state_.knapsack.work;
+    state_.proven = false, state_.bound = kInfinity;
+    return !state_.work.chosen.empty();
+  }
+
+ private:
+  // Sweeps all groups that can pay for a window, fastest first; bounds would take longer. Returns
+  // false at a fault.
+  bool sweep_slots() {
+    for (const Plan& plan : state_.work.plans) {
+      state_.begin_group();
+      cheapest_.run(state_.shape_of(plan), plan);
+      if (state_.fault.status != Status::ok) return false;
+    }
+    return true;
+  }
+
+  // Sweeps the groups by falling bound. Returns false at a fault.
+  bool sweep_all_starts() {
+    if (!state_.bound_plans()) return false;
+    state_.work.sort_plans_by_bound();
+    // A window shorter than its group's length may be worth more than the group's bound.
+    const bool is_bounded = !State::kSquare || !state_.source.length_dependent ||
+                            state_.options.group_span;
+    for (const Plan& plan : state_.work.plans) {
+      if (is_bounded && !(plan.bound > state_.cutoff(state_.best, plan.lambda))) continue;
+      if (state_.is_out_of_work()) break;
+      state_.begin_group();
+      steps_.run(state_.shape_of(plan), plan);
+      if (state_.fault.status != Status::ok) return false;
+    }
+    return true;
+  }
+
+  State state_;
+  CheapestSteps<Shape> cheapest_{state_};
+  StepSweep<Shape, AnySource> steps_{state_};
 };
 
 }  // namespace slotkern

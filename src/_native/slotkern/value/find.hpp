@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "slotkern/value/cheapest_steps.hpp"
 #include "slotkern/value/constrained_search.hpp"
 #include "slotkern/value/search.hpp"
 #include "slotkern/window/find.hpp"
@@ -68,34 +69,65 @@ bool build_value_window(const PreparedSlots& prepared, const Query& query, const
   return true;
 }
 
+// Turns the outcome of a search into its answer.
+template <class Shape>
+Status answer_with(const ValueOutcome& outcome, bool any, const PreparedSlots& prepared,
+                   const Query& query, const AnySource& source, const ValueOptions& options,
+                   ValueWorkspace& work, ValueAnswer& answer) {
+  answer.fault = outcome.fault;
+  answer.effort = outcome.effort;
+  if (answer.fault.status != Status::ok) return answer.fault.status;
+  if (!any) return Status::none;
+  const double span = options.group_span ? outcome.span : 0;  // 0: the span of the slowest node
+  if (!build_value_window<Shape>(prepared, query, source, outcome.start, span, work, answer))
+    return answer.fault.status;
+  if (!(answer.found.cost <= query.max_cost())) return Status::internal;
+  answer.parts = work.base.parts.data();
+  answer.proven = outcome.proven;
+  answer.bound =
+      to_criterion_units(source, outcome.bound, static_cast<std::size_t>(query.n));
+  return Status::ok;
+}
+
+// Finds the best window without limits and rules.
 template <class Shape>
 Status search_by_value(const PreparedSlots& prepared, const Query& query, const Valuation& v,
-                     const ValueOptions& options, bool record, ValueWorkspace& work,
-                     ValueAnswer& answer) {
+                       const ValueOptions& options, ValueWorkspace& work, ValueAnswer& answer) {
   return with_source(prepared, v, [&](const auto& known) {
-    using Source = std::remove_cvref_t<decltype(known)>;
     const AnySource source(known);
-    ValueSearch<Shape, Source> search(prepared, query, known, options, work);
-    const bool any = record ? search.record() : search.run();
-    const auto& best = search.result();
-    answer.fault = best.fault;
-    answer.effort = best.effort;
-    if (answer.fault.status != Status::ok) return answer.fault.status;
-    if (!any) return Status::none;
-    const std::size_t n = static_cast<std::size_t>(query.n);
-    if (record) {
-      if (!best.proven) return Status::out_of_work;
-      for (StepValue& step : work.steps) step.value = to_criterion_units(source, step.value, n);
+    const auto run = [&](auto search) {
+      const bool any = search.run();
+      return answer_with<Shape>(search.result(), any, prepared, query, source, options, work,
+                                answer);
+    };
+    if (options.lite) return run(LiteSearch<Shape>(prepared, query, source, options, work));
+    return run(ValueSearch<Shape, std::remove_cvref_t<decltype(known)>>(prepared, query, known,
+                                                                        options, work));
+  });
+}
+
+// Computes the best value of each step into work.steps.
+template <class Shape>
+Status record_steps(const PreparedSlots& prepared, const Query& query, const Valuation& v,
+                    const ValueOptions& options, ValueWorkspace& work, ValueAnswer& answer) {
+  return with_source(prepared, v, [&](const auto& known) {
+    const AnySource source(known);
+    const auto run = [&](auto recorder) {
+      const bool any = recorder.run();
+      const ValueOutcome& outcome = recorder.result();
+      answer.fault = outcome.fault;
+      answer.effort = outcome.effort;
+      if (!any) return answer.fault.status;
+      if (!outcome.proven) return Status::out_of_work;
+      for (StepValue& step : work.steps)
+        step.value = to_criterion_units(source, step.value, static_cast<std::size_t>(query.n));
       return Status::ok;
-    }
-    const double span = options.group_span ? best.span : 0;  // 0: the span of the slowest node
-    if (!build_value_window<Shape>(prepared, query, source, best.start, span, work, answer))
-      return answer.fault.status;
-    if (!(answer.found.cost <= query.max_cost())) return Status::internal;
-    answer.parts = work.base.parts.data();
-    answer.proven = best.proven;
-    answer.bound = to_criterion_units(source, best.bound, n);
-    return Status::ok;
+    };
+    using Source = std::remove_cvref_t<decltype(known)>;
+    if constexpr (Source::moving)  // its own type has a quick bound of a step
+      return run(StepRecorder<Shape, Source>(prepared, query, known, options, work));
+    else
+      return run(StepRecorder<Shape, AnySource>(prepared, query, source, options, work));
   });
 }
 
@@ -107,7 +139,7 @@ Status search_by_value_constrained(const PreparedSlots& prepared, const Query& q
                               ValueWorkspace& work, ValueAnswer& answer) {
   if (options.lite || options.group_span) return Status::request_not_valid;
   const Status status =
-      search_by_value<Shape>(prepared, query, v, options, false, work, answer);
+      search_by_value<Shape>(prepared, query, v, options, work, answer);
   if (status != Status::ok ||
       satisfies_limits(*query.limits, work.base.parts, std::is_same_v<Shape, Square>,
                    answer.found.runtime, constrained_scratch()))
@@ -191,8 +223,9 @@ inline ValueAnswer find_by_value(const PreparedSlots& prepared, const Query& giv
       if (query.limits)
         return detail::search_by_value_constrained<Shape>(prepared, query, valuation, options, work,
                                                      answer);
-      return detail::search_by_value<Shape>(prepared, query, valuation, options, record, work,
-                                            answer);
+      if (record)
+        return detail::record_steps<Shape>(prepared, query, valuation, options, work, answer);
+      return detail::search_by_value<Shape>(prepared, query, valuation, options, work, answer);
     };
     return shape == ShapeKind::square ? search(std::type_identity<Square>{})
                                       : search(std::type_identity<AnyRagged>{});

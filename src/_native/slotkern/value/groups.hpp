@@ -43,10 +43,18 @@ inline double largest_factor(double factor, double limit, double cap) {
   return std::bit_cast<double>(low);
 }
 
-template <class Shape, class Source>
-struct ValueGroups {
+// What a search has found.
+struct ValueOutcome {
   Fault fault;  // set for a slot that the user's function cannot evaluate
+  Effort effort;
+  bool proven = true;
+  double best = -kInfinity, bound = -kInfinity;  // totals; larger is better
+  double start = 0;
+  double span = 0;  // span of the group in which the best window was found
+};
 
+template <class Shape, class Source>
+struct ValueGroups : ValueOutcome {
   using Plan = ValueWorkspace::Plan;
 
   static constexpr bool kSquare = std::is_same_v<Shape, Square>;
@@ -57,7 +65,7 @@ struct ValueGroups {
         knapsack(work.knapsack), n(static_cast<int>(query.n)) {
     knapsack.gap = options.gap;
     knapsack.scale = {};  // range of the values of admitted slots
-    knapsack.scale.all_integer = Source::integral;
+    knapsack.scale.all_integer = source.integral;
     knapsack.limits = options.limits;
     knapsack.limits.allow_table = false;  // the small knapsacks of a step never need it
     knapsack.work = 0;
@@ -148,7 +156,7 @@ struct ValueGroups {
       poll();
       Plan plan = work.plans[k];
       const Shape shape = shape_of(plan);
-      if (Source::length_dependent || k == 0) {
+      if (source.length_dependent || k == 0) {
         if (!value_nodes(shape, plan)) return false;
         from = 0;
       }
@@ -157,7 +165,7 @@ struct ValueGroups {
       const int nodes = static_cast<int>(work.node_value.size());
       if (nodes < n) continue;
       plan.budget = key_budget(shape);
-      if (Source::bounded) {
+      if (source.bounded) {
         const Items items{work.node_key.data(), work.node_value.data(), nodes};
         // Any multiplier gives a bound; that of a previous group is good enough to sort the groups.
         // With a fixed multiplier the heaviest n only change by the nodes that a slower group adds.
@@ -166,7 +174,7 @@ struct ValueGroups {
           lambda = plan.lambda;
           heaviest_.clear();
           counted = 0;
-        } else if (Source::length_dependent) {
+        } else if (source.length_dependent) {
           heaviest_.clear();
           counted = 0;
         }
@@ -227,7 +235,7 @@ struct ValueGroups {
   bool value_nodes(const Shape& shape, Plan& plan) {
     const bool is_memoized = plan.memo != kNone;
     std::size_t place = is_memoized ? plan.memo : work.memo.size();
-    if (Source::is_expensive && 8.0 * static_cast<double>(place) < options.limits.memory)
+    if (source.is_expensive && 8.0 * static_cast<double>(place) < options.limits.memory)
       plan.memo = place;
     work.best_value_of_node.assign(prepared.nodes.size(), -kInfinity);
     const auto visit = [&](std::size_t row) {
@@ -245,7 +253,7 @@ struct ValueGroups {
       best = std::max(best, z);
       return true;
     };
-    if (Source::length_dependent) {  // only the slots that this group may use
+    if (source.length_dependent) {  // only the slots that this group may use
       for_each_usable(shape, plan.least_others, visit);
     } else {
       prepared.each_row([&](std::size_t row) {

@@ -22,20 +22,20 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
   using typename Groups::Plan;
   using Groups::kNone, Groups::kSquare;
   using Groups::prepared, Groups::query, Groups::options, Groups::work, Groups::knapsack,
-      Groups::n;
+      Groups::n, Groups::source;
+  using Groups::effort, Groups::proven, Groups::best, Groups::bound, Groups::start, Groups::span;
 
-  static constexpr bool kAnchored = kSquare && Source::needs_anchor;
   static constexpr std::int64_t kLong = 256;  // more steps or groups take a while
 
-  Effort effort;
-  bool proven = true;
-  double best = -kInfinity, bound = -kInfinity;  // totals; larger is better
-  double start = 0;
-  double span = 0;  // span of the group in which the best window was found
   bool recording = false;  // record mode: each step has its own incumbent
   double incumbent = -kInfinity;  // the total that a step must exceed
 
   using Groups::Groups;
+
+  void begin_group() {
+    if (++effort.groups == kLong) enable_interrupts();
+    poll();
+  }
 
   // The work limit is ignored until a first window exists, because returning none would claim
   // infeasibility.
@@ -55,7 +55,7 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
       return plan.bound > this->cutoff(best, plan.lambda);
     }
     // Ragged windows have one group, whose nodes bound_plans() has evaluated.
-    if (kSquare && Source::length_dependent && !this->value_nodes(shape, plan)) return false;
+    if (kSquare && source.length_dependent && !this->value_nodes(shape, plan)) return false;
     this->list_nodes(0, prepared.groups[plan.group].end);
     const Items items{work.node_key.data(), work.node_value.data(),
                       static_cast<int>(work.node_value.size())};
@@ -68,6 +68,9 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
     }
     return true;
   }
+
+  // True if a set without an anchor may be worth less than computed.
+  bool needs_anchor() const { return kSquare && source.needs_anchor; }
 
   bool is_anchor(const Shape& shape, std::size_t row) const {
     const Slot& s = prepared.slots[row];

@@ -185,7 +185,7 @@ class NewestSweep {
                                                plan.lambda, {}, before)
                            : knapsack_.solve(items, n_, plan.budget, {}, before, plan.lambda);
     knapsack_.limits.allow_table = false;
-    if (!found || !State::kAnchored || state_.holds_anchor()) {
+    if (!found || !state_.needs_anchor() || state_.holds_anchor()) {
       if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
       if (found) state_.accept_set(shape, t, kNone);
       return;
@@ -209,7 +209,7 @@ class NewestSweep {
       if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
       return;
     }
-    if (!State::kAnchored || state_.is_anchor(shape, row) || state_.holds_anchor()) {
+    if (!state_.needs_anchor() || state_.is_anchor(shape, row) || state_.holds_anchor()) {
       if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
       state_.accept_set(shape, t, row);
       return;

@@ -17,9 +17,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <type_traits>
 
-#include "slotkern/value/cheapest_steps.hpp"
 #include "slotkern/value/newest.hpp"
 #include "slotkern/value/ranges.hpp"
 #include "slotkern/value/steps.hpp"
@@ -37,14 +36,12 @@ class ValueSearch {
               const ValueOptions& options, ValueWorkspace& work)
       : state_(prepared, query, source, options, work) {}
 
-  // The best window: its total, start, proof and statistics.
-  const State& result() const { return state_; }
+  const ValueOutcome& result() const { return state_; }
 
   // Returns false if there is no window, or at a fault; else work.chosen holds the rows of the best
   // one.
   bool run() {
     state_.list_groups();
-    if (state_.options.lite && !state_.options.any_start) return run_lite();
     if constexpr (Ranges::apply)
       if (ranges_.should_run()) {
         if (!ranges_.sweep_sample([this] { return sweep_listed(); })) return false;
@@ -57,44 +54,13 @@ class ValueSearch {
     return !state_.work.chosen.empty();
   }
 
-  // Computes the best total of each step into work.steps; stops after the first that is not proven.
-  // Returns false at a fault.
-  bool record() {
-    state_.list_groups();
-    if (!state_.bound_plans()) return false;
-    state_.work.steps.clear();
-    state_.recording = true;
-    for (const Plan& plan : state_.work.plans) {
-      steps_.run(state_.shape_of(plan), plan);
-      if (state_.fault.status != Status::ok) return false;
-      if (!state_.proven) break;
-    }
-    return true;
-  }
-
  private:
-  // Lite: sweeps all groups that can pay for a window, fastest first; bounds would take longer.
-  bool run_lite() {
-    for (const Plan& plan : state_.work.plans) {
-      if (++state_.effort.groups == State::kLong) enable_interrupts();
-      poll();
-      cheapest_.run(state_.shape_of(plan), plan);
-      if (state_.fault.status != Status::ok) return false;
-    }
-    conclude();
-    return !state_.work.chosen.empty();
-  }
-
   // Sweeps the groups in work.plans by falling bound. Returns false at a fault.
   bool sweep_listed() {
     if (!state_.bound_plans()) return false;
-    const ValueOptions& options = state_.options;
     state_.work.sort_plans_by_bound();
     for (const Plan& plan : state_.work.plans) {
-      // A Lite window shorter than its group's length may be worth more than the group's bound.
-      const bool sure =
-          !options.lite || !State::kSquare || !Source::length_dependent || options.group_span;
-      if (sure && !(plan.bound > state_.cutoff(state_.best, plan.lambda))) continue;
+      if (!(plan.bound > state_.cutoff(state_.best, plan.lambda))) continue;
       if (state_.is_out_of_work()) {
         state_.mark_unproven(plan.bound);
         break;
@@ -105,33 +71,25 @@ class ValueSearch {
     return true;
   }
 
-  // Sweeps one group, by the method that its source requires.
   void sweep(const Plan& plan) {
-    if (++state_.effort.groups == State::kLong) enable_interrupts();
-    poll();
-    if constexpr (!Source::moving)
-      if (!state_.options.lite) return newest_.run(state_.shape_of(plan), plan);
-    steps_.run(state_.shape_of(plan), plan);
+    state_.begin_group();
+    sweep_.run(state_.shape_of(plan), plan);
   }
 
-  // Computes the final bound; a Lite answer is never proven.
+  // Computes the final bound.
   void conclude() {
     state_.effort.work = state_.knapsack.work;
     const double best = state_.best;
-    if (state_.options.lite) {
-      state_.proven = false;
-      state_.bound = kInfinity;
-    } else if (std::isfinite(best)) {
-      const double relative = std::max(state_.options.gap, 1e-12) * std::fabs(best);
-      state_.bound = std::max(
-          state_.bound, best + std::max(relative, state_.knapsack.rounding(state_.n, best)));
-    }
+    if (!std::isfinite(best)) return;
+    const double relative = std::max(state_.options.gap, 1e-12) * std::fabs(best);
+    state_.bound =
+        std::max(state_.bound,
+                 best + std::max(relative, state_.knapsack.rounding(state_.n, best)));
   }
 
   State state_;
-  NewestSweep<Shape, Source> newest_{state_};
-  StepSweep<Shape, Source> steps_{state_};
-  CheapestSteps<Shape, Source> cheapest_{state_};
+  std::conditional_t<Source::moving, StepSweep<Shape, Source>, NewestSweep<Shape, Source>> sweep_{
+      state_};
   Ranges ranges_{state_};
 };
 

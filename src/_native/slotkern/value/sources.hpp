@@ -250,16 +250,19 @@ struct LeftoverSource : SourceDefaults {
 };
 
 // A source whose type is known at run time. Searches in which values are a small part of the time
-// (value/constrained_search.hpp) are compiled once for it, and not once for each source.
+// (value/constrained_search.hpp, value/each_step.hpp) are compiled once for it, and not once for
+// each source.
 class AnySource {
  public:
-  bool moving, integral, mean;
+  bool moving, length_dependent, needs_anchor, is_expensive, integral, mean, bounded;
   double sign;
 
   // The source must outlive this object.
   template <Source S>
   explicit AnySource(const S& source)
-      : moving(S::moving), integral(S::integral), mean(S::mean), sign(source.sign),
+      : moving(S::moving), length_dependent(S::length_dependent), needs_anchor(S::needs_anchor),
+        is_expensive(S::is_expensive), integral(S::integral), mean(S::mean), bounded(S::bounded),
+        sign(source.sign),
         source_(&source),
         value_([](const void* s, const Slot& slot, std::size_t row, double t, double length,
                   double& out) {

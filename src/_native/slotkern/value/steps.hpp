@@ -99,7 +99,7 @@ class StepSweep {
   bool collect_candidates(const Shape& shape, Plan& plan) {
     // A slot that cannot win even with the heaviest others of the group is dropped. Lite keeps all,
     // because it selects the cheapest; record mode keeps all, because every step counts.
-    const bool is_filtered = Source::bounded && !options_.lite && !state_.recording;
+    const bool is_filtered = source_.bounded && !options_.lite && !state_.recording;
     // anchors permit the group's length to other slots
     const bool keep_anchors = options_.group_span;
     double heaviest = 0;
@@ -212,7 +212,7 @@ class StepSweep {
       ++state_.effort.subsets;
       const bool found = knapsack_.solve(items, n_, plan.budget, {}, state_.incumbent, lambda);
       adopt_multiplier(lambda);
-      if (!found || !State::kAnchored || options_.group_span || state_.holds_anchor()) {
+      if (!found || !state_.needs_anchor() || options_.group_span || state_.holds_anchor()) {
         if (!knapsack_.complete) state_.mark_unproven(knapsack_.bound);
         if (found) state_.accept_set(shape, t, kNone);
         return;
@@ -280,6 +280,37 @@ class StepSweep {
 
   double threshold_ = 0;  // n-th largest weight of the last step that was evaluated
   bool has_times_ = false;
+};
+
+// Computes the best total of each step.
+template <class Shape, class Source>
+class StepRecorder {
+  using State = ValueIncumbent<Shape, Source>;
+
+ public:
+  StepRecorder(const PreparedSlots& prepared, const Query& query, const Source& source,
+               const ValueOptions& options, ValueWorkspace& work)
+      : state_(prepared, query, source, options, work) {}
+
+  const ValueOutcome& result() const { return state_; }
+
+  // Fills work.steps; stops after the first step that is not proven. Returns false at a fault.
+  bool run() {
+    state_.list_groups();
+    if (!state_.bound_plans()) return false;
+    state_.work.steps.clear();
+    state_.recording = true;
+    for (const auto& plan : state_.work.plans) {
+      steps_.run(state_.shape_of(plan), plan);
+      if (state_.fault.status != Status::ok) return false;
+      if (!state_.proven) break;
+    }
+    return true;
+  }
+
+ private:
+  State state_;
+  StepSweep<Shape, Source> steps_{state_};
 };
 
 }  // namespace slotkern
