@@ -19,20 +19,21 @@ TARGETS := search constrained groups alternatives pool choose values tariffs rep
 BINDINGS := $(subst /,.,$(patsubst src/%.pyx,%,$(subst _native,slotkern,$(shell find src -name "*.pyx"))))
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -path "*/__pycache__/*")
 
-.PHONY: help demo test programs fresh docs bench bench-briefly fuzz fuzz-readers fuzz-searches fuzz-kernels fuzz-briefly sdist lint sanitize clang mutants viewer clean toolchain
+.PHONY: help demo test programs digests fresh docs bench bench-briefly fuzz fuzz-readers fuzz-searches fuzz-kernels fuzz-briefly sdist lint sanitize sanitize-briefly clang mutants viewer clean toolchain
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      set up, then find the best windows in a random environment and draw them"
 	@echo "make test      set up, then run all tests"
 	@echo "make programs  compile the C and C++ programs that tests run"
+	@echo "make digests   compare the results of builds for each instruction set and compiler"
 	@echo "make fresh     set up, then run the hypothesis tests with new random cases"
 	@echo "make docs      set up, then build the site into build/site and test its pages"
 	@echo "make bench     set up, then run the benchmarks and rewrite the tables and pictures of the pages"
 	@echo "make fuzz      run all fuzzers: EXECUTIONS=100000 inputs per reader, FUZZ_RUNS=1000000 per kernel, CASES=1000000 per kind of search"
 	@echo "make sdist     build the source distribution, install it in a new environment and use it"
 	@echo "make lint      run ruff, codespell and mypy --strict, compare stubs with the compiled modules"
-	@echo "make sanitize  run the test suite on a clang++ build with AddressSanitizer and UBSan"
+	@echo "make sanitize  run the test suite on a clang++ build with AddressSanitizer and UBSan; sanitize-briefly: its kernels' part"
 	@echo "make clang     run the test suite on a release build by clang++"
 	@echo "make mutants   mutation tests of the kernels: COUNT=100 mutants, one change each"
 	@echo "make viewer    build the script of the viewer's pages from viewer/source (needs node)"
@@ -82,6 +83,10 @@ endef
 PROGRAMS := build/programs
 programs: $(VENV)/.installed
 	$(call build_programs,$(VENV),$(PROGRAMS))
+
+digests: $(VENV)/.installed
+	$(call build_programs,$(VENV),$(PROGRAMS)-every,-DSLOTKERN_EVERY_DIGEST=ON)
+	SLOTKERN_PROGRAMS=$(PROGRAMS)-every $(BIN)/python -m pytest -q tests/native -k digests
 
 # If PostgreSQL is installed (Debian: postgresql), the tests of ledgers start a server on loopback.
 test: $(VENV)/.installed programs
@@ -166,9 +171,11 @@ IN_BYTES := traces ledger/test_ledger_caps.py ledger/test_ledger_check.py ledger
 sanitized = LD_PRELOAD="$$($(CLANG) -print-file-name=libclang_rt.asan-$$(uname -m).so) $$($(CLANG) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64 SLOTKERN_SANITIZED=1 HYPOTHESIS_PROFILE=brief \
 	$(SAN)/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider --capture=sys
-sanitize: $(SAN)/.installed
+sanitize sanitize-briefly: $(SAN)/.installed
 	$(sanitized) $(UNSANITIZED:%=--ignore=tests/%) $(IN_BYTES:%=--ignore=tests/%)
 	PYTHONMALLOC=malloc $(sanitized) $(IN_BYTES:%=tests/%)
+# Without folders in which most of the time is spent in Python.
+sanitize-briefly: UNSANITIZED += clusters commands plotting
 
 # Runs the tests on a release build by clang++.
 clang: | toolchain
