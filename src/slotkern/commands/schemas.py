@@ -156,6 +156,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "front": _answer(windows=_array(_POINT), complete=_FLAG, between=_BETWEEN),
     "alternatives": _answer(windows=_array(_WINDOW)),
     "starts": _answer(starts=_array(_SPAN)),
+    "explain": _answer(),
     "holes": _object(
         _PLACE | {"start": _NUMBER, "holes": _array(_HOLE)},
         start_time=_TEXT,

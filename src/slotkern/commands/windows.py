@@ -209,7 +209,7 @@ def find(
             (options.criterion, shape, options.method),
             request,
             window=None if window is None else window_record(free, table, window),
-            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+            explanation=None if why is None else _record(why),
         )
     elif window is not None:
         show(tables.window_table(table, window), tables.totals(window))
@@ -306,7 +306,7 @@ def front(
             windows=points,
             complete=found.complete,
             between=found.to_dict()["between"],
-            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+            explanation=None if why is None else _record(why),
         )
     elif why is None:
         show(tables.front_table(found))
@@ -417,7 +417,7 @@ def alternatives(
             (criterion, shape, method),
             request,
             windows=[window_record(free, table, window) for window in found],
-            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+            explanation=None if why is None else _record(why),
         )
     elif why is None:
         show(tables.alternatives_table(found))
@@ -428,14 +428,25 @@ def alternatives(
 
 
 @with_options
-def explain(slots: SlotsFile, request: sk.Request, shape: Shape = "square") -> None:
+def explain(
+    slots: SlotsFile,
+    request: sk.Request,
+    shape: Shape = "square",
+    *,
+    as_json: AsJson = False,
+) -> None:
     """Explain why a job has no window, or which of its limits are tight.
 
     Exits with 1 if no window exists.
     """
     free, _ = read_free(slots)
     why = _explain(free, request, shape)
-    show(str(why))
+    if as_json:
+        print_answer(
+            slots, ("first", shape, "exact"), request, explanation=_record(why)
+        )
+    else:
+        show(str(why))
     if not why.fits:
         raise typer.Exit(1)
 
@@ -472,7 +483,7 @@ def starts(
             ("start", shape, "exact"),
             request,
             starts=rows,
-            explanation=None if why is None else why.to_dict() | {"text": str(why)},
+            explanation=None if why is None else _record(why),
         )
     elif why is None:
         show(tables.starts_table(found, free.clock))
@@ -510,3 +521,7 @@ def _pool_to_book(slots: Path, owner: str | None, output: Path | None) -> Path:
 
 def _explain(slots: Any, request: sk.Request, shape: Any) -> sk.Explanation:
     return sk.explain(slots, request, shape=shape)
+
+
+def _record(why: sk.Explanation) -> dict[str, Any]:
+    return why.to_dict() | {"text": str(why)}
