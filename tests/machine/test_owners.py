@@ -147,7 +147,7 @@ def test_a_reservation_spans_adjacent_slots():
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        (("n9", 0, 1), ValueError, "'n9' is no node of the machine"),
+        (("n9", 0, 1), ValueError, "nodes: 'n9' is no node of the machine"),
         (([], 0, 1), ValueError, "nodes must be one node or more"),
         ((["n0", "n0"], 0, 1), ValueError, "a node occurs twice"),
         ((0.5, 0, 1), TypeError, "must be names or ids"),

@@ -356,9 +356,12 @@ grain=None, levels=())
         if (found < 0).any():
             row = int((found < 0).argmax())
             value = quote(given[row : row + 1].tolist()[0])
-            place = row_label(what, row if rows is None else int(rows[row]))
+            where = what
+            if np.ndim(nodes):  # several rows, and not one text or id
+                at_row = row if rows is None else int(rows[row])
+                where += f", {row_label(what, at_row)}"
             raise ValueError(
-                f"{what}, {place}: {value} is no node of the machine"
+                f"{where}: {value} is no node of the machine"
                 f"{self._alike(given[row : row + 1].tolist()[0])}"
             )
         return found.astype(np.int32), rows

@@ -209,7 +209,8 @@ def ids_of(pool: SlotPool, nodes: Any) -> NDArray[np.int32]:
             f"{quote(nodes)} is a name, but this pool has no machine with names; give "
             "ids, or SlotPool(slots, machine=)"
         )
-    ids = given if pool.machine is None else pool.machine.ids(given)
+    one = given if np.ndim(nodes) else given[0]  # an error names the row of several
+    ids = given if pool.machine is None else pool.machine.ids(one)
     if ids.dtype.kind not in "iu":
         raise TypeError(f"nodes must be names or ids, got {quote(nodes)}")
     unknown = ~np.isin(ids, pool.nodes)
