@@ -56,7 +56,7 @@ def access(
     for each in cluster.bookings():
         slurm.run("scancel", f"--reservation={each.name}")
         for _ in range(100):
-            if f"={each.name}" not in slurm.run("scontrol", "-o", "show", "res"):
+            if f"={each.name} " not in slurm.run("scontrol", "-o", "show", "res"):
                 break
             try:
                 slurm.run("scontrol", "delete", f"ReservationName={each.name}")

@@ -22,6 +22,7 @@ from slurm_texts import RecordedSlurm
 import slotkern as sk
 from slotkern.clusters import (
     BookingConflictError,
+    BookingDeniedError,
     ClusterBooking,
     ClusterPlan,
     NameTakenError,
@@ -258,11 +259,17 @@ def test_a_killed_booking_is_completed(access: SiteAccess, script: str) -> None:
 
 
 def test_two_sites_at_once(
-    access: SiteAccess, slurm: PrivateSlurm, tmp_path: Path
+    access: SiteAccess,
+    slurm: PrivateSlurm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Both are booked with one start; a conflict at the second frees the first."""
+    """Both are booked with one start; a conflict at the second frees the first.
+
+    Only an operator may plan on the second one, which hides jobs from other users.
+    """
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        second = PrivateSlurm(Path(folder))
+        second = PrivateSlurm(Path(folder), more="PrivateData=usage,jobs\n")
         try:
             second.start()
             files = []
@@ -295,6 +302,11 @@ def test_two_sites_at_once(
                     user=USER,
                 )
             assert access.cluster.bookings() == []
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "geteuid", lambda: 1000)
+                access.cluster.read()
+                with pytest.raises(BookingDeniedError, match=r"PrivateData .* hides j"):
+                    slow.cluster.read()
         finally:
             second.stop()
 
@@ -311,16 +323,7 @@ class BusySlurm(SlurmCluster):
             self.release(f"{name}-other")
 
 
-def test_private_data_and_missing_programs(
-    access: SiteAccess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_plan_has_the_partitions_that_are_up(access: SiteAccess) -> None:
     assert isinstance(access.cluster, SlurmCluster)
     plan = ClusterPlan.of_snapshot(access.cluster.read(), access.site)
     assert list(plan.free) == ["batch", "fast"]
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "geteuid", lambda: 1000)
-        patch.setattr(
-            SlurmCluster, "_run", lambda *words, **more: "PrivateData = jobs,usage\n"
-        )
-        with pytest.raises(ValueError, match="PrivateData of Slurm hides jobs"):
-            access.cluster.read()
