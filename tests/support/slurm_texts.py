@@ -50,7 +50,7 @@ PartitionName=batch Nodes=a[01-08] Default=YES MaxTime=7-0 State=UP
 PartitionName=fast Nodes=b[01-04] MaxTime=1-0 State=UP
 PartitionName=all Nodes=a[01-08],b[01-04] MaxTime=7-0 State=UP
 """
-#: What replaces facts of the recording host, in text and in JSON.
+#: Patterns of facts of the recording host, and their replacements.
 _NEUTRAL = (
     (r"\broot\b", "anna"),
     (r"\bnobody\b", "dubois"),
@@ -145,7 +145,7 @@ class RecordedSlurm(PrivateSlurm):
             self.accounting.start(sock)
 
     def submit(self, *words: str, seconds: int = 86400) -> str:
-        """Submit a job of so many seconds; return its number."""
+        """Submit a job that sleeps for these seconds; return its number."""
         is_given = words[-1].startswith(("--wrap=", "/"))
         job = () if is_given else (f"--wrap=sleep {seconds}",)
         common = ("sbatch", "--parsable", "-o/dev/null", "-D/tmp")
