@@ -20,9 +20,9 @@ from slotkern.clusters import read_site, read_slurm_files
 from slotkern.clusters.oar_queue import read_oar_queue
 
 TEXTS = Path(__file__).parents[1] / "tests" / "clusters" / "texts"
-NOW = 1795784512.0
+NOW = 1795893009.0
 ZONE = "Europe/Berlin"
-NODES = "NODELIST STATE\na[01-08],a[1-6],b[01-04],b[1-3] idle\n"
+NODES = "NODELIST STATE\na[01-08],b[01-04] idle\n"
 SITE = b"""horizon = 604800
 lead = 15.5
 after = 120
@@ -48,8 +48,10 @@ RULES = [
 
 
 def seeds_of(*names: str) -> Callable[[Path], list[bytes]]:
-    """Return the function that reads the seeds, for a `Target`."""
-    return lambda _: [(TEXTS / name).read_bytes() for name in names]
+    """Return the function that reads the seeds of all versions, for a `Target`."""
+    return lambda _: [
+        path.read_bytes() for name in names for path in sorted(TEXTS.rglob(name))
+    ]
 
 
 def text_target(option: str, *names: str) -> Target:
@@ -155,7 +157,7 @@ CLUSTER_TARGETS = {
     "reservations": text_target(
         "reservations", "reservations.txt", "reservations-epoch.txt"
     ),
-    "sinfo-json": text_target("sinfo", "sinfo.json"),
+    "sinfo-json": text_target("sinfo", "sinfo.json", "nodes.json"),
     "squeue-json": text_target("squeue", "squeue.json"),
     "oarnodes": oar_target(True),
     "oarstat": oar_target(False),

@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 from postgres import temporary_cluster
 from private_oar import PrivateOar, missing_oar
-from private_slurm import PrivateSlurm, missing_programs
+from private_slurm import SEARCH, PrivateSlurm, missing_programs
+from recorded_texts import RECORDED, Recorded
 
 from slotkern.clusters import OarCluster, Site, SiteAccess, SlurmCluster
+
+
+@pytest.fixture(params=RECORDED, ids=lambda each: each.version)
+def recorded(request: pytest.FixtureRequest) -> Recorded:
+    found: Recorded = request.param
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +47,7 @@ def access(
         ("SINFO_FORMAT", "%N"),
         ("SLURM_TIME_FORMAT", "relative"),
         ("SBATCH_PARTITION", "nowhere"),
+        ("PATH", SEARCH),
     ):
         monkeypatch.setenv(name, value)
     site = Site(lead=5, before=2)
@@ -48,7 +56,7 @@ def access(
     for each in cluster.bookings():
         slurm.run("scancel", f"--reservation={each.name}")
         for _ in range(100):
-            if f"={each.name}" not in slurm.run("scontrol", "-o", "show", "res"):
+            if f"={each.name} " not in slurm.run("scontrol", "-o", "show", "res"):
                 break
             try:
                 slurm.run("scontrol", "delete", f"ReservationName={each.name}")

@@ -1,24 +1,29 @@
 """Nodes and jobs in the JSON of Slurm, against the text of the same moment.
 
-The files were printed by Slurm 22.05.8 on a cluster of 9 nodes, with the user renamed
-and facts of the recording host removed. Later releases wrap numbers and list states;
-`in_later_form` rewrites the files in that form.
+The files were printed by Slurm 22.05.8 and 24.11.7 (`recorded_texts`). The nodes are
+those of ``sinfo --json`` in 22.05, and of ``scontrol show nodes --json`` in 24.11,
+whose numbers are objects and whose states and features are lists.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_texts import TEXTS
 
 from slotkern.clusters import Snapshot, read_slurm, read_slurm_files
 
-TEXTS = Path(__file__).parent / "texts"
-NOW = 1795823048
-NODES, JOBS = ((TEXTS / name).read_text() for name in ("sinfo.json", "squeue.json"))
+NOW = 1795893009
+#: The file of nodes by version.
+NODES = {"22.05": "sinfo.json", "24.11": "nodes.json"}
+
+
+def text(version: str, name: str) -> str:
+    return (TEXTS / version / name).read_text()
 
 
 def facts(snapshot: Snapshot) -> tuple[Any, ...]:
@@ -33,37 +38,36 @@ def facts(snapshot: Snapshot) -> tuple[Any, ...]:
     return snapshot.machine.names.tolist(), columns, spans
 
 
-def in_later_form(text: str) -> str:
-    """Return JSON with the forms of later plugins for numbers, states and lists."""
-    whole = json.loads(text)
-    for record in whole.get("nodes", []) + whole.get("jobs", []):
-        for name in ("weight", "real_memory", "start_time", "end_time"):
-            if name in record:
-                value = record[name]
-                record[name] = {"set": value > 0, "infinite": False, "number": value}
-        if "state" in record:
-            flags = record.pop("state_flags")
-            record["state"] = [record["state"].upper(), *flags]
-            record["active_features"] = record["active_features"].split(",")
-        if "job_state" in record:
-            record["job_state"] = [record["job_state"]]
-    return json.dumps(whole)
-
-
-@pytest.mark.parametrize("form", [str, in_later_form])
-def test_json_and_text_are_the_same_snapshot(form: Callable[[str], str]) -> None:
-    plain = [(TEXTS / f"json-{name}.txt").read_text() for name in ("sinfo", "squeue")]
+@pytest.mark.parametrize("version", NODES)
+def test_json_and_text_are_the_same_snapshot(version: str) -> None:
+    plain = [text(version, name) for name in ("sinfo-fields.txt", "squeue-epoch.txt")]
     wanted = read_slurm(*plain, now=NOW, zone="UTC")
-    found = read_slurm(form(NODES), form(JOBS), now=NOW, zone="UTC")
+    given = text(version, NODES[version]), text(version, "squeue.json")
+    found = read_slurm(*given, now=NOW, zone="UTC")
+    if version == "22.05":  # has no field for the nodes that Slurm plans
+        planned = wanted.busy["reason"] == "job 8"
+        assert planned.sum() == 2
+        wanted = replace(wanted, busy=wanted.busy[~planned])
     assert facts(found) == facts(wanted)
-    assert len(found.busy) == 6  # two of job 1, three on a3, the drained node
     reasons = {row[3] for row in found.busy.tolist()}
-    assert {"idle+drain: bad fan", "job 1"} < reasons
-    assert list(found.partitions) == ["batch", "fast"]
+    assert {"idle+drain: memory test", "down: bad disk, State=IDLE x"} < reasons
+    assert ("job 8" in reasons) == (version == "24.11")
+    assert list(found.partitions) == ["batch", "all", "fast"]
 
 
-def test_forms_of_releases_23_11_to_24_11() -> None:
-    """Fields as documented for data_parser v0.0.39 to v0.0.42, numbers as objects."""
+def test_sinfo_of_later_versions_is_refused() -> None:
+    """It groups nodes of different features, and has those of the first one."""
+    given = text("24.11", "sinfo.json")
+    groups = json.loads(given)["sinfo"]
+    (mixed,) = (each for each in groups if len(each["nodes"]["nodes"]) == 7)
+    assert {"a01", "b01"} < set(mixed["nodes"]["nodes"])
+    assert mixed["features"]["active"] == "cpu,slow"  # b01 has avx512
+    with pytest.raises(ValueError, match=r"'sinfo', .* scontrol show nodes --json$"):
+        read_slurm(given, now=NOW)
+
+
+def test_forms_that_the_files_lack() -> None:
+    """GPUs, several features, and times that are not set, in the form of 24.11."""
 
     def number(value: int, given: bool = True) -> dict[str, Any]:
         return {"set": given, "infinite": False, "number": value}
@@ -118,21 +122,28 @@ def test_forms_of_releases_23_11_to_24_11() -> None:
     assert list(found.partitions) == ["batch", "all"]
 
 
-def test_a_completing_job_holds_its_nodes() -> None:
-    whole = json.loads(JOBS)
-    whole["jobs"] = whole["jobs"][:1]
+def one_job(version: str) -> dict[str, Any]:
+    """Return the JSON of jobs with the first one alone, which uses two nodes."""
+    whole: dict[str, Any] = json.loads(text(version, "squeue.json"))
+    whole["jobs"] = [each for each in whole["jobs"] if each["job_id"] == 1]
+    return whole
+
+
+@pytest.mark.parametrize("version", NODES)
+def test_a_completing_job_holds_its_nodes(version: str) -> None:
+    whole, nodes = one_job(version), text(version, NODES[version])
     for states, spans in ((["COMPLETED"], 0), (["COMPLETED", "COMPLETING"], 2)):
         whole["jobs"][0]["job_state"] = states
-        found = read_slurm(NODES, json.dumps(whole), now=NOW, complete=True)
+        found = read_slurm(nodes, json.dumps(whole), now=NOW, complete=True)
         assert sum(row[3] == "job 1" for row in found.busy.tolist()) == spans
 
 
-def test_an_unlimited_or_unknown_end_is_busy_for_ever() -> None:
-    whole = json.loads(JOBS)
-    whole["jobs"] = whole["jobs"][:1]
+@pytest.mark.parametrize("version", NODES)
+def test_an_unlimited_or_unknown_end_is_busy_for_ever(version: str) -> None:
+    whole, nodes = one_job(version), text(version, NODES[version])
     for end in (0, None, {"set": True, "infinite": True, "number": 0}):
         whole["jobs"][0]["end_time"] = end
-        found = read_slurm(NODES, json.dumps(whole), now=NOW)
+        found = read_slurm(nodes, json.dumps(whole), now=NOW)
         ends = [row[2] for row in found.busy.tolist() if row[3] == "job 1"]
         assert ends == [float("inf")] * 2
 

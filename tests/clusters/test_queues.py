@@ -185,7 +185,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     short = run(*words, "--queue", "--history", past)
     assert short.exit_code == 0, short.stderr
     assert short.stdout != done.stdout
-    past = Path(__file__).parent / "texts" / "sacct.txt"
+    past = Path(__file__).parent / "texts" / "24.11" / "sacct.txt"
     dated = run(*words, "--queue", "--history", past)
     assert dated.exit_code == 0, dated.stderr
     assert "read as UTC" not in dated.stderr  # but in the zone of the cluster

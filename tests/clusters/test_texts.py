@@ -1,50 +1,28 @@
 """Texts of Slurm's commands as snapshots: formats, unknown values, malformed text.
 
-The files in ``texts`` were printed by Slurm 22.05.8 of Debian 12 on a cluster of 12
-nodes, with users renamed; ``sacct.txt`` is written after the manual page.
+The files in the folders of ``texts`` were printed by Slurm 22.05.8 and 24.11.7 on one
+cluster of 12 nodes, by ``tests/support/slurm_texts.py``.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-import random
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import refused, run
+from recorded_texts import FIELDS, PLAIN, RECORDED, WEEK, Recorded, spans
 
 import slotkern as sk
-from slotkern.clusters import Snapshot, read_slurm
-
-TEXTS = Path(__file__).parent / "texts"
-NOW = 1795784512
-FIELDS = ("sinfo-fields.txt", "squeue-epoch.txt", "reservations-epoch.txt")
-
-
-def text(name: str) -> str:
-    return (TEXTS / name).read_text()
-
-
-def read(*names: str, **options: Any) -> Snapshot:
-    return read_slurm(*map(text, names), **({"now": NOW, "zone": "UTC"} | options))
-
-
-def spans(snapshot: Snapshot, **options: Any) -> dict[str, list[tuple[float, float]]]:
-    """Return the free spans by node in seconds since the snapshot."""
-    free, found = snapshot.free_slots(**options), {}
-    for node, start, end in free.slots[["node", "start", "end"]].tolist():
-        found.setdefault(str(free.machine.names[node]), []).append((start, end))
-    return found
-
+from slotkern.clusters import read_slurm
 
 # --- formats
 
 
-def test_chosen_fields_with_epoch_seconds() -> None:
-    snapshot = read(*FIELDS)
+def test_chosen_fields_with_epoch_seconds(recorded: Recorded) -> None:
+    snapshot = recorded.read(*FIELDS)
     assert list(snapshot.machine.names) == [f"a0{k}" for k in range(1, 9)] + [
         f"b0{k}" for k in range(1, 5)
     ]
@@ -54,12 +32,20 @@ def test_chosen_fields_with_epoch_seconds() -> None:
     assert columns["partition_fast"].tolist() == [False] * 8 + [True] * 4
     limits = {name: each.limit for name, each in snapshot.partitions.items()}
     assert limits == {"batch": 604800, "fast": 86400, "all": 604800}
-    free = spans(snapshot)
-    week = 604800.0
-    assert free["b03"] == [(0, week)]
-    assert free["a03"] == [(598, 86397), (89997, week)]  # partly used, then upkeep
-    assert free["a05"] == [(1198, 7197), (10797, week)]  # an array job, then the course
-    assert free["a07"] == [(3597, week)]  # in maintenance now
+    free, after = spans(snapshot), recorded.after
+    upkeep = after(86400, 90000)
+    assert free["b03"] == [(0, WEEK)]
+    assert free["a01"] == [(*after(1800), upkeep[0]), (upkeep[1], WEEK)]
+    # Partly used, then planned for the job that waits, then upkeep.
+    assert free["a03"] == [
+        after(600, 1200),
+        (*after(4800), upkeep[0]),
+        (upkeep[1], WEEK),
+    ]
+    # A job of an array, then the course.
+    assert free["a05"] == [after(1200, 7200), (*after(10800), WEEK)]
+    assert free["a07"] == [(*after(3600), WEEK)]  # in maintenance now
+    assert free["b01"] == [(*after(86400), WEEK)]
     assert "a08" not in free  # down
     assert "b04" not in free  # drained
     reasons = dict(zip(snapshot.busy["node"], snapshot.busy["reason"], strict=True))
@@ -67,39 +53,58 @@ def test_chosen_fields_with_epoch_seconds() -> None:
     assert reasons[11] == "drained: memory test"
 
 
-def test_records_of_nodes_equal_fields() -> None:
-    records = read("nodes.txt", *FIELDS[1:])
-    fields = read(*FIELDS)
+def test_records_of_nodes_equal_fields(recorded: Recorded) -> None:
+    records = recorded.read("nodes.txt", *FIELDS[1:])
+    fields = recorded.read(*FIELDS)
     assert spans(records) == spans(fields)
     for name, column in records.machine.columns.items():
         assert column.tolist() == fields.machine.columns[name].tolist()
 
 
-def test_plain_output_and_local_dates() -> None:
-    zoned = read("sinfo-long.txt", "squeue-long.txt", "reservations.txt", now=None)
-    assert str(zoned.clock.origin) == "2026-11-27 13:02:15+00:00"  # the printed date
-    free = spans(zoned)
-    assert free["a03"] == [(575, 86374), (89974, 604800)]
-    assert free["b01"] == [(86375, 604800)]
-    short = read("sinfo.txt", "squeue.txt", "reservations.txt")
+def test_planned_nodes_are_marked_since_version_23() -> None:
+    """In 24.11 the state of a node for which Slurm plans a job ends with a hyphen."""
+    for each, state in zip(RECORDED, ("mixed", "mixed-"), strict=True):
+        assert f"\na03|{state}|" in each.text("sinfo-fields.txt")
+        assert f"State={state.upper().replace('-', '+PLANNED')} " in each.text(
+            "nodes.txt"
+        )
+
+
+def test_plain_output_and_local_dates(recorded: Recorded) -> None:
+    zoned = recorded.read(*PLAIN, now=None)
+    origin = dt.datetime.fromtimestamp(recorded.now, dt.UTC)
+    assert zoned.clock.origin == origin  # the printed date
+    free, after = spans(zoned), recorded.after
+    assert free["a03"] == [after(600, 86400), (*after(90000), WEEK)]
+    assert free["b01"] == [(*after(86400), WEEK)]
+    short = recorded.read("sinfo.txt", "squeue.txt", "reservations.txt")
     assert set(spans(short)) == {"a07", "b03"}  # jobs of this format have no ends
-    berlin = read(*FIELDS[:2], "reservations.txt", zone="Europe/Berlin", now=NOW - 7200)
-    assert spans(berlin)["a05"][1] == (14397, 604800)
+    before = recorded.now - 7200
+    berlin = recorded.read(
+        *FIELDS[:2], "reservations.txt", zone="Europe/Berlin", now=before
+    )
+    assert spans(berlin)["a05"][1] == (*after(14400), WEEK)
 
 
-def test_names_of_jobs_may_contain_blanks() -> None:
+def test_names_of_jobs_may_contain_blanks(recorded: Recorded) -> None:
     """A limit of a day is wider than its column, so later columns are not aligned."""
-    plain = read("sinfo-long.txt", "squeue-long.txt", "reservations.txt", now=None)
+    plain = recorded.read(*PLAIN, now=None)
     for name in (" wide run", "  a b c d", "         "):
-        jobs = text("squeue-long.txt").replace("     wide", name)
-        given = text("sinfo-long.txt"), jobs, text("reservations.txt")
+        jobs = recorded.text("squeue-long.txt").replace("     wide", name)
+        assert jobs != recorded.text("squeue-long.txt")
+        given = recorded.text(PLAIN[0]), jobs, recorded.text(PLAIN[2])
         assert spans(read_slurm(*given, zone="UTC")) == spans(plain)
 
 
-def test_doubts_are_busy(caplog: pytest.LogCaptureFixture) -> None:
+def test_nodes_in_use_without_jobs_are_busy(
+    recorded: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "slotkern")
-    assert set(spans(read("sinfo.txt"))) == {"b03"}
+    assert set(spans(recorded.read("sinfo.txt"))) == {"b03"}
     assert "9 of 12 nodes are in use or closed" in caplog.text
+
+
+def test_doubts_are_busy() -> None:
     nodes = "NODELIST|STATE\nn1|idle\nn2|idle~\nn3|idle*\nn4|weird\nn5|drng\n"
     assert set(spans(read_slurm(nodes, now=0))) == {"n1", "n2"}
     jobs = "JOBID|STATE|NODELIST|END_TIME\n1|RUNNING|n1|N/A\n2|COMPLETING|n2|5\n"
@@ -263,7 +268,7 @@ def test_malformed_text_is_one_error(
 
 def test_free_options_that_contradict(tmp_path: Path) -> None:
     refused(run("free"), "MACHINE is needed, or --sinfo")
-    file = TEXTS / "sinfo.txt"
+    file = RECORDED[0].path("sinfo.txt")
     refused(run("free", "--squeue", file), "--squeue", "is not possible without")
     refused(run("free", file, "--sinfo", file), "MACHINE", "not possible with --sinfo")
     refused(run("free", "--sinfo", tmp_path / "none"), "No such file")
@@ -310,186 +315,21 @@ def test_prices_of_pasted_texts(tmp_path: Path) -> None:
     refused(run("free", "--site", tmp_path / "site.toml"), "without --sinfo")
 
 
-def test_free_of_pasted_texts(tmp_path: Path) -> None:
-    names = ("sinfo-long.txt", "squeue-long.txt", "reservations.txt")
+def test_free_of_pasted_texts(tmp_path: Path, recorded: Recorded) -> None:
     options: list[Any] = ["--zone", "UTC"]
-    for option, name in zip(("sinfo", "squeue", "reservations"), names, strict=True):
-        options += [f"--{option}", TEXTS / name]
+    for option, name in zip(("sinfo", "squeue", "reservations"), PLAIN, strict=True):
+        options += [f"--{option}", recorded.path(name)]
     done = run("free", *options)
     assert done.exit_code == 0, done.stderr
-    assert "2026-11-27 16:01:49   2026-12-04 13:02:15       2   a[05-06]" in done.stdout
+    now = recorded.now - recorded.made
+    span = f"{recorded.date(10800)}   {recorded.date(now + WEEK)}"
+    assert f"{span}       2   a[05-06]" in done.stdout
     assert "not saved: save the free slots with --output pool.npz" in done.stdout
     pool, page = tmp_path / "pool.npz", tmp_path / "page.html"
     done = run("free", *options, "--output", pool, "--html", page)
     assert done.exit_code == 0, done.stderr
     assert "maintenance upkeep" in page.read_text()
-    title = "<title>cluster at 2026-11-27 13:02:15+00:00</title>"
+    title = f"<title>cluster at {recorded.date(now)}+00:00</title>"
     assert title in page.read_text()
     done = run("find", pool, "--nodes", 4, "--walltime", "1h", "--criterion", "start")
-    assert "a06   2026-11-27 13:21:50   2026-11-27 14:21:50" in done.stdout
-
-
-# --- sacct
-
-
-def test_sacct_is_a_trace() -> None:
-    trace = sk.read_trace(TEXTS / "sacct.txt", zone="Europe/Berlin")
-    assert str(trace.clock) == "seconds since 2026-11-27T13:01:00+01:00 (Europe/Berlin)"
-    fields = ["submit", "wait", "run_time", "allocated", "requested_time", "status"]
-    assert trace.jobs[fields].tolist() == [
-        (0, 0, 30, 16, 7200, 0),
-        (49, 11, 600, 8, 1800, 1),
-        (120, 90, 0, -1, -1, 5),  # cancelled while it waited
-        (240, 420, 1200, 4, 1200, 0),
-        (240, 420, -1, 4, -1, -1),  # still runs
-        (240, -1, -1, -1, 86400, -1),  # still waits
-    ]
-    ids = [trace.words["job_id"][k] for k in trace.jobs["job_id"]]
-    assert ids == ["12", "7", "11", "8_1", "8_2", "8_[3-9]"]
-    cleaned = sk.read_trace(TEXTS / "sacct.txt", clean=("unknown", "zero-run"))
-    assert sk.replay(cleaned, cluster=32).policy == "easy"
-
-
-def test_an_empty_output_of_sacct_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sacct.txt"
-    path.touch()
-    for zone in (None, "Europe/Berlin"):
-        with pytest.raises(ValueError, match=r"sacct\.txt: the file is empty$"):
-            sk.read_trace(path, zone=zone)
-    path.write_text("Slurm accounting storage is disabled\n")
-    with pytest.raises(ValueError, match="zone is for the output of sacct -P, but"):
-        sk.read_trace(path, zone="Europe/Berlin")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("Submit|", "Sent|", "line 1: there is no Submit"),
-        ("2026-11-27T13:05:00", "Unknown", "line 5, Submit: 'Unknown' is no time"),
-        ("13:12:00|COMPL", "13:00:00|COMPL", "line 2, End: '2026-11-27T13:00:00' is"),
-        ("CANCELLED by 1000", "", "line 8, State: '' is no state"),
-        ("|8|8|00:30:00", "|8|8", "line 2: 12 fields, but 13 headings"),
-        ("00:20:00", "20", "line 5, Timelimit: '20' is no length"),
-        ("|16|16|", "|-16|16|", "line 9, AllocCPUS: '-16' is no whole number"),
-    ],
-)
-def test_malformed_sacct(tmp_path: Path, old: str, new: str, message: str) -> None:
-    path = tmp_path / "jobs.txt"
-    path.write_text(text("sacct.txt").replace(old, new))
-    with pytest.raises(ValueError, match=r"jobs\.txt, ") as caught:
-        sk.read_trace(path)
-    assert message in str(caught.value)
-    if old != "Submit|" and "fields" not in message:
-        assert sk.read_trace(path, errors="skip").skipped > 0
-
-
-def test_fractions_and_trailing_separators(tmp_path: Path) -> None:
-    path = tmp_path / "jobs"
-    path.write_text(
-        "JobIDRaw|Submit|Start|ElapsedRaw|State|AllocTRES|TimelimitRaw|\n"
-        "7|100|150|60|COMPLETED|billing=9,cpu=2K,mem=4G|30|\n"
-    )
-    fields = ["wait", "run_time", "allocated", "requested_time"]
-    assert sk.read_trace(path).jobs[fields].tolist() == [(50, 60, 2048, 1800)]
-    with pytest.raises(ValueError, match="zone is for the output of sacct"):
-        sk.read_trace(tmp_path / "a.swf", zone="UTC")
-
-
-def test_processors_have_one_unit(tmp_path: Path) -> None:
-    """A cancelled job of 16 CPUs on 2 nodes has 16 processors, not 2."""
-    path = tmp_path / "jobs"
-    path.write_text(
-        "JobID|Submit|Start|End|State|AllocCPUS|NNodes|ReqCPUS|TimelimitRaw\n"
-        "1|100|Unknown|150|CANCELLED|0|2|16|UNLIMITED\n"
-    )
-    fields = ["allocated", "requested", "requested_time"]
-    assert sk.read_trace(path).jobs[fields].tolist() == [(-1, 16, -1)]
-    given = path.read_text()
-    path.write_text(given.replace("UNLIMITED", "30m"))
-    with pytest.raises(ValueError, match="line 2, TimelimitRaw: '30m' is no whole"):
-        sk.read_trace(path)
-    path.write_text(given.replace("AllocCPUS", "Comment"))
-    assert sk.read_trace(path).jobs[fields].tolist() == [(2, -1, -1)]
-
-
-def test_commands_of_sacct() -> None:
-    words = ("--clean", "unknown", "--clean", "zero-run")
-    for command, *more in (("trace",), ("replay", "--cluster", 32)):
-        done = run(command, TEXTS / "sacct.txt", *words, *more)
-        assert done.exit_code == 0, done.stderr
-        assert "local dates are read as UTC" in done.stderr
-        assert "waiting job arrays, each read as one job: 1" in done.stderr
-        zoned = ("--zone", "Europe/Berlin")
-        done = run(command, TEXTS / "sacct.txt", *words, *more, *zoned)
-        assert "read as UTC" not in done.stderr
-        assert done.exit_code == 0, done.stderr
-    refused(run("trace", TEXTS / "sacct.txt", "--zone", "Mars"), "'Mars' is not known")
-
-
-# --- random mutations
-
-WORDS = (
-    *("Unknown", "None", "N/A", "UNLIMITED", "NOT_SET", "(null)", "INVALID", "-1", ""),
-    *("|", "\x1f", "\n", "\r\n", " ", "=", "[1-3]", "[", "n[1-99999]", "1-00:00:00"),
-    *("é", "\0", "9" * 30, "2026-10-25T02:30:00", "CANCELLED by 7", "DAILY", "WEEKLY"),
-    *("StartTime=1", "inf", "nan", "0", "RUNNING", "idle*", ":", ","),
-)
-
-
-def mutated(given: str, rng: random.Random) -> str:
-    for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(given) + 1)
-        past = min(len(given), at + rng.choice((0, 1, 1, 3, 20)))
-        match rng.randrange(3):
-            case 0:
-                new = rng.choice(WORDS)
-            case 1:
-                other = rng.randrange(len(given) + 1)
-                new = given[other : other + rng.randint(0, 30)]
-            case _:
-                new = chr(rng.randrange(1, 128))
-        given = given[:at] + new + given[past:]
-    return given
-
-
-def accept(reader: Callable[[], Any]) -> bool:
-    """Return False for an error of one line; raise any other one."""
-    try:
-        reader()
-    except ValueError as error:
-        message = str(error)
-    else:
-        return True
-    assert "\n" not in message
-    return False
-
-
-def test_random_mutations_are_read_or_refused(tmp_path: Path) -> None:
-    mutations(tmp_path, random.Random(1), 60)
-
-
-def mutations(folder: Path, rng: random.Random, count: int) -> None:
-    given = [text(name) for name in FIELDS]
-    plain = [text(n) for n in ("sinfo-long.txt", "squeue-long.txt", "reservations.txt")]
-    records = ["".join(text("nodes.txt").splitlines(True)[:2]), *given[1:]]
-    as_json = [text("sinfo.json"), text("squeue.json"), given[2]]
-    zones = ("UTC", "Europe/Berlin", None)
-    accepted = 0
-    for _ in range(count):
-        for texts in (given, plain, records, as_json):
-            which = rng.randrange(3)
-            some = [
-                mutated(each, rng) if k == which else each
-                for k, each in enumerate(texts)
-            ]
-            zone = rng.choice(zones)
-            accepted += accept(
-                lambda some=some, zone=zone: spans(  # type: ignore[misc]
-                    read_slurm(*some, now=NOW, zone=zone)
-                )
-            )
-        path = folder / "jobs.txt"
-        path.write_text(mutated(text("sacct.txt"), rng), encoding="utf-8")
-        zone = rng.choice(zones)
-        accepted += accept(partial(sk.read_trace, path, zone=zone))
-    assert 0 < accepted < 5 * count
+    assert f"{recorded.date(1200)}   {recorded.date(4800)}" in done.stdout

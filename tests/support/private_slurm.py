@@ -1,7 +1,9 @@
 """A private Slurm of simulated nodes on the loopback interface, for tests.
 
 The daemons run as the current user in one folder, with a key and ports of their own.
-Nothing is installed: `missing_programs` names what is not there.
+Nothing is installed: `missing_programs` names what is not there. ``SLOTKERN_SLURM`` is
+the prefix of a Slurm, such as ``/opt/slurm-24.11``, that is used instead of that of the
+PATH.
 """
 
 from __future__ import annotations
@@ -11,12 +13,26 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "mungekey", "sinfo", "squeue", "sbatch")
 #: The user of the daemons and of reservations.
 USER = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")
-SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+#: The folders of the programs, those of the chosen Slurm first.
+_PREFIX = os.environ.get("SLOTKERN_SLURM", "")
+_CHOSEN = [f"{_PREFIX}/{name}" for name in ("bin", "sbin")] if _PREFIX else []
+SEARCH = os.pathsep.join([*_CHOSEN, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+#: The nodes of the tests, and the rest of their lines in ``slurm.conf``.
+NODES = {
+    f"{letter}{k}": f"CPUs=4 RealMemory=1000 Feature={feature}"
+    for letter, feature, count in (("a", "slow", 6), ("b", "quick", 3))
+    for k in range(1, count + 1)
+}
+PARTITIONS = """
+PartitionName=batch Nodes=a[1-6] Default=YES MaxTime=7-0 State=UP
+PartitionName=fast Nodes=b[1-3] MaxTime=1-0 State=UP
+"""
 
 
 def missing_programs() -> list[str]:
@@ -41,17 +57,32 @@ def free_ports(count: int) -> list[int]:
 
 
 class PrivateSlurm:
-    """Daemons of one cluster: 6 nodes in `batch`, 3 in `fast`, all in `all`."""
+    """Daemons of one cluster: by default 6 nodes in `batch`, 3 in `fast`.
 
-    def __init__(self, folder: Path) -> None:
+    `nodes` are lines of ``slurm.conf`` by name, `more` are further lines of it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        nodes: Mapping[str, str] = NODES,
+        partitions: str = PARTITIONS,
+        more: str = "",
+    ) -> None:
         self.folder = folder
         self.conf = folder / "slurm.conf"
         self.daemons: list[subprocess.Popen[bytes]] = []
-        self.names = [f"a{k}" for k in range(1, 7)] + [f"b{k}" for k in range(1, 4)]
+        self.nodes, self.more = dict(nodes), f"{partitions}{more}"
 
-    def run(self, *words: str) -> str:
+    def run(self, *words: str, **variables: str) -> str:
+        """Return the output of a program, which gets further variables."""
+        program = shutil.which(words[0], path=SEARCH) or words[0]
         done = subprocess.run(
-            words, env=self._environment(), capture_output=True, text=True, timeout=30
+            (program, *words[1:]),
+            env=self._environment() | variables,
+            capture_output=True,
+            text=True,
+            timeout=30,
         )
         if done.returncode:
             raise RuntimeError(f"{words}: {done.stderr}")
@@ -100,11 +131,15 @@ class PrivateSlurm:
             f"--seed-file={secret / 'seed'}",
         )
         self._wait(sock.exists)
+        self.before_controller(sock)
         self._daemon("slurmctld", "-D", "-c")
         self._wait(lambda: "UP" in self._try("scontrol", "ping"))
-        for name in self.names:
+        for name in self.nodes:
             self._daemon("slurmd", "-D", "-N", name)
         self.wait_until_idle()
+
+    def before_controller(self, sock: Path) -> None:
+        """Start what slurmctld needs and what needs munged: nothing."""
 
     def wait_until_idle(self) -> None:
         """Wait until all nodes are idle; resumed ones are ``idle*`` for seconds."""
@@ -121,7 +156,7 @@ class PrivateSlurm:
 
         user = pwd.getpwuid(os.geteuid()).pw_name
         host = socket.gethostname().split(".")[0]
-        ports = free_ports(len(self.names) + 1)
+        ports = free_ports(len(self.nodes) + 1)
         lines = f"""
         ClusterName=private
         SlurmctldHost={host}(127.0.0.1)
@@ -138,7 +173,6 @@ class PrivateSlurm:
         ProctrackType=proctrack/linuxproc
         TaskPlugin=task/none
         JobAcctGatherType=jobacct_gather/none
-        AccountingStorageType=accounting_storage/none
         SwitchType=switch/none
         MpiDefault=none
         SelectType=select/cons_tres
@@ -148,15 +182,10 @@ class PrivateSlurm:
         ReturnToService=2
         KillWait=1
         """
-        names = zip(self.names, ports[1:], strict=True)
-        lines += "".join(
+        lines += self.more + "".join(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
-            f"CPUs=4 RealMemory=1000 Feature={'slow' if name[0] == 'a' else 'quick'}\n"
-            for name, port in names
-        )
-        lines += (
-            "PartitionName=batch Nodes=a[1-6] Default=YES MaxTime=7-0 State=UP\n"
-            "PartitionName=fast Nodes=b[1-3] MaxTime=1-0 State=UP\n"
+            f"{rest}\n"
+            for (name, rest), port in zip(self.nodes.items(), ports[1:], strict=True)
         )
         self.conf.write_text("\n".join(map(str.strip, lines.splitlines())) + "\n")
         (self.folder / "plugstack.conf").write_text("")
