@@ -65,6 +65,11 @@ class Ascent:
         self._end = np.where(place == count[piece] - 1, free.end[piece], grid[column])
         some = self._start < self._end
         self._node = free.node[piece][some]
+        # The cells of a piece: their number, and the first, by the row of its slot.
+        self._count = np.zeros(int(free.row.max()) + 1, np.int64)
+        self._first = np.zeros_like(self._count)
+        self._count[free.row] = np.bincount(piece[some], minlength=len(free.row))
+        self._first[free.row] = np.cumsum(self._count[free.row]) - self._count[free.row]
         self._start, self._end = self._start[some], self._end[some]
         self._size = self._end - self._start
         if limit is not None:
@@ -113,15 +118,22 @@ class Ascent:
 
     def _overload(self, least: Collection[PricedWindow]) -> Floats:
         """Return the share of each cell that windows use, minus 1."""
-        used = np.zeros(len(self._size))
         cells = len(self._node)
-        for found in least:
-            node = self._free.node[found.rows]
-            overlap = np.minimum(self._end[:, None], found.end)
-            overlap -= np.maximum(self._start[:, None], found.start)
-            overlap[self._node[:, None] != node] = 0.0
-            used[:cells] += np.maximum(overlap, 0.0).sum(1)
-        used[:cells] /= self._size[:cells]
+        used = np.zeros(len(self._size))
+        if least:
+            row = np.concatenate([found.rows for found in least])
+            end = np.concatenate([found.end for found in least])
+            start = np.repeat(
+                [found.start for found in least], [len(found.rows) for found in least]
+            )
+            count = self._count[row]
+            part = np.repeat(np.arange(len(row)), count)
+            before = np.cumsum(count) - count
+            cell = np.arange(len(part)) + (self._first[row] - before)[part]
+            overlap = np.minimum(self._end[cell], end[part])
+            overlap -= np.maximum(self._start[cell], start[part])
+            used[:cells] = np.bincount(cell, np.maximum(overlap, 0.0), cells)
+            used[:cells] /= self._size[:cells]
         if self._limit is not None:
             expense = sum(found.expense for found in least)
             used[-1] = expense / self._limit if self._limit else 1.0 + expense

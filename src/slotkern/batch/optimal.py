@@ -300,12 +300,9 @@ class OptimalSearch:
         terms = (-duals.amount).tolist()
         if duals.expense:
             terms.append(-duals.expense * self._planner.limit)  # type: ignore[operator]
-        totals = []
-        for i in range(len(self._planner.jobs)):
-            least, found = self._planner.search(
-                i, self._free, prices, duals.expense, spans
-            )
-            totals.append(min(self._penalty, least))
+        bounds, windows = self._planner.search_all(prices, duals.expense, spans)
+        totals = [min(self._penalty, least) for least in bounds]
+        for i, found in enumerate(windows):
             if found and found[0].total < self._penalty:
                 chosen.append(found[0])
             for each in found:
