@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 #: Passes over all jobs that move one at a time.
 _PASSES = 3
+#: Searches of a walk for each unit of work: their prices are 0 half of the time.
+_WALK_SEARCHES = 4
 #: The mean accepted rise of a total in a walk, as a share of it: at first, at last.
 _HEAT = 2e-3, 2e-4
 
@@ -186,10 +188,18 @@ class Planner:
         }
         limit = math.inf if self.limit is None else self.limit
         found, searched = self._pricer.walk(
-            self.free, begun, prices, factor, 1.0, self.penalty, self.least, limit,
-            work, _HEAT,
+            self.free,
+            begun,
+            prices,
+            factor,
+            1.0,
+            self.penalty,
+            self.least,
+            limit,
+            _WALK_SEARCHES * work,
+            _HEAT,
         )
-        self.work += searched
+        self.work += -(-searched // _WALK_SEARCHES)
         walked = {i: PricedWindow(*each) for i, each in found.items()}
         return walked if self.total(walked) < self.total(plan) else plan
 

@@ -1,25 +1,8 @@
-"""The least window of one job at prices of node-time: the pricing problem of a batch.
+"""The windows of the jobs of a batch: targets, expenses, free time.
 
-Inputs: the usable slots of a job, a price rate for each node that is constant between
-breakpoints, and the job's own terms: an amount for each part, one for each unit of the
-start and of the window's length. Output: windows of least total, with a lower bound on
-the total of every window of the job.
-
-A part on node k from t costs its own amount plus the integral of the node's rate over
-the part. Money does not depend on the time, so whether a set of slots is within the
-budget does not change while all of them are free. The total of a set is therefore
-continuous and, between turns, concave in t: its slope rises only if a part starts when
-its rate falls, or ends when its rate rises. The least total over all starts is at a
-turn or at the first or last start of a slot (`_turns`), and at each of them it is a
-choice of n of the free slots within the budget. The same argument holds for tariffs
-("Prices that change", ``docs/criteria.md``).
-
-The length of a window enters the total of start, finish and runtime and of square
-windows. It is enumerated: at level T only slots with parts no longer than T count. A
-set without a part of length T is counted with less at a smaller level.
-
-Cost: for each level O((turns) x (nodes)) numbers, and a knapsack for each turn whose
-Lagrangian bound is below the best window.
+The least window of a job at prices of node-time is found by ``batch/least_window.hpp``
+(`slotkern._kernels.pricing`). Here are the jobs in the form that it takes, and the
+windows that it returns.
 """
 
 from __future__ import annotations
@@ -215,6 +198,7 @@ class PricedJob:
         if measure in _WHOLE:
             return Terms(*_WHOLE[measure], np.zeros(len(length)))
         return Terms(0.0, 0.0, length * self.price if measure == "cost" else length)
+
 
 def whole_time(slots: NDArray[np.void]) -> tuple[Free, Ints]:
     """Return all free time of slots, and the ids of the nodes."""

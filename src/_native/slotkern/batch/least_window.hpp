@@ -240,12 +240,31 @@ class LeastWindow {
       longest = longest || job.own[row] == level;
     }
     if (!longest || nodes < static_cast<std::size_t>(job.nodes)) parts_.clear();
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [](const Part& a, const Part& b) { return a.node < b.node; });
+    const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
+    if (!std::is_sorted(parts_.begin(), parts_.end(), by_node))
+      std::stable_sort(parts_.begin(), parts_.end(), by_node);
   }
 
   void list_turns() {
     turns_.clear();
+    if (!has_prices()) {  // the total rises with the start: the last of the first starts is best
+      for (const Part& part : parts_) turns_.push_back(part.first);
+    } else {
+      list_turns_at_prices();
+    }
+    sorter_.sort_unique(turns_);
+    for (Part& part : parts_) {
+      const auto from = std::lower_bound(turns_.begin(), turns_.end(), part.first);
+      auto to = from;
+      while (to != turns_.end() && *to <= part.last) ++to;
+      part.from = static_cast<std::size_t>(from - turns_.begin());
+      part.to = static_cast<std::size_t>(to - turns_.begin());
+    }
+  }
+
+  bool has_prices() const { return pricing_.scale > 0 && pricing_.prices->max_pieces() > 2; }
+
+  void list_turns_at_prices() {
     for (const Part& part : parts_) {
       turns_.push_back(part.first), turns_.push_back(part.last);
       const auto falls = pricing_.prices->falls(part.node);
@@ -259,24 +278,18 @@ class LeastWindow {
            at != rises.end() && *at - part.length <= part.last; ++at)
         turns_.push_back(*at - part.length);
     }
-    sorter_.sort_unique(turns_);
-    for (Part& part : parts_) {
-      const auto from = std::lower_bound(turns_.begin(), turns_.end(), part.first);
-      const auto to = std::upper_bound(from, turns_.end(), part.last);
-      part.from = static_cast<std::size_t>(from - turns_.begin());
-      part.to = static_cast<std::size_t>(to - turns_.begin());
-    }
   }
 
   double amount_at(const Part& part, double t) const {
-    if (!pricing_.prices->has_price(part.node)) return part.amount;
+    if (!has_prices() || !pricing_.prices->has_price(part.node)) return part.amount;
     return part.amount + pricing_.scale * pricing_.prices->integral(part.node, t, part.length);
   }
 
   // Computes the amounts of a part at its turns: those of amount_at().
   void evaluate(const Part& part, double* into) const {
     const auto pieces = pricing_.prices->pieces(part.node);
-    if (pieces.size() <= 2) return std::fill(into, into + (part.to - part.from), part.amount);
+    if (pieces.size() <= 2 || !has_prices())
+      return std::fill(into, into + (part.to - part.from), part.amount);
     const IntegralPiece* begin = pieces.data();
     const IntegralPiece* end = begin;
     for (std::size_t i = part.from; i < part.to; ++i) {

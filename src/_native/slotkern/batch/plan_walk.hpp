@@ -1,11 +1,10 @@
 // A random walk over the plans of a batch: simulated annealing with ruin and recreate.
 //
 // A plan gives some jobs a window; its total is the sum of their signed targets and a penalty for
-// each other job. In each step some jobs leave the plan: those that begin at about the same time,
-// those near a window on the nodes that a random job uses, or random ones; a job without a window
-// is tried with them. They get their least windows in random order, at a random share of the given
-// prices. A plan with a larger total is accepted at times, less and less often. After some steps
-// without a better plan the walk returns to the best one.
+// each other job. In each step some jobs that begin at about the same time leave the plan; a job
+// without a window is tried with them. They get their least windows in random order: half of the
+// time at no prices, otherwise at a random share of the given ones. A plan with a larger total is
+// accepted at times, less and less often.
 //
 // The walk depends on its inputs only: the random numbers are integers of a generator with a fixed
 // seed, and no function of the system's library rounds.
@@ -62,7 +61,11 @@ class PlanWalk {
  public:
   PlanWalk(const PricingRules& rules, const std::vector<PricedJob>& jobs,
            std::span<const FreePiece> free)
-      : rules_(rules), jobs_(jobs), free_(free), search_(rules) {}
+      : rules_(rules), jobs_(jobs), free_(free.begin(), free.end()), search_(rules) {
+    std::stable_sort(free_.begin(), free_.end(), [&](const FreePiece& a, const FreePiece& b) {
+      return place(a) < place(b);
+    });
+  }
 
   // Improves a plan; returns the number of searches in `searched`.
   Status run(BatchPlan& best, const Pricing& pricing, const WalkRules& walk,
@@ -74,7 +77,6 @@ class PlanWalk {
     double value = 0;
     for (const PricedWindow& window : plan) value += std::fabs(window.cost);
     const double cooling = std::max(walk.cold / walk.hot, 0.0);
-    std::int64_t stale = 0;
     searched = 0;
     enable_interrupts();
     while (searched < walk.searches && !leave(plan, random)) {
@@ -83,25 +85,27 @@ class PlanWalk {
           static_cast<double>(searched) / static_cast<double>(walk.searches);
       const double heat = value * walk.hot * power(cooling, share);
       const double most = total + 2 * random.share() * heat;
-      pricing_.scale = pricing.scale * 2 * random.share();
+      pricing_.scale = random.share() < kFree ? 0 : pricing.scale * 2 * random.share();
       other = plan;
       for (const std::size_t i : out_) other[i].rows.clear(), other[i].ends.clear();
       if (const Status status = fill(other, most, searched); status != Status::ok) return status;
       const double reached = total_of(other);
-      ++stale;
       if (reached <= most && is_within_limit(other)) {
         plan.swap(other);
         total = reached;
-        if (total < least) best = plan, least = total, stale = 0;
+        if (total < least) best = plan, least = total;
       }
-      if (stale > kPatience) plan = best, total = least, stale = 0;
     }
     return Status::ok;
   }
 
  private:
-  static constexpr std::size_t kLeaving = 8, kFewest = 2;  // most jobs that leave: with kFewest - 1
-  static constexpr std::int64_t kPatience = 2000;          // steps
+  std::pair<std::int64_t, std::int64_t> place(const FreePiece& piece) const {
+    return {rules_.node[static_cast<std::size_t>(piece.row)], piece.row};
+  }
+
+  static constexpr std::size_t kLeaving = 8, kFewest = 2;  // jobs that leave: from kFewest on
+  static constexpr double kFree = 0.5;                     // share of steps without prices
 
   // base^share for a share below 1, by square roots, which round the same on all machines.
   static double power(double base, double share) {
@@ -123,10 +127,9 @@ class PlanWalk {
 
   bool is_within_limit(const BatchPlan& plan) const {
     if (!(walk_->limit < kInfinity)) return true;
-    double expense = 0;
-    for (const PricedWindow& window : plan)
-      if (!window.rows.empty()) expense += window.expense;
-    return expense <= walk_->limit;
+    return exact_sum(plan.size(), [&](std::size_t i) {
+             return plan[i].rows.empty() ? 0 : plan[i].expense;
+           }) <= walk_->limit;
   }
 
   // Chooses the jobs that leave, in random order; true if there is none.
@@ -137,33 +140,14 @@ class PlanWalk {
       else near_.push_back({0, i});
     if (near_.empty()) return true;
     const PricedWindow& middle = plan[near_[random.below(near_.size())].second];
-    const std::size_t kind = random.below(4);
-    for (auto& [distance, i] : near_) {
-      const double u = random.share();
-      if (kind == 0) distance = u;
-      else if (kind == 1) distance = gap(plan[i], middle) * (1 + u) - shared(plan[i], middle) * u;
-      else distance = std::fabs(plan[i].start - middle.start) * (1 + u);
-    }
+    for (auto& [distance, i] : near_)
+      distance = std::fabs(plan[i].start - middle.start) * (1 + random.share());
     std::sort(near_.begin(), near_.end());
     const std::size_t count = std::min(kFewest + random.below(kLeaving), near_.size());
     for (std::size_t j = 0; j < count; ++j) out_.push_back(near_[j].second);
     if (!failed_.empty()) out_.push_back(failed_[random.below(failed_.size())]);
     for (std::size_t j = out_.size() - 1; j > 0; --j) std::swap(out_[j], out_[random.below(j + 1)]);
     return false;
-  }
-
-  // The time between two windows; 0 if they overlap.
-  static double gap(const PricedWindow& a, const PricedWindow& b) {
-    const double ends_a = *std::max_element(a.ends.begin(), a.ends.end());
-    const double ends_b = *std::max_element(b.ends.begin(), b.ends.end());
-    return std::max({0.0, a.start - ends_b, b.start - ends_a});
-  }
-  // The number of rows that two windows share.
-  static double shared(const PricedWindow& a, const PricedWindow& b) {
-    double count = 0;
-    for (const std::int64_t row : a.rows)
-      count += std::binary_search(b.rows.begin(), b.rows.end(), row);
-    return count;
   }
 
   // Gives the jobs that left their least windows, until the total will exceed `most` anyway.
@@ -194,8 +178,9 @@ class PlanWalk {
     for (const PricedWindow& window : plan)
       for (std::size_t k = 0; k < window.rows.size(); ++k)
         busy_.push_back({window.rows[k], window.start, window.ends[k]});
-    std::sort(busy_.begin(), busy_.end(), [](const FreePiece& a, const FreePiece& b) {
-      return a.row < b.row || (a.row == b.row && a.start < b.start);
+    std::sort(busy_.begin(), busy_.end(), [this](const FreePiece& a, const FreePiece& b) {
+      const auto x = place(a), y = place(b);
+      return x < y || (x == y && a.start < b.start);
     });
     auto next = busy_.begin();
     for (const FreePiece& piece : free_) {
@@ -210,7 +195,7 @@ class PlanWalk {
 
   const PricingRules& rules_;
   const std::vector<PricedJob>& jobs_;
-  std::span<const FreePiece> free_;  // one piece for each row, ascending
+  std::vector<FreePiece> free_;  // one piece for each row, by node and row
   LeastWindow search_;
   const WalkRules* walk_ = nullptr;
   Pricing pricing_;
