@@ -1,7 +1,8 @@
 """The least window of a job at prices of node-time, in plain Python.
 
-The same definition as ``batch/least_window.hpp``, one part and one start at a time. Sums
-are added in the documented order, so that results agree bit for bit, ties included.
+The same definition as ``batch/least_window.hpp``, one part and one start at a time.
+Sums are added in the documented order, so that results agree bit for bit, ties
+included.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Model:
     def least(self, free, rates, factor, spans, scale):
         """Return the bound and the windows from the least on, as the kernel does."""
         self.rates, self.factor, self.scale = rates, factor, scale
+        #: True if the n least amounts exceed the budget at the least start of a span.
+        self.is_tight = False
         self.priced = scale > 0 and bool(rates.times)
         levels = [math.inf]
         if self.square or weights(self.target)[1] or weights(self.expense)[1]:
@@ -135,7 +138,7 @@ class Model:
         return sorted(turns)
 
     def choose(self, parts, turns, level):
-        """Return a lower bound at some starts, and total, start and rows of the best."""
+        """Return a lower bound at some starts, and total, start, rows of the best."""
         best, limit = None, self.request.budget * (1 + 2.0**-50)
         n, tight = self.request.nodes, False
         plain = math.inf, None
@@ -159,7 +162,7 @@ class Model:
             tight = self.money(plain[1]) > limit
             if not tight:  # the n least amounts at the earliest of the least starts
                 best = plain[0], plain[2], [each[2] for each in plain[1]]
-        self.is_tight = getattr(self, "is_tight", False) or tight
+        self.is_tight = self.is_tight or tight
         return (math.inf if best is None else best[0]), best
 
     def amount(self, part, t):

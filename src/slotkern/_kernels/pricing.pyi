@@ -1,10 +1,10 @@
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike, NDArray
 
 from slotkern._kernels.request import Request
 
-_Window = tuple[float, float, NDArray[Any], NDArray[Any], float, float]
+_Window: TypeAlias = tuple[float, float, NDArray[Any], NDArray[Any], float, float]
 
 class Prices:
     def __init__(

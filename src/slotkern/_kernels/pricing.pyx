@@ -213,12 +213,13 @@ cdef class Pricer:
     def add_job(self, request, usable, own):
         """Add a job: its request, whether each slot is usable, and the length of its part."""
         cdef cnp.ndarray length = floats(own), mask = np.ascontiguousarray(usable, np.uint8)
-        cdef cnp.ndarray levels = np.unique(length[mask.astype(bool)])
+        cdef cnp.ndarray levels
         cdef const uint8_t* use = <const uint8_t*>cnp.PyArray_DATA(mask)
         cdef PricedJob job
         if not len(length) == len(mask) == <Py_ssize_t>self.rules.node.size():
             raise ValueError(
                 f"{len(length)} lengths and {len(mask)} marks for {self.rules.node.size()} slots")
+        levels = np.unique(length[mask.astype(bool)])
         job.nodes = min(request.nodes, 0x3FFFFFFF)
         job.budget, job.earliest = request.budget, request.earliest
         job.latest, job.deadline = request.latest, request.deadline

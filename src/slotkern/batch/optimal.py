@@ -27,7 +27,7 @@ program over the windows of small reduced cost. For few jobs `slotkern.batch.com
 lists all windows that a better plan may have; the integer program over them closes the
 rest of the gap.
 
-Work is counted: one unit is one search for a job's least window, four searches of a
+Work is counted: one unit is one search for a job's least window, eight searches of a
 walk, one simplex pivot, one node of an integer program, or one set of slots examined
 for the list.
 """

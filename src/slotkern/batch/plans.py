@@ -26,10 +26,10 @@ Floats = NDArray[np.float64]
 
 #: Passes over all jobs that move one at a time.
 _PASSES = 3
-#: Searches of a walk for each unit of work: their prices are 0 half of the time.
-_WALK_SEARCHES = 4
+#: Searches of a walk for each unit of work: they have few starts, and half no prices.
+_WALK_SEARCHES = 8
 #: The mean accepted rise of a total in a walk, as a share of it: at first, at last.
-_HEAT = 2e-3, 2e-4
+_HEAT = 3e-3, 1e-4
 
 
 class Planner:

@@ -124,9 +124,9 @@ class Optimal:
         target's value. Less than 2e-6, a tolerance of HiGHS, counts as 2e-6.
     max_work : int
         The search ends after about this many units of work: searches for the least
-        window of a job, four of a random walk, simplex pivots, nodes of an integer
-        program, and sets of slots examined. Work is counted, not timed, so the schedule is the same on
-        every machine.
+        window of a job, eight of a random walk, simplex pivots, nodes of an integer
+        program, and sets of slots examined. Work is counted, not timed, so the schedule
+        is the same on every machine.
 
     Examples
     --------

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
@@ -62,10 +63,11 @@ struct PricingRules {
 };
 
 // Prices at which a job is searched: the rates of nodes, multiplied by `scale`, and the price of a
-// unit of the expense.
+// unit of the expense. Not `exact`: only first and last starts of slots are searched.
 struct Pricing {
   const NodePrices* prices;
   double scale = 1, factor = 0;
+  bool exact = true;
 };
 
 // A window: `total` at the prices of its search, signed target, expense, rows ascending.
@@ -247,7 +249,7 @@ class LeastWindow {
 
   void list_turns() {
     turns_.clear();
-    if (!has_prices()) {  // the total rises with the start: the last of the first starts is best
+    if (!has_prices()) {  // the total does not fall: the latest of the first starts of a set is best
       for (const Part& part : parts_) turns_.push_back(part.first);
     } else {
       list_turns_at_prices();
@@ -267,6 +269,7 @@ class LeastWindow {
   void list_turns_at_prices() {
     for (const Part& part : parts_) {
       turns_.push_back(part.first), turns_.push_back(part.last);
+      if (!pricing_.exact) continue;
       const auto falls = pricing_.prices->falls(part.node);
       for (auto at = std::lower_bound(falls.begin(), falls.end(), part.first);
            at != falls.end() && *at <= part.last; ++at)
@@ -285,13 +288,20 @@ class LeastWindow {
     return part.amount + pricing_.scale * pricing_.prices->integral(part.node, t, part.length);
   }
 
+  static const IntegralPiece* last_until(std::span<const IntegralPiece> pieces, double t) {
+    return std::partition_point(pieces.data(), pieces.data() + pieces.size(),
+                                [t](const IntegralPiece& piece) { return piece.begin <= t; }) -
+           1;
+  }
+
   // Computes the amounts of a part at its turns: those of amount_at().
   void evaluate(const Part& part, double* into) const {
     const auto pieces = pricing_.prices->pieces(part.node);
     if (pieces.size() <= 2 || !has_prices())
       return std::fill(into, into + (part.to - part.from), part.amount);
-    const IntegralPiece* begin = pieces.data();
-    const IntegralPiece* end = begin;
+    const double first = turns_[part.from];
+    const IntegralPiece* begin = last_until(pieces, first);
+    const IntegralPiece* end = last_until(pieces, first + part.length);
     for (std::size_t i = part.from; i < part.to; ++i) {
       const double t = turns_[i], finish = t + part.length;
       while (begin[1].begin <= t) ++begin;
@@ -314,15 +324,9 @@ class LeastWindow {
   Status at_level(double level, std::size_t spans, double& bound,
                   std::vector<PricedWindow>& found) {
     const std::size_t count = turns_.size(), n = static_cast<std::size_t>(job_->nodes);
-    best_.assign(n * count, kInfinity);
-    values_.resize(count);
-    for (const Part& part : parts_) {
-      evaluate(part, values_.data());
-      merge_least(values_.data(), best_.data() + part.from, count, n, part.to - part.from);
-    }
+    if (has_prices()) sum_least(count, n);
+    else sum_constant(count, n);
     double* const total = best_.data();
-    for (std::size_t j = 1; j < n; ++j)
-      for (std::size_t i = 0; i < count; ++i) total[i] += best_[j * count + i];
     for (std::size_t i = 0; i < count; ++i) total[i] += whole_at(turns_[i], level);
     const std::size_t size = (count + spans - 1) / spans;
     for (std::size_t from = 0; from < count; from += size) {
@@ -341,6 +345,39 @@ class LeastWindow {
       found.push_back(chosen_);
     }
     return Status::ok;
+  }
+
+  // Sums the n least amounts at each turn, ascending, into best_; infinite with fewer parts.
+  void sum_least(std::size_t count, std::size_t n) {
+    best_.assign(n * count, kInfinity);
+    values_.resize(count);
+    for (const Part& part : parts_) {
+      evaluate(part, values_.data());
+      merge_least(values_.data(), best_.data() + part.from, count, n, part.to - part.from);
+    }
+    for (std::size_t j = 1; j < n; ++j)
+      for (std::size_t i = 0; i < count; ++i) best_[i] += best_[j * count + i];
+  }
+
+  // The same for amounts that do not depend on the start: parts by rising amount.
+  void sum_constant(std::size_t count, std::size_t n) {
+    by_amount_.clear();
+    for (std::size_t i = 0; i < parts_.size(); ++i) by_amount_.push_back({parts_[i].amount, i});
+    std::sort(by_amount_.begin(), by_amount_.end());
+    best_.assign(count, 0);
+    missing_.assign(count, static_cast<double>(n));
+    for (const auto& [amount, which] : by_amount_)
+      add_constant(amount, best_.data(), missing_.data(), parts_[which].from, parts_[which].to);
+    for (std::size_t i = 0; i < count; ++i)
+      if (missing_[i] > 0) best_[i] = kInfinity;
+  }
+
+  static void add_constant(double amount, double* __restrict total, double* __restrict missing,
+                           std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      total[i] += missing[i] > 0 ? amount : 0;
+      missing[i] -= missing[i] > 0 ? 1 : 0;
+    }
   }
 
   // Lists the parts that may start at t, and t itself as the start of `chosen_`.
@@ -394,7 +431,8 @@ class LeastWindow {
   Pricing pricing_;
   std::vector<Part> parts_;
   std::vector<std::uint8_t> seen_;
-  std::vector<double> turns_, values_, best_;
+  std::vector<double> turns_, values_, best_, missing_;
+  std::vector<std::pair<double, std::size_t>> by_amount_;
   std::vector<LivePart> live_;
   std::vector<std::size_t> order_;
   double whole_ = 0;

@@ -61,16 +61,15 @@ class PlanWalk {
  public:
   PlanWalk(const PricingRules& rules, const std::vector<PricedJob>& jobs,
            std::span<const FreePiece> free)
-      : rules_(rules), jobs_(jobs), free_(free.begin(), free.end()), search_(rules) {
-    std::stable_sort(free_.begin(), free_.end(), [&](const FreePiece& a, const FreePiece& b) {
-      return place(a) < place(b);
-    });
+      : jobs_(jobs), free_(free.begin(), free.end()), search_(rules), by_place_{rules} {
+    std::sort(free_.begin(), free_.end(), by_place_);
   }
 
   // Improves a plan; returns the number of searches in `searched`.
   Status run(BatchPlan& best, const Pricing& pricing, const WalkRules& walk,
              std::int64_t& searched) {
     walk_ = &walk, pricing_ = pricing;
+    pricing_.exact = false;
     RandomBits random(jobs_.size());
     BatchPlan plan = best, other;
     double total = total_of(plan), least = total;
@@ -100,9 +99,16 @@ class PlanWalk {
   }
 
  private:
-  std::pair<std::int64_t, std::int64_t> place(const FreePiece& piece) const {
-    return {rules_.node[static_cast<std::size_t>(piece.row)], piece.row};
-  }
+  // The order of nodes, then of rows, then of time.
+  struct ByPlace {
+    const PricingRules& rules;
+    bool operator()(const FreePiece& a, const FreePiece& b) const {
+      const std::int64_t x = rules.node[static_cast<std::size_t>(a.row)];
+      const std::int64_t y = rules.node[static_cast<std::size_t>(b.row)];
+      if (x != y) return x < y;
+      return a.row != b.row ? a.row < b.row : a.start < b.start;
+    }
+  };
 
   static constexpr std::size_t kLeaving = 8, kFewest = 2;  // jobs that leave: from kFewest on
   static constexpr double kFree = 0.5;                     // share of steps without prices
@@ -158,30 +164,38 @@ class PlanWalk {
     for (std::size_t i = 0; i < plan.size(); ++i)
       if (plan[i].rows.empty() && std::find(out_.begin(), out_.end(), i) == out_.end())
         total += walk_->penalty - walk_->least[i];
+    list_busy(plan);
     for (const std::size_t i : out_) {
       if (total > most) break;
-      list_rest(plan);
+      list_rest();
       double bound = 0;
       const Status status = search_.find(jobs_[i], rest_, pricing_, 1, bound, found_);
       if (status != Status::ok) return status;
       ++searched;
       total -= walk_->least[i];
       total += found_.empty() ? walk_->penalty : found_.front().cost;
-      if (!found_.empty()) plan[i] = found_.front();
+      if (found_.empty()) continue;
+      plan[i] = found_.front();
+      for (std::size_t k = 0; k < plan[i].rows.size(); ++k) {
+        const FreePiece part{plan[i].rows[k], plan[i].start, plan[i].ends[k]};
+        busy_.insert(std::upper_bound(busy_.begin(), busy_.end(), part, by_place_), part);
+      }
     }
     return Status::ok;
   }
 
-  // Lists the free time beside a plan.
-  void list_rest(const BatchPlan& plan) {
-    busy_.clear(), rest_.clear();
+  // Lists the parts of a plan, by place and start.
+  void list_busy(const BatchPlan& plan) {
+    busy_.clear();
     for (const PricedWindow& window : plan)
       for (std::size_t k = 0; k < window.rows.size(); ++k)
         busy_.push_back({window.rows[k], window.start, window.ends[k]});
-    std::sort(busy_.begin(), busy_.end(), [this](const FreePiece& a, const FreePiece& b) {
-      const auto x = place(a), y = place(b);
-      return x < y || (x == y && a.start < b.start);
-    });
+    std::sort(busy_.begin(), busy_.end(), by_place_);
+  }
+
+  // Lists the free time beside the busy parts.
+  void list_rest() {
+    rest_.clear();
     auto next = busy_.begin();
     for (const FreePiece& piece : free_) {
       double start = piece.start;
@@ -193,10 +207,10 @@ class PlanWalk {
     }
   }
 
-  const PricingRules& rules_;
   const std::vector<PricedJob>& jobs_;
   std::vector<FreePiece> free_;  // one piece for each row, by node and row
   LeastWindow search_;
+  ByPlace by_place_;
   const WalkRules* walk_ = nullptr;
   Pricing pricing_;
   std::vector<std::pair<double, std::size_t>> near_;
