@@ -72,7 +72,7 @@ class BudgetChoice {
 
   void add_start(const std::vector<LivePart>& live, double whole) {
     if (starts_.size() == count_) starts_.emplace_back();
-    Start& start = starts_[count_++];
+    PricedStart& start = starts_[count_++];
     start.live = live, start.whole = whole, start.bound = -kInfinity;
   }
 
@@ -103,7 +103,7 @@ class BudgetChoice {
   static constexpr int kMultipliers = 10;
   static constexpr double kMemory = 0x1p28;  // largest size of the tables of a knapsack, bytes
 
-  struct Start {
+  struct PricedStart {
     std::vector<LivePart> live;
     double whole, bound, money;
   };
@@ -121,7 +121,7 @@ class BudgetChoice {
   void try_multiplier(double multiplier) {
     const double saved = multiplier != 0 ? multiplier * limit_ : 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      Start& start = starts_[i];
+      PricedStart& start = starts_[i];
       if (start.bound == kInfinity) continue;
       const LiveChoice choice = choose_least(start.live, n_, multiplier, order_);
       start.bound = std::max(start.bound, choice.least + start.whole - saved);
@@ -161,7 +161,7 @@ class BudgetChoice {
       return starts_[a].bound < starts_[b].bound;
     });
     for (const std::size_t i : by_bound_) {
-      Start& start = starts_[i];
+      PricedStart& start = starts_[i];
       if (start.bound >= best.value) break;
       costs_.clear(), gains_.clear();
       for (const LivePart& part : start.live)
@@ -188,7 +188,7 @@ class BudgetChoice {
 
   int n_ = 1;
   double budget_ = 0, limit_ = 0;
-  std::vector<Start> starts_;  // the first count_
+  std::vector<PricedStart> starts_;  // the first count_
   std::size_t count_ = 0;
   std::vector<std::size_t> order_, by_bound_;
   std::vector<double> costs_, gains_;

@@ -12,8 +12,8 @@
 // raises the lower bounds of all starts, and those still below the best choice are solved exactly
 // (choice/choose.hpp).
 //
-// If a total contains the length of the window, the lengths are enumerated: at a level only parts no
-// longer than its length count. A set without a part of that length counts with less at a lower
+// If a total contains the length of the window, the lengths are enumerated: at a level only parts
+// no longer than its length count. A set without a part of that length counts with less at a lower
 // level. In square windows all parts are as long as the level.
 // Cost: for each level O(turns x nodes x n) simple steps.
 #pragma once
@@ -211,7 +211,7 @@ class LeastWindow {
 
  private:
   // A part of the job on a piece of free time, without its start.
-  struct Part {
+  struct PricedPart {
     std::size_t row, node;
     double length, first, last, amount;
     std::size_t from, to;  // its turns
@@ -242,20 +242,20 @@ class LeastWindow {
       longest = longest || job.own[row] == level;
     }
     if (!longest || nodes < static_cast<std::size_t>(job.nodes)) parts_.clear();
-    const auto by_node = [](const Part& a, const Part& b) { return a.node < b.node; };
+    const auto by_node = [](const PricedPart& a, const PricedPart& b) { return a.node < b.node; };
     if (!std::is_sorted(parts_.begin(), parts_.end(), by_node))
       std::stable_sort(parts_.begin(), parts_.end(), by_node);
   }
 
   void list_turns() {
     turns_.clear();
-    if (!has_prices()) {  // the total does not fall: the latest of the first starts of a set is best
-      for (const Part& part : parts_) turns_.push_back(part.first);
+    if (!has_prices()) {  // no total falls with the start: a set is best at its first start
+      for (const PricedPart& part : parts_) turns_.push_back(part.first);
     } else {
       list_turns_at_prices();
     }
     sorter_.sort_unique(turns_);
-    for (Part& part : parts_) {
+    for (PricedPart& part : parts_) {
       const auto from = std::lower_bound(turns_.begin(), turns_.end(), part.first);
       auto to = from;
       while (to != turns_.end() && *to <= part.last) ++to;
@@ -267,7 +267,7 @@ class LeastWindow {
   bool has_prices() const { return pricing_.scale > 0 && pricing_.prices->max_pieces() > 2; }
 
   void list_turns_at_prices() {
-    for (const Part& part : parts_) {
+    for (const PricedPart& part : parts_) {
       turns_.push_back(part.first), turns_.push_back(part.last);
       if (!pricing_.exact) continue;
       const auto falls = pricing_.prices->falls(part.node);
@@ -283,7 +283,7 @@ class LeastWindow {
     }
   }
 
-  double amount_at(const Part& part, double t) const {
+  double amount_at(const PricedPart& part, double t) const {
     if (!has_prices() || !pricing_.prices->has_price(part.node)) return part.amount;
     return part.amount + pricing_.scale * pricing_.prices->integral(part.node, t, part.length);
   }
@@ -295,7 +295,7 @@ class LeastWindow {
   }
 
   // Computes the amounts of a part at its turns: those of amount_at().
-  void evaluate(const Part& part, double* into) const {
+  void evaluate(const PricedPart& part, double* into) const {
     const auto pieces = pricing_.prices->pieces(part.node);
     if (pieces.size() <= 2 || !has_prices())
       return std::fill(into, into + (part.to - part.from), part.amount);
@@ -351,7 +351,7 @@ class LeastWindow {
   void sum_least(std::size_t count, std::size_t n) {
     best_.assign(n * count, kInfinity);
     values_.resize(count);
-    for (const Part& part : parts_) {
+    for (const PricedPart& part : parts_) {
       evaluate(part, values_.data());
       merge_least(values_.data(), best_.data() + part.from, count, n, part.to - part.from);
     }
@@ -383,7 +383,7 @@ class LeastWindow {
   // Lists the parts that may start at t, and t itself as the start of `chosen_`.
   void list_live(double t, double level) {
     live_.clear();
-    for (const Part& part : parts_)
+    for (const PricedPart& part : parts_)
       if (part.first <= t && t <= part.last)
         live_.push_back({amount_at(part, t), part.length * rules_.price[part.row],
                          static_cast<std::int64_t>(part.row)});
@@ -429,7 +429,7 @@ class LeastWindow {
   const PricingRules& rules_;
   const PricedJob* job_ = nullptr;
   Pricing pricing_;
-  std::vector<Part> parts_;
+  std::vector<PricedPart> parts_;
   std::vector<std::uint8_t> seen_;
   std::vector<double> turns_, values_, best_, missing_;
   std::vector<std::pair<double, std::size_t>> by_amount_;

@@ -74,7 +74,7 @@ class NodePrices {
   }
 
  private:
-  struct Span {
+  struct RateSpan {
     double start, end, rate;
   };
 
@@ -86,13 +86,13 @@ class NodePrices {
     return *(later - 1);
   }
 
-  void add_node(std::span<const Span> spans) {
+  void add_node(std::span<const RateSpan> spans) {
     times_.clear(), rates_.clear();
     bool disjoint = true;
     for (std::size_t i = 1; i < spans.size() && disjoint; ++i)
       disjoint = spans[i - 1].end <= spans[i].start;
     if (disjoint) {
-      for (const Span& span : spans) {
+      for (const RateSpan& span : spans) {
         if (times_.empty() || times_.back() != span.start) {
           if (!times_.empty()) rates_.push_back(0);
           times_.push_back(span.start);
@@ -116,12 +116,12 @@ class NodePrices {
     pieces_.push_back({kInfinity, 0, 0, 0});
   }
 
-  void add_sums(std::span<const Span> spans) {
-    for (const Span& span : spans) times_.push_back(span.start), times_.push_back(span.end);
+  void add_sums(std::span<const RateSpan> spans) {
+    for (const RateSpan& span : spans) times_.push_back(span.start), times_.push_back(span.end);
     std::sort(times_.begin(), times_.end());
     times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
     rates_.assign(times_.size() - 1, 0);
-    for (const Span& span : spans) {
+    for (const RateSpan& span : spans) {
       const auto from = std::lower_bound(times_.begin(), times_.end(), span.start);
       for (auto at = from; *at < span.end; ++at)
         rates_[static_cast<std::size_t>(at - times_.begin())] += span.rate;
@@ -133,7 +133,7 @@ class NodePrices {
   std::vector<std::size_t> first_piece_, first_fall_, first_rise_;  // by node
   double max_rate_ = 0;
   std::size_t max_pieces_ = 0;
-  std::vector<Span> spans_;  // scratch: spans by node
+  std::vector<RateSpan> spans_;  // scratch: spans by node
   std::vector<std::size_t> first_span_, next_;
   std::vector<double> times_, rates_;
 };

@@ -28,8 +28,8 @@ namespace slotkern {
 // The windows of all jobs; one without rows is none.
 using BatchPlan = std::vector<PricedWindow>;
 
-// What a walk must observe: the penalty of a job without a window, a lower bound on the total of
-// each job, the limit on the expense (infinite: none), and the number of searches.
+// Limits of a walk: the penalty of a job without a window, a lower bound on the total of each job,
+// the limit on the expense (infinite: none), and the number of searches.
 struct WalkRules {
   double penalty = 0;
   std::vector<double> least;
@@ -193,7 +193,7 @@ class PlanWalk {
     std::sort(busy_.begin(), busy_.end(), by_place_);
   }
 
-  // Lists the free time beside the busy parts.
+  // Lists the free time between the busy parts.
   void list_rest() {
     rest_.clear();
     auto next = busy_.begin();
