@@ -65,6 +65,7 @@ LAYERS = {
             "_kernels.batch",
             "_kernels.community",
             "_kernels.knapsack",
+            "_kernels.pricing",
             "_kernels.replay",
             "_kernels.values",
         ),

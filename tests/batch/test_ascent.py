@@ -20,7 +20,7 @@ def test_the_cells_cover_the_free_time_and_prices_rise_where_windows_overlap():
         node=[0, 0, 1], start=[0, 7.25, 3], end=[5, 30, 40], performance=1, price=1
     )
     free, _ = whole_time(slots)
-    ascent = Ascent(free, None, 40.0)
+    ascent = Ascent(free, None, 40.0, 100)
     assert len(ascent.duals.node) == 0
     # Row 2 is node 0 from 7.25 on; both windows use all of its time from 10 to 20.
     both = [window(10.0, [2], 10.0), window(10.0, [1, 2], 10.0)]
@@ -37,7 +37,7 @@ def test_the_price_of_the_expense_rises_above_the_limit_only():
     slots = sk.make_slots(node=[0], start=0, end=40, performance=1, price=1)
     free, _ = whole_time(slots)
     for expense, rises in ((30.0, True), (5.0, False)):
-        ascent = Ascent(free, 10.0, 40.0)
+        ascent = Ascent(free, 10.0, 40.0, 100)
         least = [window(0.0, [0], 4.0, expense), window(2.0, [0], 4.0, 0.0)]
         assert ascent.advance(1.0, least, missed=1.0)
         assert (ascent.duals.expense > 0) == rises
@@ -46,7 +46,7 @@ def test_the_price_of_the_expense_rises_above_the_limit_only():
 def test_windows_that_do_not_overlap_end_the_ascent():
     slots = sk.make_slots(node=[0], start=0, end=40, performance=1, price=1)
     free, _ = whole_time(slots)
-    assert not Ascent(free, None, 40.0).advance(
+    assert not Ascent(free, None, 40.0, 100).advance(
         1.0, [window(0.0, [0], 4.0)], missed=1.0
     )
 

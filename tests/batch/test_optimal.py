@@ -239,7 +239,7 @@ def test_maximizes_sums_over_parts():
     jobs = [sk.Request(1, 4), sk.Request(1, 4)]
     schedule = sk.schedule_batch(slots, jobs, sk.Optimal(0), maximize="cost")
     assert schedule.value == 16
-    assert schedule.bound == pytest.approx(16)
+    assert schedule.bound == pytest.approx(16, rel=2e-6)  # the least gap
 
 
 def test_the_work_of_improving_a_plan_is_limited():

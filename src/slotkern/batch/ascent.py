@@ -31,14 +31,15 @@ __all__ = ["Ascent"]
 
 Floats = NDArray[np.float64]
 
-#: The number of columns of the grid.
-_GRID = 40
+#: The number of columns of the grid: at least, at most, and for each round.
+_GRID, _FINEST_GRID, _COLUMNS = 40, 120, 0.3
 #: The weight of the last subgradient in the mean.
 _WEIGHT = 0.1
 #: The share of Polyak's step: at first, its growth, and the least before the end.
 _STEP, _GROWTH, _LEAST_STEP = 0.1, 1.1, 1e-3
-#: Rounds without a larger bound after which the share is halved.
-_PATIENCE = 6
+#: Rounds without a larger bound after which the share is halved: at least, and as a
+#: share of all rounds.
+_PATIENCE, _PATIENCE_SHARE = 6, 0.03
 #: A rise of the bound by less than this share counts as none.
 _RISE = 1e-4
 
@@ -46,25 +47,37 @@ _RISE = 1e-4
 class Ascent:
     """The prices of cells of free time; after `last` each piece is one cell.
 
+    The more rounds there will be, the finer is the grid and the later are the halvings:
+    both end at a larger bound, but rise more slowly.
+
     Attributes
     ----------
     duals : Duals
         The prices at which the next bound is computed.
     """
 
-    def __init__(self, free: Free, limit: float | None, last: float) -> None:
+    def __init__(
+        self, free: Free, limit: float | None, last: float, rounds: int
+    ) -> None:
         self._free, self._limit = free, limit
+        self._patience = max(_PATIENCE, int(_PATIENCE_SHARE * rounds))
+        columns = min(max(_GRID, int(_COLUMNS * rounds)), _FINEST_GRID)
         begin, end = float(free.start.min()), float(free.end.max())
-        grid = np.linspace(begin, max(begin, min(end, last)), _GRID + 1)
+        grid = np.linspace(begin, max(begin, min(end, last)), columns + 1)
         first = np.searchsorted(grid, free.start, "right")
         count = np.maximum(np.searchsorted(grid, free.end) - first, 0) + 1
         piece = np.repeat(np.arange(len(count)), count)
         place = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
-        column = np.minimum(first[piece] + place, _GRID)
+        column = np.minimum(first[piece] + place, columns)
         self._start = np.where(place == 0, free.start[piece], grid[column - 1])
         self._end = np.where(place == count[piece] - 1, free.end[piece], grid[column])
         some = self._start < self._end
         self._node = free.node[piece][some]
+        # The cells of a piece: their number, and the first, by the row of its slot.
+        self._count = np.zeros(int(free.row.max()) + 1, np.int64)
+        self._first = np.zeros_like(self._count)
+        self._count[free.row] = np.bincount(piece[some], minlength=len(free.row))
+        self._first[free.row] = np.cumsum(self._count[free.row]) - self._count[free.row]
         self._start, self._end = self._start[some], self._end[some]
         self._size = self._end - self._start
         if limit is not None:
@@ -100,7 +113,7 @@ class Ascent:
             self._bound, self._best = bound, self._rate
             self._step *= _GROWTH
         over = self._overload(least)
-        if self._stale >= _PATIENCE:
+        if self._stale >= self._patience:
             self._step, self._stale, self._rate = self._step / 2, 0, self._best
         mean = over if self._mean is None else self._mean
         self._mean = _WEIGHT * over + (1 - _WEIGHT) * mean
@@ -113,15 +126,22 @@ class Ascent:
 
     def _overload(self, least: Collection[PricedWindow]) -> Floats:
         """Return the share of each cell that windows use, minus 1."""
-        used = np.zeros(len(self._size))
         cells = len(self._node)
-        for found in least:
-            node = self._free.node[found.rows]
-            overlap = np.minimum(self._end[:, None], found.end)
-            overlap -= np.maximum(self._start[:, None], found.start)
-            overlap[self._node[:, None] != node] = 0.0
-            used[:cells] += np.maximum(overlap, 0.0).sum(1)
-        used[:cells] /= self._size[:cells]
+        used = np.zeros(len(self._size))
+        if least:
+            row = np.concatenate([found.rows for found in least])
+            end = np.concatenate([found.end for found in least])
+            start = np.repeat(
+                [found.start for found in least], [len(found.rows) for found in least]
+            )
+            count = self._count[row]
+            part = np.repeat(np.arange(len(row)), count)
+            before = np.cumsum(count) - count
+            cell = np.arange(len(part)) + (self._first[row] - before)[part]
+            overlap = np.minimum(self._end[cell], end[part])
+            overlap -= np.maximum(self._start[cell], start[part])
+            used[:cells] = np.bincount(cell, np.maximum(overlap, 0.0), cells)
+            used[:cells] /= self._size[:cells]
         if self._limit is not None:
             expense = sum(found.expense for found in least)
             used[-1] = expense / self._limit if self._limit else 1.0 + expense

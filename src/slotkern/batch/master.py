@@ -37,8 +37,6 @@ Ints = NDArray[np.int64]
 
 #: A node's time counts as overloaded above 1 by this share.
 _OVERLOAD = 1e-6
-#: Simplex pivots per unit of work: they take about as long as one search for a window.
-_PIVOTS = 20
 #: Values of a solution below this are zero.
 _ZERO = 1e-9
 #: The least penalty in the programs.
@@ -125,8 +123,8 @@ class MasterProblem:
         self._unit = limit or 1.0
         #: The factor of the costs in the programs.
         self._scale = _scale_of(penalty)
-        #: The units of work spent; see `_PIVOTS`.
-        self.work = 0.0
+        #: The units of work spent: pivots. One takes about as long as a search.
+        self.work = 0
         self._lp = self._new_problem()
         one, none = np.ones(jobs), np.zeros(0)
         empty = np.zeros(0, np.int32)
@@ -220,8 +218,7 @@ class MasterProblem:
         return share, duals
 
     def _count(self, problem: Any) -> None:
-        pivots = max(0, int(problem.getInfo().simplex_iteration_count))
-        self.work += pivots / _PIVOTS
+        self.work += max(0, int(problem.getInfo().simplex_iteration_count))
 
     def separate(self, share: Floats) -> int:
         """Add rows for the spans that a solution overloads; return their number."""

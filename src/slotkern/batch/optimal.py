@@ -17,16 +17,19 @@ best ones so far, so that they change little from round to round (smoothing of W
 
 The first prices are those of a subgradient ascent (`slotkern.batch.ascent`). Its steps
 are proportional to the distance of the bound from the best plan, so a random walk
-improves the first plan before.
+improves the first plan before. The windows of the ascent with the least reduced costs
+become columns.
 
 Plans come from the linear program, whose largest shares are fixed one after another,
-improved by moves and a random walk (`slotkern.batch.plans`), and from an integer
+improved by moves and a random walk (`slotkern.batch.plans`,
+``batch/plan_walk.hpp``), and from an integer
 program over the windows of small reduced cost. For few jobs `slotkern.batch.complete`
 lists all windows that a better plan may have; the integer program over them closes the
 rest of the gap.
 
-Work is counted: one unit is one search for a job's least window, 20 simplex pivots, one
-node of an integer program, or one set of slots examined for the list.
+Work is counted: one unit is one search for a job's least window, eight searches of a
+walk, one simplex pivot, one node of an integer program, or one set of slots examined
+for the list.
 """
 
 from __future__ import annotations
@@ -61,10 +64,12 @@ _PLAN_EVERY = 5
 #: The number of spans of time; the least window in each becomes a column.
 _SPANS = 4
 #: Rounds of the ascent for each job, and the share of the work at its end.
-_ASCENT, _ASCENT_WORK = 20, 0.6
-#: Searches of a random walk for each pair of jobs, its largest share of the work, and
-#: the share of the best prices at which it searches.
-_WALK, _WALK_WORK, _WALK_PRICES = 10, 0.2, 0.7
+_ASCENT, _ASCENT_WORK = 100, 0.5
+#: The number of windows of the ascent that become columns of each job.
+_COLUMNS = 50
+#: Work of a random walk for each pair of jobs, its largest share of the work, of the
+#: first walk and of later ones, and the share of the best prices at which it searches.
+_WALK, _FIRST_WALK, _WALK_WORK, _WALK_PRICES = 100, 0.05, 0.35, 0.5
 #: Nodes of an integer program.
 _NODES = 200
 #: A dual of at most this share of the penalty is dropped.
@@ -174,6 +179,7 @@ class OptimalSearch:
         self._master = MasterProblem(len(jobs), self._penalty, limit)
         self._columns: dict[tuple[int, tuple[float, bytes]], int] = {}
         self._found: list[PricedWindow] = []
+        self._seen: dict[tuple[int, tuple[float, bytes]], PricedWindow] = {}
         self.plan: BatchPlan = {}
         self._total = self._penalty * len(jobs)
         #: The bound, and the rounding errors that are subtracted from it.
@@ -189,7 +195,7 @@ class OptimalSearch:
     @property
     def work(self) -> int:
         """The units of work spent."""
-        return self._planner.work + int(self._master.work)
+        return self._planner.work + self._master.work
 
     @property
     def failures(self) -> float:
@@ -266,24 +272,38 @@ class OptimalSearch:
         self._offer(self._planner.fill({}, jobs, self._no_prices), {})
         if not len(self._free.row):
             return
-        self._walk()
+        self._walk(_FIRST_WALK)
         planner, bound = self._planner, self.bound
-        ascent = Ascent(self._free, planner.limit, planner.last)
-        for _ in range(_ASCENT * len(jobs)):
+        count = max(1, len(jobs))
+        rounds = min(_ASCENT * count, int(_ASCENT_WORK * most) // count)
+        ascent = Ascent(self._free, planner.limit, planner.last, rounds)
+        for _ in range(rounds):
             value = abs(self._total - self.failures)
             missed = min(self._total - bound, value)
-            if self._is_over() or self.work >= _ASCENT_WORK * most:
-                break
-            if not ascent.advance(bound, least, missed):
+            if self._is_over() or not ascent.advance(bound, least, missed):
                 break
             bound, _, least = self._price(ascent.duals, 1)
-        self._walk()
+        self._add_best_windows()
+        self._walk(_WALK_WORK)
 
-    def _walk(self) -> None:
-        """Improve the best plan by a random walk."""
+    def _add_best_windows(self) -> None:
+        """Add columns of the windows of the ascent with the least reduced costs."""
+        prices, factor = self._prices(self._best), self._best.expense
+        reduced: dict[int, list[tuple[float, PricedWindow]]] = {}
+        for (i, _), found in self._seen.items():
+            paid = prices.paid(self._free.node[found.rows], found.start, found.end)
+            total = found.cost + factor * found.expense + paid
+            reduced.setdefault(i, []).append((total, found))
+        for i, some in reduced.items():
+            for _, found in sorted(some, key=lambda each: each[0])[:_COLUMNS]:
+                self._add(i, found)
+        self._seen.clear()
+
+    def _walk(self, share: float = _WALK_WORK) -> None:
+        """Improve the best plan by a random walk of at most this share of the work."""
         if not self._is_over():
             pairs = len(self._planner.jobs) ** 2
-            most = int(_WALK_WORK * self._planner.max_work)
+            most = int(share * self._planner.max_work)
             work = max(1, min(_WALK * pairs, most))
             prices, factor = self._prices(self._best, _WALK_PRICES), self._best.expense
             self._offer(self._planner.walk(self.plan, prices, factor, work), {})
@@ -300,16 +320,14 @@ class OptimalSearch:
         terms = (-duals.amount).tolist()
         if duals.expense:
             terms.append(-duals.expense * self._planner.limit)  # type: ignore[operator]
-        totals = []
-        for i in range(len(self._planner.jobs)):
-            least, found = self._planner.search(
-                i, self._free, prices, duals.expense, spans
-            )
-            totals.append(min(self._penalty, least))
+        bounds, windows = self._planner.search_all(prices, duals.expense, spans)
+        totals = [min(self._penalty, least) for least in bounds]
+        for i, found in enumerate(windows):
             if found and found[0].total < self._penalty:
                 chosen.append(found[0])
             for each in found:
-                added += each.total < self._penalty and self._add(i, each)
+                if each.total < self._penalty:
+                    added += self._add(i, each) if spans > 1 else self._see(i, each)
         terms += totals
         error = self._rounding(terms, prices, duals)
         bound = math.fsum(terms) - error
@@ -323,15 +341,23 @@ class OptimalSearch:
     def _rounding(self, terms: list[float], prices: Prices, duals: Duals) -> float:
         """Return a bound on the rounding errors of a Lagrangian bound.
 
-        The sums of each window have fewer than 2**8 roundings per part; a start is
-        rounded to a double, and the rate of the node multiplies its error if the part
-        overlaps a span that has a price.
+        The sums of each window have fewer than 2**8 roundings per part, and two
+        integrals of a node's rate, with two roundings for each of its pieces; each job
+        may have a part on the node. A start is rounded to a double, and the rate of
+        the node multiplies its error if the part overlaps a span that has a price.
         """
         epsilon = 2.0**-52
         parts = sum(job.request.nodes for job in self._planner.jobs)
         latest = float(np.abs([duals.start, duals.end]).max(initial=0.0))
         moved = 4 * parts * prices.largest * latest
-        return epsilon * (2**8 * math.fsum(map(abs, terms)) + moved)
+        roundings = 2**8 + 4 * prices.pieces * len(self._planner.jobs)
+        return epsilon * (roundings * math.fsum(map(abs, terms)) + moved)
+
+    def _see(self, job: int, found: PricedWindow) -> bool:
+        """Keep a window of the ascent; return False if it was kept already."""
+        is_new = (job, found.key) not in self._seen
+        self._seen[job, found.key] = found
+        return is_new
 
     def _add(self, job: int, found: PricedWindow) -> bool:
         """Add the column of a window; return False if it was one already."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from slotkern._kernels.pricing import Pricer
 from slotkern.batch.pricing import Aim, Free, PricedJob, PricedWindow, Prices
 
 __all__ = ["BatchPlan", "Planner"]
@@ -25,10 +26,10 @@ Floats = NDArray[np.float64]
 
 #: Passes over all jobs that move one at a time.
 _PASSES = 3
-#: The numbers of jobs that leave a plan in a step of a walk: from, and below.
-_LEAVING = 2, 10
+#: Searches of a walk for each unit of work: they have few starts, and half no prices.
+_WALK_SEARCHES = 8
 #: The mean accepted rise of a total in a walk, as a share of it: at first, at last.
-_HEAT = 2e-3, 2e-4
+_HEAT = 3e-3, 1e-4
 
 
 class Planner:
@@ -66,13 +67,34 @@ class Planner:
         ranges = [job.range(aim, free, self.last) for job in jobs]
         self.penalty = 2 * math.fsum(high - low for low, high in ranges) or 1.0
         self.least = [-math.inf] * len(jobs)
+        self._pricer = Pricer(
+            int(free.node.max(initial=-1)) + 1,
+            free.node,
+            jobs[0].price if jobs else np.zeros(len(free.row)),
+            aim.target,
+            aim.expense,
+            aim.sign,
+            aim.origin,
+            bool(jobs) and jobs[0].shape == "square",
+        )
+        for job in jobs:
+            self._pricer.add_job(job.request, job.usable, job.own)
 
     def search(
         self, i: int, free: Free, prices: Prices, factor: float = 0.0, spans: int = 1
     ) -> tuple[float, list[PricedWindow]]:
         """Return a bound on the totals of job i, and its least windows."""
         self.work += 1
-        return self.jobs[i].least(free, prices, self.aim, factor, spans)
+        bound, found = self._pricer.least(i, free, prices, factor, spans)
+        return bound, [PricedWindow(*each) for each in found]
+
+    def search_all(
+        self, prices: Prices, factor: float, spans: int
+    ) -> tuple[list[float], list[list[PricedWindow]]]:
+        """Return these bounds and windows of all jobs on the whole free time."""
+        self.work += len(self.jobs)
+        bounds, found = self._pricer.least_of_all(self.free, prices, factor, spans)
+        return bounds, [[PricedWindow(*each) for each in some] for some in found]
 
     def total(self, plan: BatchPlan, others: Sequence[float] | None = None) -> float:
         """Return the total of a plan; other jobs fail, or count with these totals."""
@@ -158,36 +180,28 @@ class Planner:
         with a larger total is accepted at times, less and less often (simulated
         annealing). The walk is the same for equal plans.
         """
-        rng, begin = np.random.default_rng(len(self.jobs)), self.work
-        last = min(begin + work, self.max_work)
-        total = least = self.total(plan)
-        best = plan
-        value = math.fsum(abs(found.cost) for found in plan.values())
-        while self.work < last and plan:
-            share = (self.work - begin) / work
-            heat = value * _HEAT[0] ** (1 - share) * _HEAT[1] ** share
-            out = self._leaving(plan, rng)
-            kept = {i: found for i, found in plan.items() if i not in out}
-            order = rng.permutation(out).tolist()
-            most = total + rng.exponential(heat)
-            other = self.fill(kept, order, prices, factor, most)
-            if self.total(other) <= most and self.is_within_limit(other):
-                plan, total = other, self.total(other)
-                if total < least:
-                    best, least = plan, total
-        return best
-
-    def _leaving(self, plan: BatchPlan, rng: np.random.Generator) -> list[int]:
-        """Return some jobs that begin at about the same time, and one that failed."""
-        jobs = list(plan)
-        start = np.array([found.start for found in plan.values()])
-        distance = np.abs(start - rng.choice(start)) * (1 + rng.random(len(start)))
-        count = int(rng.integers(*_LEAVING))
-        out = [jobs[j] for j in np.argsort(distance, kind="stable")[:count].tolist()]
-        failed = [i for i in range(len(self.jobs)) if i not in plan]
-        if failed:
-            out.append(failed[int(rng.integers(len(failed)))])
-        return out
+        work = min(work, self.max_work - self.work)
+        if work <= 0:
+            return plan
+        begun = {
+            i: (w.start, w.rows, w.end, w.cost, w.expense) for i, w in plan.items()
+        }
+        limit = math.inf if self.limit is None else self.limit
+        found, searched = self._pricer.walk(
+            self.free,
+            begun,
+            prices,
+            factor,
+            1.0,
+            self.penalty,
+            self.least,
+            limit,
+            _WALK_SEARCHES * work,
+            _HEAT,
+        )
+        self.work += -(-searched // _WALK_SEARCHES)
+        walked = {i: PricedWindow(*each) for i, each in found.items()}
+        return walked if self.total(walked) < self.total(plan) else plan
 
     def _moved(
         self, plan: BatchPlan, i: int, found: PricedWindow, prices: Prices

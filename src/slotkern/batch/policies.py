@@ -124,9 +124,9 @@ class Optimal:
         target's value. Less than 2e-6, a tolerance of HiGHS, counts as 2e-6.
     max_work : int
         The search ends after about this many units of work: searches for the least
-        window of a job, 20 simplex pivots, nodes of an integer program, and sets of
-        slots examined. Work is counted, not timed, so the schedule is the same on
-        every machine.
+        window of a job, eight of a random walk, simplex pivots, nodes of an integer
+        program, and sets of slots examined. Work is counted, not timed, so the schedule
+        is the same on every machine.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Optimal:
     """
 
     gap: float = 0.01
-    max_work: int = 10_000
+    max_work: int = 100_000
 
     def __post_init__(self) -> None:
         number("gap", self.gap, least=0)
