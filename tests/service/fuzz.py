@@ -10,6 +10,8 @@ import datetime
 import json
 import random
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -87,31 +89,50 @@ def tables(draw: Any) -> bytes:
     return stream_of(found, **options)
 
 
+#: Requests that are made of the values of one example: drawing takes most of the time.
+TOGETHER = 25
+#: Numbers of arbitrary fields: one wrong value among them refuses a request.
+COUNTS = (0, 0, 0, 1, 1, 2, 3, 4)
+
+
 @st.composite
-def requests(draw: Any) -> tuple[str, str, bytes | None, str]:
-    """Draw an operation and a body whose fields have mostly the right names.
+def examples(draw: Any) -> tuple[list[Any], list[bytes], int]:
+    """Draw values, tables, and a seed that combines them to requests."""
+    values = draw(st.lists(VALUES, min_size=1, max_size=25))
+    streams = draw(st.lists(tables(), min_size=1, max_size=3))
+    return values, streams, draw(st.integers(0, 2**32))
+
+
+def request_of(
+    rng: random.Random, values: list[Any], streams: list[bytes]
+) -> tuple[str, str, bytes | None, str]:
+    """Return an operation and a body whose fields have mostly the right names.
 
     Bodies are JSON with NaN and Infinity, or tables of Arrow with the other fields in
     the query. Every tenth has some other bytes.
     """
-    operation = draw(st.sampled_from(OPERATIONS))
+    operation = rng.choice(OPERATIONS)
     data: bytes | None = None
     query = ""
     if operation.fields:
-        names = st.sampled_from([*operation.fields, "odd"])
-        body: Any = draw(st.dictionaries(names, VALUES, max_size=4))
-        if "request" in operation.fields and draw(st.integers(0, 9)):
-            fields = operation.fields["request"]["properties"]
-            more = st.dictionaries(st.sampled_from([*fields]), VALUES, max_size=3)
-            body["request"] = JOB | draw(more)
+        names = [*operation.fields, "odd"]
+        count = rng.choice(COUNTS)
+        body = {rng.choice(names): rng.choice(values) for _ in range(count)}
+        if "request" in operation.fields and rng.randrange(10):
+            fields = [*operation.fields["request"]["properties"]]
+            count = rng.choice(COUNTS)
+            more = {rng.choice(fields): rng.choice(values) for _ in range(count)}
+            body["request"] = JOB | more
         data = json.dumps(body).encode()
-        if operation.takes_table and draw(st.booleans()):
-            data, body = draw(tables()), {k: body[k] for k in body if k != "jobs"}
+        if operation.takes_table and rng.randrange(2):
+            body.pop("jobs", None)
+            data = rng.choice(streams)
             query = f"?{urlencode(body, errors='replace')}" if body else ""
-        if not draw(st.integers(0, 9)):
-            data = changed(data, draw(st.integers(0, 2**32)))
-    path = operation.path.replace("{id}", str(draw(st.integers(0, 2**66))))
-    return operation.method, path + query, data, draw(st.sampled_from([*ROLES]))
+        if not rng.randrange(10):
+            data = changed(data, rng.randrange(2**32))
+    number = rng.choice([rng.randrange(50), rng.randrange(2**66)])
+    path = operation.path.replace("{id}", str(number))
+    return operation.method, path + query, data, rng.choice([*ROLES])
 
 
 def changed(data: bytes, seed: int) -> bytes:
@@ -122,24 +143,35 @@ def changed(data: bytes, seed: int) -> bytes:
     return bytes(found)
 
 
-async def fuzz(folder: Path, count: int) -> dict[int, int]:
-    """Send requests to a new service; return how often each status was the answer."""
+async def fuzz(
+    folder: Path, count: int, show: Callable[[dict[int, int]], None] = lambda _: None
+) -> dict[int, int]:
+    """Send requests to a new service; return how often each status was the answer.
+
+    `show` gets the statuses so far now and then.
+    """
     statuses: dict[int, int] = {}
     async with running(folder, rate=1e9) as client:
         loop = asyncio.get_running_loop()
 
         @settings(
-            max_examples=count,
+            max_examples=-(-count // TOGETHER),
             deadline=None,
             database=None,
             suppress_health_check=[*HealthCheck],
         )
-        @given(requests())
-        def check(request: tuple[str, str, bytes | None, str]) -> None:
-            call = asyncio.run_coroutine_threadsafe(client(*request), loop)
-            answer = call.result(60)
-            assert answer.status < 500, (request, answer)
-            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        @given(examples())
+        def check(example: tuple[list[Any], list[bytes], int]) -> None:
+            *parts, seed = example
+            rng = random.Random(seed)
+            for _ in range(TOGETHER):
+                request = request_of(rng, *parts)
+                call = asyncio.run_coroutine_threadsafe(client(*request), loop)
+                answer = call.result(60)
+                assert answer.status < 500, (request, answer)
+                statuses[answer.status] = statuses.get(answer.status, 0) + 1
+            if sum(statuses.values()) % 10_000 < TOGETHER:
+                show(statuses)
 
         await asyncio.to_thread(check)
         report = client.app.pool.check()
@@ -150,7 +182,8 @@ async def fuzz(folder: Path, count: int) -> dict[int, int]:
 def main() -> None:
     """Send the given number of requests, and print the statuses."""
     with TemporaryDirectory() as folder:
-        print(asyncio.run(fuzz(Path(folder), int(sys.argv[1]))))
+        count, show = int(sys.argv[1]), partial(print, flush=True)
+        print(asyncio.run(fuzz(Path(folder), count, show)))
 
 
 if __name__ == "__main__":
