@@ -10,8 +10,7 @@ import datetime
 import json
 import random
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -91,6 +90,8 @@ def tables(draw: Any) -> bytes:
 
 #: Requests that are made of the values of one example: drawing takes most of the time.
 TOGETHER = 25
+#: Requests after which another service begins: its pool is full, or its time is over.
+FRESH = 500
 #: Numbers of arbitrary fields: one wrong value among them refuses a request.
 COUNTS = (0, 0, 0, 1, 1, 2, 3, 4)
 
@@ -143,14 +144,9 @@ def changed(data: bytes, seed: int) -> bytes:
     return bytes(found)
 
 
-async def fuzz(
-    folder: Path, count: int, show: Callable[[dict[int, int]], None] = lambda _: None
-) -> dict[int, int]:
-    """Send requests to a new service; return how often each status was the answer.
-
-    `show` gets the statuses so far now and then.
-    """
-    statuses: dict[int, int] = {}
+async def fuzz(folder: Path, count: int) -> Counter[int]:
+    """Send requests to a new service; return how often each status was the answer."""
+    statuses: Counter[int] = Counter()
     async with running(folder, rate=1e9) as client:
         loop = asyncio.get_running_loop()
 
@@ -169,9 +165,7 @@ async def fuzz(
                 call = asyncio.run_coroutine_threadsafe(client(*request), loop)
                 answer = call.result(60)
                 assert answer.status < 500, (request, answer)
-                statuses[answer.status] = statuses.get(answer.status, 0) + 1
-            if sum(statuses.values()) % 10_000 < TOGETHER:
-                show(statuses)
+                statuses[answer.status] += 1
 
         await asyncio.to_thread(check)
         report = client.app.pool.check()
@@ -180,10 +174,13 @@ async def fuzz(
 
 
 def main() -> None:
-    """Send the given number of requests, and print the statuses."""
-    with TemporaryDirectory() as folder:
-        count, show = int(sys.argv[1]), partial(print, flush=True)
-        print(asyncio.run(fuzz(Path(folder), count, show)))
+    """Send the given number of requests to several services, and print the statuses."""
+    count, statuses = int(sys.argv[1]), Counter[int]()
+    while statuses.total() < count:
+        with TemporaryDirectory() as folder:
+            some = min(FRESH, count - statuses.total())
+            statuses += asyncio.run(fuzz(Path(folder), some))
+        print(statuses.total(), dict(statuses), flush=True)
 
 
 if __name__ == "__main__":

@@ -485,6 +485,7 @@ def window_from_rows(slots, rows, double start, Request request, str criterion, 
 
 
 include "windows_table.pxi"
+include "windows_log.pxi"
 include "windows_text.pxi"
 
 

@@ -36,7 +36,8 @@ def json_from_window(Window window not None, bytes more, dict columns):
         Members that follow the totals, with a comma before each.
     columns : dict of bytes
         The members of a part in order, by their names in JSON: None for row, node, start, end,
-        length and cost of the window itself, an array of float64, or a list of JSON as bytes.
+        length and cost of the window itself, an array of float64 by the rows of the searched
+        slots, or a list of JSON as bytes for the parts.
 
     Notes
     -----
@@ -46,25 +47,28 @@ def json_from_window(Window window not None, bytes more, dict columns):
     cdef Py_ssize_t n = window.count, count = len(columns), i, k
     cdef vector[string] keys
     cdef vector[int] kinds
-    cdef vector[const double*] numbers
+    cdef vector[double] numbers  # of all arrays, by columns
+    cdef size_t at
+    cdef const double[:] values
     cdef list texts = []
-    cdef cnp.ndarray array
     cdef const Part* part
     cdef double end
     for name, column in columns.items():
         keys.push_back(b"%b%b:" % (b"," if keys.size() else b"{", name))
-        numbers.push_back(NULL)
         if column is None:
             kinds.push_back(OWN_COLUMNS.index(name[1:len(name) - 1].decode()))
-        elif len(column) != n:
-            raise ValueError(f"{name.decode()} has {len(column)} values for {n} parts")
         elif isinstance(column, list):
+            if len(column) != n:
+                raise ValueError(f"{name.decode()} has {len(column)} values for {n} parts")
             kinds.push_back(7)
         else:
-            column = array = np.ascontiguousarray(column, np.float64)
+            values = column
+            for i in range(n):
+                if window.parts[i].row >= values.shape[0]:
+                    raise ValueError(f"{name.decode()} has no row {window.parts[i].row}")
+                numbers.push_back(values[window.parts[i].row])
             kinds.push_back(6)
-            numbers[numbers.size() - 1] = <const double*>cnp.PyArray_DATA(array)
-        texts.append(column)  # owns the numbers
+        texts.append(column)
     append_member(out, b'{"start":', window.start)
     append_member(out, b',"finish":', window.finish)
     append_member(out, b',"runtime":', window.runtime)
@@ -76,7 +80,7 @@ def json_from_window(Window window not None, bytes more, dict columns):
     append_member(out, b',"bound":', window.bound)
     out.append(more).append(b',"slots":[')
     for i in range(n):
-        part = &window.parts[i]
+        part, at = &window.parts[i], i
         end = window.start + part.length
         if i:
             out.append(b",")
@@ -95,7 +99,8 @@ def json_from_window(Window window not None, bytes more, dict columns):
             elif kinds[k] == 5:
                 append_number(out, part.cost)
             elif kinds[k] == 6:
-                append_number(out, numbers[k][i])
+                append_number(out, numbers[at])
+                at += n
             else:
                 out.append(<bytes>(<list>texts[k])[i])
         out.append(b"}")

@@ -160,12 +160,11 @@ def window_text(free: Any, slots: NDArray[Any], window: Any) -> JsonText:
             columns[name] = _texts(cells(column))
         columns["start_time"] *= len(rows)
     columns |= {"length": None, "cost": None}
-    chosen = slots[[*rows]]
     for name in slots.dtype.names or ():
         if name not in columns and name != "window":
-            found = chosen[name]
-            is_float = found.dtype.kind == "f"
-            columns[name] = found if is_float else _texts(cells(found))
+            found = slots[name]
+            is_float = found.dtype == np.float64
+            columns[name] = found if is_float else _texts(cells(found[[*rows]]))
     order = [name for name in _FIRST if name in columns]
     order += [name for name in columns if name not in order]
     more = b""
