@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from service import JOB, ROLES, running, stream_of
+from service import JOB, ROLES, Answer, running, stream_of
 
 from slotkern.machine.jobs import COLUMNS
 from slotkern.service.operations import OPERATIONS
@@ -89,9 +89,9 @@ def tables(draw: Any) -> bytes:
 
 
 #: Requests that are made of the values of one example: drawing takes most of the time.
-TOGETHER = 25
+TOGETHER = 50
 #: Requests after which another service begins: its pool is full, or its time is over.
-FRESH = 500
+FRESH = 2500
 #: Numbers of arbitrary fields: one wrong value among them refuses a request.
 COUNTS = (0, 0, 0, 1, 1, 2, 3, 4)
 
@@ -150,6 +150,10 @@ async def fuzz(folder: Path, count: int) -> Counter[int]:
     async with running(folder, rate=1e9) as client:
         loop = asyncio.get_running_loop()
 
+        async def answers(asked: list[Any]) -> list[Answer]:
+            """Send requests at the same time."""
+            return await asyncio.gather(*(client(*request) for request in asked))
+
         @settings(
             max_examples=-(-count // TOGETHER),
             deadline=None,
@@ -160,10 +164,9 @@ async def fuzz(folder: Path, count: int) -> Counter[int]:
         def check(example: tuple[list[Any], list[bytes], int]) -> None:
             *parts, seed = example
             rng = random.Random(seed)
-            for _ in range(TOGETHER):
-                request = request_of(rng, *parts)
-                call = asyncio.run_coroutine_threadsafe(client(*request), loop)
-                answer = call.result(60)
+            asked = [request_of(rng, *parts) for _ in range(TOGETHER)]
+            call = asyncio.run_coroutine_threadsafe(answers(asked), loop)
+            for request, answer in zip(asked, call.result(60), strict=True):
                 assert answer.status < 500, (request, answer)
                 statuses[answer.status] += 1
 
