@@ -61,8 +61,8 @@ class Turn:
         """The head of the log, including the calls that were gathered in this turn."""
         if not self.gathered:  # a gathered call and its head change in one step
             return self._start
-        version, tick, chain = self._end()
-        return self._start._replace(version=version, tick=tick, chain=chain)
+        head: Head = _new(Head, (*self._end(), *self._start[3:]))
+        return head
 
     def _end(self) -> tuple[int, int, bytes]:
         """Return the version, tick and chain of the head."""

@@ -280,7 +280,7 @@ class SqliteStore(TableStore):
 
     def _require_same_place(self) -> None:
         try:
-            same = os.path.samestat(os.stat(self.where), self._file)
+            same = os.path.samestat(os.stat(self.name), self._file)
         except FileNotFoundError:
             same = False
         if not same:
