@@ -166,10 +166,10 @@ class Service(Backend):
                 call = Exchange(self, user, body, number, query, table)
                 if _ARROW in headers.get(b"accept", b""):
                     return await _arrow(operation, call)
-                found = object_text(await operation.run(call))
+                text = object_text(await operation.run(call)).text
+                return Reply(call.status, text.encode(), b"application/json")
             except Exception as error:
                 return _refuse(error, scope)
-            return Reply(call.status, found.text.encode(), b"application/json")
 
         return run
 
