@@ -64,7 +64,7 @@ def json_from_window(Window window not None, bytes more, dict columns):
         else:
             values = column
             for i in range(n):
-                if window.parts[i].row >= values.shape[0]:
+                if not 0 <= window.parts[i].row < values.shape[0]:
                     raise ValueError(f"{name.decode()} has no row {window.parts[i].row}")
                 numbers.push_back(values[window.parts[i].row])
             kinds.push_back(6)

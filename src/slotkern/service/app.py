@@ -145,7 +145,7 @@ class Service(Backend):
             try:
                 user = scope["user"]
                 _require_role(user, operation.role)
-                headers = dict(scope["headers"])
+                headers = dict([*scope["headers"]][::-1])  # the first of each name
                 body, table = {}, None
                 query = _query_of(scope["query_string"])
                 if operation.fields:
