@@ -23,7 +23,7 @@ with extra():
 __all__ = ["register", "token"]
 
 #: New objects, and collections of younger ones, after which Python's collector walks
-#: each generation. The oldest contains all bookings, which are no garbage, and by
+#: each generation. The oldest contains all bookings, none of them garbage, and by
 #: default it is walked whenever it has grown by a quarter.
 _COLLECTIONS = (2_000, 10, 1_000)
 
