@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import slotkern as sk
+from slotkern._kernels.windows import columns_of_rows, run_of_rows
 from slotkern.ledger.codec import pack_window, unpack_window, unpack_windows
 from tests.support.ledgers import NewPlace, assert_followed, nodes, state_of
 
@@ -172,6 +175,32 @@ def test_bodies_of_windows_round_trip(sizes: list[Any], shape: Any) -> None:
                 unpack_windows([bodies[0], wrong], [None, None])
             with pytest.raises(ValueError, match="a window of"):
                 unpack_window(wrong)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["book", "hold"]), OWNERS | st.none())),
+    st.integers(0, 3),
+)
+def test_rows_of_a_log_are_columns_of_runs(rows: list[Any], extra: int) -> None:
+    rows = [(i, *row) for i, row in enumerate(rows)]
+    found, begin = [], 0
+    while begin < len(rows):
+        end = run_of_rows(rows, begin, 1, 2)
+        found.append(columns_of_rows(rows, begin, end, (2, 0)))
+        begin = end
+    groups = [[*group] for _, group in groupby(rows, itemgetter(1, 2))]
+    assert found == [[[row[2] for row in g], [row[0] for row in g]] for g in groups]
+    size = len(rows)
+    with pytest.raises(IndexError, match=f"no row {size + extra}"):
+        run_of_rows(rows, size + extra, 1, 2)
+    for begin, end in ((0, size + 1), (-1, 0), (size + 1, size)):
+        with pytest.raises(IndexError, match="no rows"):
+            columns_of_rows(rows, begin, end, (0,))
+    for column in (3 + extra, -1):
+        with pytest.raises(IndexError, match=f"no column {column}"):
+            columns_of_rows([(1, 2, 3)], 0, 1, (column,))
+        with pytest.raises(IndexError, match=f"no column {column}"):
+            run_of_rows([(1, 2, 3)], 0, column, 0)
 
 
 def test_a_replay_equals_the_pool_that_was_logged(where: Any) -> None:

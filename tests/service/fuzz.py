@@ -10,6 +10,7 @@ import datetime
 import json
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from service import JOB, ROLES, running, stream_of
+from service import JOB, ROLES, Answer, running, stream_of
 
 from slotkern.machine.jobs import COLUMNS
 from slotkern.service.operations import OPERATIONS
@@ -87,31 +88,52 @@ def tables(draw: Any) -> bytes:
     return stream_of(found, **options)
 
 
+#: Requests that are made of the values of one example: drawing takes most of the time.
+TOGETHER = 50
+#: Requests after which another service begins: its pool is full, or its time is over.
+FRESH = 2500
+#: Numbers of arbitrary fields: one wrong value among them refuses a request.
+COUNTS = (0, 0, 0, 1, 1, 2, 3, 4)
+
+
 @st.composite
-def requests(draw: Any) -> tuple[str, str, bytes | None, str]:
-    """Draw an operation and a body whose fields have mostly the right names.
+def examples(draw: Any) -> tuple[list[Any], list[bytes], int]:
+    """Draw values, tables, and a seed that combines them to requests."""
+    values = draw(st.lists(VALUES, min_size=1, max_size=25))
+    streams = draw(st.lists(tables(), min_size=1, max_size=3))
+    return values, streams, draw(st.integers(0, 2**32))
+
+
+def request_of(
+    rng: random.Random, values: list[Any], streams: list[bytes]
+) -> tuple[str, str, bytes | None, str]:
+    """Return an operation and a body whose fields have mostly the right names.
 
     Bodies are JSON with NaN and Infinity, or tables of Arrow with the other fields in
     the query. Every tenth has some other bytes.
     """
-    operation = draw(st.sampled_from(OPERATIONS))
+    operation = rng.choice(OPERATIONS)
     data: bytes | None = None
     query = ""
     if operation.fields:
-        names = st.sampled_from([*operation.fields, "odd"])
-        body: Any = draw(st.dictionaries(names, VALUES, max_size=4))
-        if "request" in operation.fields and draw(st.integers(0, 9)):
-            fields = operation.fields["request"]["properties"]
-            more = st.dictionaries(st.sampled_from([*fields]), VALUES, max_size=3)
-            body["request"] = JOB | draw(more)
+        names = [*operation.fields, "odd"]
+        count = rng.choice(COUNTS)
+        body = {rng.choice(names): rng.choice(values) for _ in range(count)}
+        if "request" in operation.fields and rng.randrange(10):
+            fields = [*operation.fields["request"]["properties"]]
+            count = rng.choice(COUNTS)
+            more = {rng.choice(fields): rng.choice(values) for _ in range(count)}
+            body["request"] = JOB | more
         data = json.dumps(body).encode()
-        if operation.takes_table and draw(st.booleans()):
-            data, body = draw(tables()), {k: body[k] for k in body if k != "jobs"}
+        if operation.takes_table and rng.randrange(2):
+            body.pop("jobs", None)
+            data = rng.choice(streams)
             query = f"?{urlencode(body, errors='replace')}" if body else ""
-        if not draw(st.integers(0, 9)):
-            data = changed(data, draw(st.integers(0, 2**32)))
-    path = operation.path.replace("{id}", str(draw(st.integers(0, 2**66))))
-    return operation.method, path + query, data, draw(st.sampled_from([*ROLES]))
+        if not rng.randrange(10):
+            data = changed(data, rng.randrange(2**32))
+    number = rng.choice([rng.randrange(50), rng.randrange(2**66)])
+    path = operation.path.replace("{id}", str(number))
+    return operation.method, path + query, data, rng.choice([*ROLES])
 
 
 def changed(data: bytes, seed: int) -> bytes:
@@ -122,24 +144,31 @@ def changed(data: bytes, seed: int) -> bytes:
     return bytes(found)
 
 
-async def fuzz(folder: Path, count: int) -> dict[int, int]:
+async def fuzz(folder: Path, count: int) -> Counter[int]:
     """Send requests to a new service; return how often each status was the answer."""
-    statuses: dict[int, int] = {}
+    statuses: Counter[int] = Counter()
     async with running(folder, rate=1e9) as client:
         loop = asyncio.get_running_loop()
 
+        async def answers(asked: list[Any]) -> list[Answer]:
+            """Send requests at the same time."""
+            return await asyncio.gather(*(client(*request) for request in asked))
+
         @settings(
-            max_examples=count,
+            max_examples=-(-count // TOGETHER),
             deadline=None,
             database=None,
             suppress_health_check=[*HealthCheck],
         )
-        @given(requests())
-        def check(request: tuple[str, str, bytes | None, str]) -> None:
-            call = asyncio.run_coroutine_threadsafe(client(*request), loop)
-            answer = call.result(60)
-            assert answer.status < 500, (request, answer)
-            statuses[answer.status] = statuses.get(answer.status, 0) + 1
+        @given(examples())
+        def check(example: tuple[list[Any], list[bytes], int]) -> None:
+            *parts, seed = example
+            rng = random.Random(seed)
+            asked = [request_of(rng, *parts) for _ in range(TOGETHER)]
+            call = asyncio.run_coroutine_threadsafe(answers(asked), loop)
+            for request, answer in zip(asked, call.result(60), strict=True):
+                assert answer.status < 500, (request, answer)
+                statuses[answer.status] += 1
 
         await asyncio.to_thread(check)
         report = client.app.pool.check()
@@ -148,9 +177,13 @@ async def fuzz(folder: Path, count: int) -> dict[int, int]:
 
 
 def main() -> None:
-    """Send the given number of requests, and print the statuses."""
-    with TemporaryDirectory() as folder:
-        print(asyncio.run(fuzz(Path(folder), int(sys.argv[1]))))
+    """Send the given number of requests to several services, and print the statuses."""
+    count, statuses = int(sys.argv[1]), Counter[int]()
+    while statuses.total() < count:
+        with TemporaryDirectory() as folder:
+            some = min(FRESH, count - statuses.total())
+            statuses += asyncio.run(fuzz(Path(folder), some))
+        print(statuses.total(), dict(statuses), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from service import ARROW, JOB, SLOTS, Client, run
 
 import slotkern as sk
+from slotkern._kernels.windows import json_from_window
 from slotkern.search.records import (
     _FIRST,
+    JsonText,
     cells,
+    list_text,
+    object_text,
     part_columns,
     request_record,
+    strict_json,
+    strict_text,
     window_record,
+    window_text,
 )
 from slotkern.service.operations import OPERATIONS
 
@@ -104,6 +114,39 @@ def test_a_record_of_a_window_has_the_columns_of_a_table() -> None:
         rows = [[*each.items()] for each in record["slots"]]
         expected = zip(*(columns[name] for name in order), strict=True)
         assert rows == [[*zip(order, row, strict=True)] for row in expected]
+        assert window_text(free, slots, window).text == strict_text(record)
+
+
+@given(st.lists(st.floats(), min_size=4, max_size=4), st.floats(-1e17, 1e17))
+def test_the_text_of_a_window_has_the_numbers_of_python(
+    loads: list[float], start: float
+) -> None:
+    slots = sk.make_slots(
+        node=range(4), start=start, end=1e300, performance=3, price=0.1, load=loads
+    )
+    pool = sk.SlotPool(slots)
+    pool.set_cap("licences", 9)
+    for job in (sk.Request(4, 1e3), sk.Request(4, 1e3, uses={"licences": 2})):
+        window = pool.find(job)
+        record = window_record(pool, slots, window)
+        assert window_text(pool, slots, window).text == strict_text(record)
+
+
+def test_the_text_of_a_window_refuses_columns_of_another_length() -> None:
+    window = sk.find_window(SLOTS, sk.Request(2, 1))
+    for column, words in ((np.zeros(1), "no row 1"), ([b"1"], "1 values for 2 parts")):
+        with pytest.raises(ValueError, match=f'"load" has {words}'):
+            json_from_window(window, b"", {b'"load"': column})
+
+
+def test_texts_of_json_are_members_and_items() -> None:
+    text = JsonText('{"b":1.50}')
+    found = {"a": np.nan, "t": text, "all": list_text([text, JsonText("2")]), "z": 0}
+    expected = '{"a":null,"t":{"b":1.50},"all":[{"b":1.50},2],"z":0}'
+    assert object_text(found).text == expected
+    assert strict_json(found) == json.loads(expected)
+    assert object_text({"t": text}).text == '{"t":{"b":1.50}}'
+    assert object_text({}).text == "{}"
 
 
 def test_bookings_from_before_the_ledger_have_negative_ids(tmp_path: Path) -> None:

@@ -9,10 +9,14 @@ import numpy as np
 cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.math cimport INFINITY
+from cpython.mem cimport PyMem_Free
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.math cimport INFINITY, fabs, isfinite, signbit
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
+from libcpp.string cimport string, to_string
+from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport number, resolve_index
 from slotkern._kernels.headers cimport Answer, Found, Part, PartRow, ShapeKind, WindowRow
@@ -481,6 +485,8 @@ def window_from_rows(slots, rows, double start, Request request, str criterion, 
 
 
 include "windows_table.pxi"
+include "windows_log.pxi"
+include "windows_text.pxi"
 
 
 cdef object resolve_rows(object index, Py_ssize_t size, str item_noun):

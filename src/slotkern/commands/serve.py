@@ -22,6 +22,11 @@ with extra():
 
 __all__ = ["register", "token"]
 
+#: New objects, and collections of younger ones, after which Python's collector walks
+#: each generation. The oldest contains all bookings, none of them garbage, and by
+#: default it is walked whenever it has grown by a quarter.
+_COLLECTIONS = (2_000, 10, 1_000)
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -72,6 +77,7 @@ def serve(
     with sk.SlotPool.open(places.where_of(ledger)) as pool:
         require_whole_nodes(ledger, pool)
         gc.freeze()  # no collection walks the bookings that were open at the start
+        gc.set_threshold(*_COLLECTIONS)  # and rarely those that come
         server = Server(Service(pool, users, limits), host, port)
         sockets = server.listen()  # a client may connect as it reads the address
         address, bound = sockets[0].getsockname()[:2]

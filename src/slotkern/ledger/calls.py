@@ -230,8 +230,8 @@ class LoggedPool(FollowedPool):
             return Done(None, [])
         client = self._clients[self.user]
         call, entries = turn.append(client, what, rows, now, token, asked, answer)
-        booked = [entry for entry in entries if entry.kind in BOOKING_KINDS]
-        if booked:
+        if windows:
+            booked = [entry for entry in entries if entry[1] in BOOKING_KINDS]
             numbers, expiries = [e.version for e in booked], [e.expires for e in booked]
             owners = [given(entry.owner) for entry in booked]
             self._record(numbers, owners, expiries, windows)

@@ -442,9 +442,8 @@ def chain(before: bytes, call: Sequence[Any], entries: Sequence[Entry]) -> bytes
 
     `call` has the fields of `Call` up to `answer`.
     """
-    known = hashlib.blake2b(before, digest_size=16)
-    known.update(_call_text(call).encode())
+    pieces = [before, _call_text(call).encode()]
     for entry in entries:
-        body = entry.body or b""
-        known.update(_entry_text(entry, len(body)).encode() + body)
-    return known.digest()
+        body = entry[-1] or b""
+        pieces += (_entry_text(entry, len(body)).encode(), body)
+    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()

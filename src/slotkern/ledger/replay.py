@@ -17,11 +17,10 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby, repeat
-from operator import itemgetter
+from itertools import repeat
 from typing import Any, ClassVar
 
-from slotkern._kernels.windows import Window
+from slotkern._kernels.windows import Window, columns_of_rows, run_of_rows
 from slotkern.ledger.codec import (
     BOOKING_KINDS,
     END_KINDS,
@@ -43,7 +42,8 @@ _PURGE = 64
 #: New objects above which a collection takes longer than the replay of some entries.
 _MANY_OBJECTS = 10_000
 
-_KIND_AND_OWNER = itemgetter(*map(Step._fields.index, ("kind", "owner")))
+_KIND, _OWNER = map(Step._fields.index, ("kind", "owner"))
+_BOOKED = tuple(map(Step._fields.index, ("version", "name", "expires", "body")))
 
 
 class FollowedPool:
@@ -167,32 +167,37 @@ class FollowedPool:
 
         The rows have the columns of `Step`.
         """
-        for (kind, owner), found in groupby(rows, _KIND_AND_OWNER):
-            books = kind in BOOKING_KINDS
-            for group in [[*found]] if books else ([row] for row in found):
-                try:
-                    if books:
-                        self._apply_bookings(group, owner)
-                    else:
-                        self._apply_change(Step._make(group[0]))
-                except (ValueError, TypeError, LookupError) as error:
-                    if isinstance(error, OtherFormat):
-                        raise
-                    raise Corrupt(
-                        f"{self._store.name}: an entry from version "
-                        f"{group[0][0]} to {group[-1][0]} cannot be "
-                        f"replayed: {error}"
-                    ) from error
+        begin = 0
+        while begin < len(rows):
+            end = begin + 1
+            try:
+                if rows[begin][_KIND] in BOOKING_KINDS:
+                    end = run_of_rows(rows, begin, _KIND, _OWNER)
+                    self._apply_bookings(rows, begin, end)
+                else:
+                    self._apply_change(Step._make(rows[begin]))
+            except (ValueError, TypeError, LookupError) as error:
+                if isinstance(error, OtherFormat):
+                    raise
+                raise Corrupt(
+                    f"{self._store.name}: an entry from version {rows[begin][0]} to "
+                    f"{rows[end - 1][0]} cannot be replayed: {error}"
+                ) from error
+            begin = end
 
-    def _apply_bookings(self, rows: list[tuple[Any, ...]], owner: str | None) -> None:
+    def _apply_bookings(
+        self, rows: list[tuple[Any, ...]], begin: int, end: int
+    ) -> None:
+        owner = rows[begin][_OWNER]
         if owner is None:
             raise ValueError("a booking without an owner")
-        numbers, _, _, owners, names, _, expiries, bodies = zip(*rows, strict=True)
+        columns = columns_of_rows(rows, begin, end, _BOOKED)
+        numbers, names, expiries, bodies = columns
         if None in bodies:
             raise ValueError("a booking without a window")
-        windows = unpack_windows([*bodies], [*names], self._itself.context)
+        windows = unpack_windows(bodies, names, self._itself.context)
         self._plain.book(self, windows, owner)
-        self._record(numbers, owners, expiries, windows)
+        self._record(numbers, [owner] * len(windows), expiries, windows)
 
     def _record(
         self,
@@ -205,6 +210,8 @@ class FollowedPool:
         columns = zip(windows, owners, expiries, strict=True)
         opened = map(tuple.__new__, repeat(Open), columns)
         self._open_all(dict(zip(numbers, opened, strict=True)))
+        if expiries.count(None) == len(expiries):
+            return
         for expires, number in zip(expiries, numbers, strict=True):
             if expires is not None:
                 heapq.heappush(self._holds, (expires, number))

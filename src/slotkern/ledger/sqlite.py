@@ -262,12 +262,17 @@ class SqliteStore(TableStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise LedgerError(f"{self.name}: SQLite: {error}") from error
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.Error) -> LedgerError:
+        return LedgerError(f"{self.name}: SQLite: {error}")
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         """Return all rows; SQLite reads, and fails, also after the first one."""
-        with self._errors():
+        try:  # without the generator of `_errors`: each call reads three times
             return self.connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._error(error) from error
 
     def _change(self, statement: str, *values: Any) -> int:
         with self._errors():
@@ -275,7 +280,7 @@ class SqliteStore(TableStore):
 
     def _require_same_place(self) -> None:
         try:
-            same = os.path.samestat(os.stat(self.where), self._file)
+            same = os.path.samestat(os.stat(self.name), self._file)
         except FileNotFoundError:
             same = False
         if not same:

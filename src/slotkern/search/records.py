@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotkern._kernels.request import REQUEST_FIELDS, Request
-from slotkern._kernels.windows import Window
+from slotkern._kernels.windows import Window, json_from_window
 from slotkern.files.arrow import pyarrow
 from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock
@@ -24,16 +26,20 @@ from slotkern.machine.clock import Clock
 __all__ = [
     "Columns",
     "DateColumn",
+    "JsonText",
     "arrow_table",
     "cells",
     "date_columns",
     "hostlist",
+    "list_text",
     "listing_columns",
+    "object_text",
     "part_columns",
     "request_record",
     "strict_json",
     "strict_text",
     "window_record",
+    "window_text",
 ]
 
 
@@ -45,6 +51,15 @@ class DateColumn(NamedTuple):
 
     clock: Clock
     times: NDArray[np.float64]
+
+
+class JsonText:
+    """A value as JSON, which `object_text` inserts as it is."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 Columns = Mapping[str, DateColumn | NDArray[Any] | Sequence[Any]]
@@ -101,52 +116,72 @@ def window_record(free: Any, slots: NDArray[Any], window: Any) -> dict[str, Any]
 
     The parts have the columns of `part_columns` except the number of the window.
     """
-    if type(window) is Window and len(window):
-        lists = _lists_of_parts(free, slots, window)
-    else:
-        columns = part_columns(free, slots, [window])
-        first = [name for name in _FIRST if name in columns]
-        others = [name for name in columns if name not in (*first, "window")]
-        lists = {name: cells(columns[name]) for name in (*first, *others)}
+    columns = part_columns(free, slots, [window])
+    first = [name for name in _FIRST if name in columns]
+    others = [name for name in columns if name not in (*first, "window")]
+    lists = {name: cells(columns[name]) for name in (*first, *others)}
     rows = zip(*lists.values(), strict=True)
     names = ("start", "finish", "runtime", "cost", "processor_time")
     whole = {name: getattr(window, name) for name in (*names, *_PROOF)}
-    used = {"uses": window.uses, "account": window.account}
-    whole |= {name: value for name, value in used.items() if value is not None}
-    if window.clock is not None:
-        for name in ("start", "finish"):
-            dates_of = window.clock.text([getattr(window, name)])
-            whole[f"{name}_time"] = dates_of[0].item()
-    if getattr(window, "share", None):
-        whole["share"] = dict(window.share)
+    whole |= _more_of(window)
     return whole | {"slots": [dict(zip(lists, row, strict=True)) for row in rows]}
 
 
-def _lists_of_parts(
-    free: Any, slots: NDArray[Any], window: Window
-) -> dict[str, Sequence[Any]]:
-    """Return the columns of `window_record` without an array for each of them.
+def _more_of(window: Any) -> dict[str, Any]:
+    """Return the members of a window between its totals and its parts."""
+    used = {"uses": window.uses, "account": window.account}
+    found = {name: value for name, value in used.items() if value is not None}
+    if window.clock is not None:
+        for name in ("start", "finish"):
+            dates_of = window.clock.text([getattr(window, name)])
+            found[f"{name}_time"] = dates_of[0].item()
+    if getattr(window, "share", None):
+        found["share"] = dict(window.share)
+    return found
+
+
+def window_text(free: Any, slots: NDArray[Any], window: Any) -> JsonText:
+    """Return the JSON of `window_record`, without an object for each part.
 
     A service spends more time on the record of a window than on its search.
     """
-    rows, nodes, lengths, costs = zip(*window._state()[-1], strict=True)
-    starts = [window.start] * len(rows)
-    ends = [window.start + length for length in lengths]
-    lists: dict[str, Sequence[Any]] = {"row": rows, "node": nodes}
+    if type(window) is not Window or not len(window):
+        return JsonText(strict_text(window_record(free, slots, window)))
     machine, clock = getattr(free, "machine", None), getattr(free, "clock", None)
+    rows, nodes, lengths, _ = zip(*window._state()[-1], strict=True)
+    columns: dict[str, Any] = {"row": None, "node": None}
     if machine is not None:
-        lists["name"] = machine.names[[*nodes]].tolist()
-    lists |= {"start": starts, "end": ends}
+        columns["name"] = _texts(machine.names[[*nodes]].tolist())
+    columns |= {"start": None, "end": None}
     if clock is not None:
-        dates = date_columns(clock, {"start": starts, "end": ends})
-        lists |= {name: cells(column) for name, column in dates.items()}
-    lists["length"] = [end - window.start for end in ends]
-    lists["cost"] = cells(costs)
-    chosen = slots[[*rows]]
+        start = window.start
+        times = {"start": [start], "end": [start + length for length in lengths]}
+        for name, column in date_columns(clock, times).items():
+            columns[name] = _texts(cells(column))
+        columns["start_time"] *= len(rows)
+    columns |= {"length": None, "cost": None}
     for name in slots.dtype.names or ():
-        if name not in lists and name != "window":
-            lists[name] = cells(chosen[name])
-    return {name: lists[name] for name in (*_FIRST, *lists) if name in lists}
+        if name not in columns and name != "window":
+            found = slots[name]
+            is_float = found.dtype == np.float64
+            columns[name] = found if is_float else _texts(cells(found[[*rows]]))
+    order = [name for name in _FIRST if name in columns]
+    order += [name for name in columns if name not in order]
+    more = b""
+    if window.special is not None or window.clock is not None:
+        more = strict_text(_more_of(window)).encode()[1:-1]
+        more = more and b"," + more
+    named = {_quoted(name): columns[name] for name in order}
+    return JsonText(json_from_window(window, more, named))
+
+
+@lru_cache(256)
+def _quoted(name: str) -> bytes:
+    return _encode(name).encode()
+
+
+def _texts(values: Sequence[Any]) -> list[bytes]:
+    return [strict_text(value).encode() for value in values]
 
 
 _PROOF = ("value", "proven", "proven_over", "bound")
@@ -212,12 +247,16 @@ def cells(column: Any) -> list[Any]:
     return [None if value != value else value for value in values]
 
 
+_fields_of = attrgetter(*REQUEST_FIELDS)
+
+
 def request_record(request: Request) -> dict[str, Any]:
     """Return the fields of a request for JSON as given; None for an infinite limit."""
-    fields = {name: getattr(request, name) for name in REQUEST_FIELDS}
-    for name, value in fields.items():
-        if type(value) is float and not math.isfinite(value):
-            fields[name] = None
+    values = [
+        None if type(value) is float and not math.isfinite(value) else value
+        for value in _fields_of(request)
+    ]
+    fields = dict(zip(REQUEST_FIELDS, values, strict=True))
     fields["limits"] = [limit.text for limit in request.limits]
     fields |= request.special or {}
     if request.walltime is not None:
@@ -226,8 +265,29 @@ def request_record(request: Request) -> dict[str, Any]:
 
 
 _encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 ).encode
+
+
+def object_text(found: Mapping[str, Any]) -> JsonText:
+    """Return an object as `strict_text` does, with its members of `JsonText`."""
+    pieces, plain = [], {}
+    for name, value in found.items():
+        if type(value) is not JsonText:
+            plain[name] = value
+            continue
+        if plain:
+            pieces.append(strict_text(plain)[1:-1])
+            plain = {}
+        pieces.append(f"{_encode(name)}:{value.text}")
+    if plain:
+        pieces.append(strict_text(plain)[1:-1])
+    return JsonText(f"{{{','.join(pieces)}}}")
+
+
+def list_text(items: Iterable[JsonText]) -> JsonText:
+    """Return a list of values that are JSON."""
+    return JsonText(f"[{','.join([item.text for item in items])}]")
 
 
 def strict_text(value: Any) -> str:
@@ -241,6 +301,8 @@ def strict_text(value: Any) -> str:
 def strict_json(value: Any) -> Any:
     """Return a value in the types of strict JSON; NaN and infinities become null."""
     match value:
+        case JsonText():
+            return json.loads(value.text)
         case dict():
             return {str(key): strict_json(inner) for key, inner in value.items()}
         case list() | tuple():

@@ -39,7 +39,7 @@ async def disable(call: Exchange) -> dict[str, Any]:
         return pool.disable(nodes, owner=owner, **how)
 
     windows = await call.app.change(call.user, change)
-    return {"windows": [call.window(window) for window in windows]}
+    return {"windows": call.windows_text(windows)}
 
 
 async def enable(call: Exchange) -> dict[str, Any]:

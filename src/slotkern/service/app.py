@@ -14,12 +14,12 @@ from slotkern.files.arrow import pyarrow
 from slotkern.foundation.checks import quote
 from slotkern.foundation.extras import extra
 from slotkern.ledger.codec import entry_record
-from slotkern.search.records import strict_text
+from slotkern.search.records import object_text
 from slotkern.service.access import Access
 from slotkern.service.backend import Backend, ServiceLimits
 from slotkern.service.exchange import Exchange
 from slotkern.service.inputs import (
-    check,
+    checker,
     fields_of_query,
     integer_of,
     object_schema,
@@ -29,15 +29,17 @@ from slotkern.service.inputs import (
 )
 from slotkern.service.openapi import document
 from slotkern.service.operations import OPERATIONS, Operation
-from slotkern.service.problems import Problem, problem_of, respond_problem
+from slotkern.service.problems import Problem, problem_of
+from slotkern.service.replies import HEADERS, Reply, respond_problem
 from slotkern.service.tables import ARROW, read_job_table
 from slotkern.service.users import User
 from slotkern.service.writer import Overloaded
 
 with extra():
     from starlette.applications import Starlette
+    from starlette.datastructures import QueryParams
     from starlette.exceptions import HTTPException
-    from starlette.requests import ClientDisconnect, Request
+    from starlette.requests import Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
     from starlette.types import Receive, Scope, Send
@@ -47,9 +49,10 @@ __all__ = ["Service"]
 #: Seconds between two comments of a quiet stream, so that proxies keep it open, and
 #: between two pages that a browser loads.
 _KEEP_ALIVE, _REFRESH = 15.0, 2.0
-_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_ARROW = ARROW.encode()
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Any]]
+Run = Callable[[Scope, Receive], Awaitable[Reply]]
 
 
 class Service(Backend):
@@ -72,14 +75,12 @@ class Service(Backend):
         self._ending = False
         self._page = (-1, b"")  # the version of a page, and the page
         self._page_lock = asyncio.Lock()
-        endpoints = [(each, self._endpoint(each)) for each in OPERATIONS]
+        runs = [(each, self._endpoint(each)) for each in OPERATIONS]
         # Paths without an id need neither a search among the routes nor a middleware.
         self._direct = {
-            (each.method, each.path): endpoint
-            for each, endpoint in endpoints
-            if "{" not in each.path
+            (each.method, each.path): run for each, run in runs if "{" not in each.path
         }
-        routes = [_route(each, endpoint) for each, endpoint in endpoints]
+        routes = [_route(each, run) for each, run in runs]
         routes += [
             Route(path, self._guarded(function, "read" if path != "/healthz" else None))
             for path, function in {
@@ -106,10 +107,9 @@ class Service(Backend):
             except Problem as problem:
                 await respond_problem(problem)(scope, receive, send)
                 return
-            endpoint = self._direct.get((scope["method"], scope["path"]))
-            if endpoint is not None and not scope.get("root_path"):
-                response = await endpoint(Request(scope, receive, send))
-                await response(scope, receive, send)
+            run = self._direct.get((scope["method"], scope["path"]))
+            if run is not None and not scope.get("root_path"):
+                await (await run(scope, receive))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -123,61 +123,67 @@ class Service(Backend):
     def _guarded(self, function: Endpoint, role: str | None) -> Endpoint:
         """Return an endpoint that checks the role and answers errors."""
 
-        async def endpoint(request: Request) -> Response:
+        async def endpoint(request: Request) -> Any:
             try:
-                if role is not None and not request.user.has_role(role):
-                    yours = request.user.role
-                    raise Problem(403, f"this needs the role {role}, not {yours}")
+                if role is not None:
+                    _require_role(request.user, role)
                 response = await function(request)
             except Exception as error:
-                what = f"{request.method} {request.url.path}"
-                response = respond_problem(problem_of(error, what))
-            response.raw_headers += _HEADERS
+                return _refuse(error, request.scope)
+            response.raw_headers += HEADERS
             return response
 
         return endpoint
 
-    def _endpoint(self, operation: Operation) -> Endpoint:
-        """Return the endpoint of an operation."""
-        schema = object_schema(operation.fields, operation.required)
+    def _endpoint(self, operation: Operation) -> Run:
+        """Return the function that answers the requests for an operation."""
+        check_body = checker(
+            "body", object_schema(operation.fields, operation.required)
+        )
 
-        async def run(request: Request) -> Response:
-            body, table = {}, None
-            query = _query_of(request)
-            if operation.fields:
-                kind = _kind_of(request, operation)
-                data = await self._body(request)
-                if kind == ARROW:
-                    body = fields_of_query(query, operation.table_query)
-                    most, query = self.limits.jobs, {}
-                    table = await asyncio.to_thread(read_job_table, data, most)
-                else:
-                    body = parse(data)
-                    check("body", body, schema)
-            word = request.path_params.get("id")
-            number = 0 if word is None else integer_of(word)
-            if number is None:
-                raise Problem(404, f"no such booking: {word}")
-            refuse_unknown("the query", query, operation.query)
-            call = Exchange(self, request.user, body, number, query, table)
-            if ARROW in request.headers.get("accept", ""):
-                return await _arrow(operation, call)
-            found = await operation.run(call)
-            text = strict_text(found)
-            return Response(text, call.status, media_type="application/json")
+        async def run(scope: Scope, receive: Receive) -> Reply:
+            try:
+                user = scope["user"]
+                _require_role(user, operation.role)
+                headers = dict([*scope["headers"]][::-1])  # the first of each name
+                body, table = {}, None
+                query = _query_of(scope["query_string"])
+                if operation.fields:
+                    kind = _kind_of(headers, operation)
+                    data = await self._body(receive)
+                    if kind == ARROW:
+                        body = fields_of_query(query, operation.table_query)
+                        most, query = self.limits.jobs, {}
+                        table = await asyncio.to_thread(read_job_table, data, most)
+                    else:
+                        body = parse(data)
+                        check_body(body)
+                word = scope.get("path_params", {}).get("id")
+                number = 0 if word is None else integer_of(word)
+                if number is None:
+                    raise Problem(404, f"no such booking: {word}")
+                refuse_unknown("the query", query, operation.query)
+                call = Exchange(self, user, body, number, query, table)
+                if _ARROW in headers.get(b"accept", b""):
+                    return await _arrow(operation, call)
+                text = object_text(await operation.run(call)).text
+                return Reply(call.status, text.encode(), b"application/json")
+            except Exception as error:
+                return _refuse(error, scope)
 
-        return self._guarded(run, operation.role)
+        return run
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, receive: Receive) -> bytes:
         most, data = self.limits.body, bytearray()
-        try:
-            async for piece in request.stream():
-                data += piece
-                if len(data) > most:
-                    raise Problem(413, f"the body has more than {most} bytes")
-        except ClientDisconnect:
-            raise Problem(400, "the client has gone before its body ended") from None
-        return bytes(data)
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the client has gone before its body ended")
+            data += message.get("body", b"")
+            if len(data) > most:
+                raise Problem(413, f"the body has more than {most} bytes")
+            if not message.get("more_body", False):
+                return bytes(data)
 
     async def _health(self, _request: Request) -> Response:
         fault = self._writer.fault
@@ -240,35 +246,47 @@ class Service(Backend):
         return Response(page, media_type="text/html")
 
 
-def _query_of(request: Request) -> dict[str, str]:
+def _require_role(user: User, role: str) -> None:
+    if not user.has_role(role):
+        raise Problem(403, f"this needs the role {role}, not {user.role}")
+
+
+def _refuse(error: Exception, scope: Scope) -> Reply:
+    return respond_problem(problem_of(error, f"{scope['method']} {scope['path']}"))
+
+
+def _query_of(query: bytes) -> dict[str, str]:
     """Return the fields of a query; ValueError if one occurs twice."""
     found: dict[str, str] = {}
-    if not request.scope["query_string"]:
+    if not query:
         return found
-    for name, text in request.query_params.multi_items():
+    for name, text in QueryParams(query).multi_items():
         if name in found:
             raise ValueError(f"the query has the field {quote(name)} twice")
         found[name] = text
     return found
 
 
-def _kind_of(request: Request, operation: Operation) -> str:
+def _kind_of(headers: Mapping[bytes, bytes], operation: Operation) -> str:
     """Return the type of a body; 415 for one that the operation does not take."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = headers.get(b"content-type", b"")
+    if given == b"application/json":
+        return "application/json"
+    kind = given.decode("latin-1").partition(";")[0].strip().lower()
     allowed = ["application/json"] + [ARROW] * operation.takes_table
     if kind not in allowed:
         raise Problem(415, f"the body must be {' or '.join(allowed)}, got {kind!r}")
     return kind
 
 
-async def _arrow(operation: Operation, call: Exchange) -> Response:
+async def _arrow(operation: Operation, call: Exchange) -> Reply:
     """Return the table of an operation as a stream of Arrow."""
     if operation.table is None:
         raise Problem(406, f"{operation.path} has no table, only application/json")
     table, sink = await operation.table(call), io.BytesIO()
     with pyarrow("ipc").new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    return Response(sink.getvalue(), media_type=ARROW)
+    return Reply(200, sink.getvalue(), _ARROW)
 
 
 class _EventStream(StreamingResponse):
@@ -283,11 +301,14 @@ class _EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _route(operation: Operation, endpoint: Endpoint) -> Route:
+def _route(operation: Operation, run: Run) -> Route:
+    async def endpoint(request: Request) -> Any:
+        return await run(request.scope, request.receive)
+
     return Route(operation.path, endpoint, methods=[operation.method])
 
 
-async def _http_problem(_request: Request, error: Exception) -> Response:
+async def _http_problem(_request: Request, error: Exception) -> Any:
     """Return the response to an unknown path or method."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})

@@ -9,7 +9,12 @@ import numpy as np
 import slotkern as sk
 from slotkern._kernels.request import Request
 from slotkern.ledger.errors import TokenUsed
-from slotkern.search.records import arrow_table, listing_columns
+from slotkern.search.records import (
+    arrow_table,
+    list_text,
+    listing_columns,
+    object_text,
+)
 from slotkern.service.exchange import Exchange
 from slotkern.service.problems import Problem
 from slotkern.service.users import User
@@ -57,17 +62,19 @@ _LONG = ("within", "tree", "whole")
 
 async def schedule(call: Exchange) -> dict[str, Any]:
     done, numbers = await _scheduled(call)
-    jobs = [
-        {
-            "name": name,
-            "reason": reason,
-            "id": number,
-            "window": None if window is None else call.window(window),
-        }
+    jobs = list_text(
+        object_text(
+            {
+                "name": name,
+                "reason": reason,
+                "id": number,
+                "window": None if window is None else call.window(window),
+            }
+        )
         for name, reason, number, window in zip(
             done.names, done.reasons, numbers, done, strict=True
         )
-    ]
+    )
     heading: dict[str, Any] = {"slotkern": sk.__version__, "version": call.version}
     return heading | {"booked": int(done.booked.sum()), "jobs": jobs}
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import slotkern as sk
 from slotkern._kernels.request import Request
-from slotkern.search.records import request_record, window_record
+from slotkern.search.records import (
+    JsonText,
+    list_text,
+    request_record,
+    window_text,
+)
 from slotkern.service.backend import Backend
 from slotkern.service.inputs import build_request
 from slotkern.service.problems import Problem
@@ -81,9 +86,13 @@ class Exchange:
         why = await self.app.search(lambda: sk.explain(pool, request, **how))
         return why.to_dict() | {"text": str(why)}  # type: ignore[no-any-return]
 
-    def window(self, window: Any) -> dict[str, Any]:
-        """Return a window as the command line prints it."""
-        return window_record(self.app.pool, self.app.pool.origin, window)
+    def window(self, window: Any) -> JsonText:
+        """Return a window as the command line prints it, as JSON."""
+        return window_text(self.app.pool, self.app.pool.origin, window)
+
+    def windows_text(self, windows: Iterable[Any]) -> JsonText:
+        """Return a list of windows."""
+        return list_text(map(self.window, windows))
 
     def jobs(self) -> list[Request]:
         """Return the requests of the jobs of the body, with their names."""

@@ -1,17 +1,13 @@
-"""Errors as responses of HTTP: the status, and a JSON object with the reason."""
+"""Errors as problems of HTTP: the status, and the reason."""
 
 from __future__ import annotations
 
 from slotkern.foundation.errors import UndecidedError
-from slotkern.foundation.extras import extra
 from slotkern.foundation.logger import log
 from slotkern.ledger import errors
 from slotkern.service.writer import Overloaded
 
-with extra():
-    from starlette.responses import JSONResponse, Response
-
-__all__ = ["Problem", "problem_of", "respond_problem"]
+__all__ = ["Problem", "problem_of"]
 
 
 class Problem(Exception):
@@ -48,11 +44,3 @@ def problem_of(error: Exception, what: str) -> Problem:
             return Problem(status, str(error), _AGAIN if status == 503 else None)
     log.error("%s", what, exc_info=error)
     return Problem(500, "a fault of the program, see its log")
-
-
-def respond_problem(problem: Problem) -> Response:
-    """Return a response as RFC 9457 describes it."""
-    content = {"status": problem.status, "detail": str(problem)}
-    return JSONResponse(
-        content, problem.status, problem.headers, "application/problem+json"
-    )

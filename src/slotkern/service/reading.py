@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 import slotkern as sk
-from slotkern.search.records import arrow_table, part_columns, request_record
+from slotkern.search.records import (
+    JsonText,
+    arrow_table,
+    list_text,
+    object_text,
+    part_columns,
+    request_record,
+    window_record,
+)
 from slotkern.service.exchange import Exchange
 from slotkern.service.inputs import queue_of
 from slotkern.service.problems import Problem
@@ -58,12 +66,12 @@ async def find(call: Exchange) -> dict[str, Any]:
 async def find_many(call: Exchange) -> dict[str, Any]:
     """Find a window for each of several requests; all share the limit of work."""
 
-    def search() -> list[dict[str, Any]]:
+    def search() -> JsonText:
         found = []
         for reason, window in _searched(call):
             record = None if window is None else call.window(window)
-            found.append({"reason": reason, "window": record})
-        return found
+            found.append(object_text({"reason": reason, "window": record}))
+        return list_text(found)
 
     windows = await call.app.search(search)
     return {"slotkern": sk.__version__, "version": call.version, "windows": windows}
@@ -131,9 +139,12 @@ async def front(call: Exchange) -> dict[str, Any]:
     request = call.request
 
     def search() -> tuple[Any, list[dict[str, Any]]]:
-        found = _front_of(call)
+        found, pool = _front_of(call), call.app.pool
         pairs = zip(found, found.values.tolist(), strict=True)
-        return found, [call.window(each) | {"values": values} for each, values in pairs]
+        return found, [
+            window_record(pool, pool.origin, each) | {"values": values}
+            for each, values in pairs
+        ]
 
     found, points = await call.app.search(search)
     more = {"windows": points, "complete": found.complete}
@@ -148,14 +159,12 @@ async def alternatives(call: Exchange) -> dict[str, Any]:
     how: Any = {"shape": body.get("shape", "square"), "limit": call.windows()}
     how["max_work"] = call.work()
 
-    def search() -> list[dict[str, Any]]:
-        return [
-            call.window(window)
-            for window in sk.find_alternatives(pool, request, criterion, **how)
-        ]
+    def search() -> tuple[bool, JsonText]:
+        found = sk.find_alternatives(pool, request, criterion, **how)
+        return len(found) > 0, call.windows_text(found)
 
-    windows = await call.app.search(search)
-    why = None if windows else await call.explanation(request)
+    some, windows = await call.app.search(search)
+    why = None if some else await call.explanation(request)
     return call.heading(criterion, request) | {"windows": windows, "explanation": why}
 
 
@@ -181,7 +190,9 @@ async def forecast(call: Exchange) -> dict[str, Any]:
 async def bookings(call: Exchange) -> dict[str, Any]:
     pool, owner = call.app.pool, call.query.get("owner")
     records = await call.app.search(
-        lambda: [call.record(booking) for booking in pool.open_bookings(owner)]
+        lambda: list_text(
+            object_text(call.record(booking)) for booking in pool.open_bookings(owner)
+        )
     )
     return {"version": call.version, "bookings": records}
 

@@ -51,6 +51,7 @@ class Writer:
         self._pool, self._version = pool, pool.version
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gathered: list[_Job] = []  # of this round of the loop
         self._most_waiting = most_waiting
         self._closing = self._ended = False
         # A daemon: a second interrupt ends the program without `close`.
@@ -69,15 +70,23 @@ class Writer:
         """
         if self._closing:
             raise Overloaded("the service ends")
-        if self._jobs.qsize() >= self._most_waiting:
+        if self._jobs.qsize() + len(self._gathered) >= self._most_waiting:
             raise Overloaded("too many changes wait to be stored")
         job = _Job(user, change, self._loop.create_future())
-        self._jobs.put(job)
+        if not self._gathered:  # wake the thread once for all changes of a round
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(job)
         return await job.future
+
+    def _hand_over(self) -> None:
+        for job in self._gathered:
+            self._jobs.put(job)
+        self._gathered.clear()
 
     async def close(self) -> None:
         """Store what waits, and end the thread."""
         self._closing = True  # no job comes after the None
+        self._hand_over()
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
