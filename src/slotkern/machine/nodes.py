@@ -349,20 +349,17 @@ grain=None, levels=())
             found[given >= len(self)] = -1
             self._check_ids(given, found, what)
         elif given.dtype.kind in "UO" or not given.size:
-            at = map(self._index.get, given.tolist(), repeat(-1))
-            found = np.fromiter(at, np.int64, len(given))
+            each = map(self._index.get, given.tolist(), repeat(-1))
+            found = np.fromiter(each, np.int64, len(given))
         else:
             raise TypeError(f"{what} must be names or ids of nodes, got {given.dtype}")
         if (found < 0).any():
             row = int((found < 0).argmax())
             value = quote(given[row : row + 1].tolist()[0])
-            where = what
-            if np.ndim(nodes):  # several rows, and not one text or id
-                at_row = row if rows is None else int(rows[row])
-                where += f", {row_label(what, at_row)}"
+            at = f", {row_label(what, row if rows is None else int(rows[row]))}"
             raise ValueError(
-                f"{where}: {value} is no node of the machine"
-                f"{self._alike(given[row : row + 1].tolist()[0])}"
+                f"{what}{at if np.ndim(nodes) else ''}: {value} is no node of the "
+                f"machine{self._alike(given[row : row + 1].tolist()[0])}"
             )
         return found.astype(np.int32), rows
 
