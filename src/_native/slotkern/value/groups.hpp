@@ -43,7 +43,7 @@ inline double largest_factor(double factor, double limit, double cap) {
   return std::bit_cast<double>(low);
 }
 
-// What a search has found.
+// The result of a search: its best set and the proof.
 struct ValueOutcome {
   Fault fault;  // set for a slot that the user's function cannot evaluate
   Effort effort;
