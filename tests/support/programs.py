@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 def program(name: str) -> Path:
     """Return the path of a program.
 
-    Skips the test if the program cannot be built on this machine, or if no programs
+    Skips the test if the program is not built on this machine, or if no programs
     were built and ``SLOTKERN_PROGRAMS`` does not name their folder.
 
     Raises

@@ -43,7 +43,7 @@ inline double largest_factor(double factor, double limit, double cap) {
   return std::bit_cast<double>(low);
 }
 
-// The result of a search: its best set and the proof.
+// The result of a search, without its rows: total, start, proof, statistics.
 struct ValueOutcome {
   Fault fault;  // set for a slot that the user's function cannot evaluate
   Effort effort;

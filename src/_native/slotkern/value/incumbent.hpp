@@ -32,6 +32,7 @@ struct ValueIncumbent : ValueGroups<Shape, Source> {
 
   using Groups::Groups;
 
+  // Counts a group, and lets signals in.
   void begin_group() {
     if (++effort.groups == kLong) enable_interrupts();
     poll();

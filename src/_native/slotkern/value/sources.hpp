@@ -250,8 +250,8 @@ struct LeftoverSource : SourceDefaults {
 };
 
 // A source whose type is known at run time. Searches in which values are a small part of the time
-// (value/constrained_search.hpp, value/each_step.hpp) are compiled once for it, and not once for
-// each source.
+// (value/constrained_search.hpp, LiteSearch in value/cheapest_steps.hpp, StepRecorder in
+// value/steps.hpp) are compiled once for it, and not once for each source.
 class AnySource {
  public:
   bool moving, length_dependent, needs_anchor, is_expensive, integral, mean, bounded;

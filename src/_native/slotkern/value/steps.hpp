@@ -122,12 +122,12 @@ class StepSweep {
   }
 
   // Returns the value recorded for t in work.steps, sorted by time; inserts an entry if there is
-  // none. `place` only moves forward within a group.
-  double recorded_value(std::size_t& place, double t) {
-    while (place < w_.steps.size() && w_.steps[place].start < t) ++place;
-    if (place == w_.steps.size() || w_.steps[place].start != t)
-      w_.steps.insert(w_.steps.begin() + static_cast<std::ptrdiff_t>(place), {t, -kInfinity});
-    return w_.steps[place].value;
+  // none. `index` only moves forward within a group.
+  double recorded_value(std::size_t& index, double t) {
+    while (index < w_.steps.size() && w_.steps[index].start < t) ++index;
+    if (index == w_.steps.size() || w_.steps[index].start != t)
+      w_.steps.insert(w_.steps.begin() + static_cast<std::ptrdiff_t>(index), {t, -kInfinity});
+    return w_.steps[index].value;
   }
 
   // Evaluates all live slots at time t. Returns false at a fault.
