@@ -2,8 +2,8 @@
 
 The daemons run as the current user in one folder, with a key and ports of their own.
 Nothing is installed: `missing_programs` names what is not there. ``SLOTKERN_SLURM`` is
-the prefix of a Slurm, such as ``/opt/slurm-24.11``, that is used instead of that of the
-PATH.
+the prefix of an installed Slurm, the folder of its bin and sbin, that is used instead
+of that of the PATH.
 """
 
 from __future__ import annotations
@@ -106,11 +106,13 @@ class PrivateSlurm:
         )
         log.close()
 
-    def _wait(self, ready: object, seconds: float = 60) -> None:
+    def _wait(
+        self, ready: object, seconds: float = 60, awaited: str = "the daemons"
+    ) -> None:
         until = time.monotonic() + seconds
         while not ready():  # type: ignore[operator]
             if time.monotonic() > until:
-                raise RuntimeError("the private Slurm does not start")
+                raise RuntimeError(f"the private Slurm: waited in vain for {awaited}")
             time.sleep(0.05)
 
     def start(self) -> None:

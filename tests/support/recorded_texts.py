@@ -17,7 +17,8 @@ PLAIN = ("sinfo-long.txt", "squeue-long.txt", "reservations.txt")
 class Recorded(NamedTuple):
     """The texts of one version of Slurm.
 
-    All jobs and reservations were made at `made`, and printed at `now`.
+    The jobs and reservations were made at `made`, and printed at `now`. In
+    ``sacct.txt`` some are submitted a few seconds later, and all have ended.
     """
 
     version: str

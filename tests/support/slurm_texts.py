@@ -60,6 +60,13 @@ _NEUTRAL = (
     (r"BootTime=\S+", "BootTime=2026-11-27T03:06:45"),
     (r"CPULoad=\S+", "CPULoad=0.20"),
     (r"FreeMem=\S+", "FreeMem=3000"),
+    # In JSON a number, or an object with the number.
+    (r'("boot_time": (?:\{[^{}]*?"number": )?)\d+', r"\g<1>1795748805"),
+    (r'("cpu_load": (?:\{[^{}]*?"number": )?)\d+', r"\g<1>20"),
+    (r'("load": \{"minimum": )\d+(, "maximum": )\d+', r"\g<1>20\g<2>20"),
+    (r'("free_mem(?:ory)?": (?:\{[^{}]*?"number": )?)\d+', r"\g<1>3000"),
+    (r'("free": \{"minimum": \{[^{}]*?"number": )\d+', r"\g<1>3000"),
+    (r'("free": .*?"maximum": \{[^{}]*?"number": )\d+', r"\g<1>3000"),
 )
 
 
@@ -163,6 +170,7 @@ class RecordedSlurm(PrivateSlurm):
                 == {state}
             ),
             120,
+            f"{state} of {', '.join(jobs)}",
         )
 
     def fill(self) -> None:
@@ -199,8 +207,12 @@ class RecordedSlurm(PrivateSlurm):
         self.submit("-Jlater", "-N4", "-t60", "-pfast", "-a1-9")
         self.submit("-Jnext", "--uid=nobody", "-N2", "-n8", "-t60")
         # The backfill scheduler plans the nodes of this job.
-        self._wait(lambda: "a[" in self.run("squeue", "-h", "-tPD", "-o%Y"), 120)
-        self._wait(lambda: "maint" in self.run("sinfo", "-h", "-na07", "-o%T"), 120)
+        self._wait(
+            lambda: "a[" in self.run("squeue", "-h", "-tPD", "-o%Y"), 120, "a plan"
+        )
+        self._wait(
+            lambda: "maint" in self.run("sinfo", "-h", "-na07", "-o%T"), 120, "a07"
+        )
 
     def record(self) -> dict[str, str]:
         """Return the text of each command that this version has."""
