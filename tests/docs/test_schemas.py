@@ -72,6 +72,8 @@ CASES = [
     ("starts", "slots.csv", LARGE, 1),
     ("explain", "slots.csv", JOB, 0),
     ("explain", "caps.npz", (*JOB, "--uses", "licences=1", "--account", "ann"), 0),
+    ("explain", "hosts.npz", (*JOB, "--share", "cores=2", "--stack", 2), 0),
+    ("explain", "slots.csv", (*LARGE, "--within", "rack"), 1),
     ("explain", "dates.npz", (*LARGE, "--deadline", "2026-12-02 12:00"), 1),
     ("holes", "slots.csv", ("--nodes", 2), 0),
     ("holes", "dates.npz", (), 0),

@@ -17,6 +17,8 @@ from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
 from slotkern.foundation.special_fields import SPECIAL_FIELDS
 from slotkern.ledger.codec import Entry
+from slotkern.search.group_facts import GroupFacts
+from slotkern.search.price_facts import PriceFacts
 from slotkern.service.inputs import described, object_schema
 
 from .completion import complete_from
@@ -108,9 +110,17 @@ _EXPLANATION = {
         **_fields(_LIMIT, "cheapest", "earliest_finish", "earliest_start"),
         "shortest_runtime": _LIMIT,
         "without": _array(_TEXT),
-        "text": _TEXT,
+        **_fields(_TEXT, "shape", "text"),
+        "groups": _type("integer", "null"),
+        **_fields(_AMOUNTS, "sums", "beyond"),
+        "words": {"type": "object", "additionalProperties": _array(_TEXT)},
+        "capacities": _array({"type": "object"}),
+        **_fields(_COUNT, "stack", "machine_nodes", "holders"),
+        **_fields(_AMOUNTS, "share", "most", "without_resource", "amounts", "levels"),
+        **{name: {} for name in (*PriceFacts._fields, *GroupFacts._fields)},
     },
     "required": ["fits", "text"],
+    "additionalProperties": False,
 }
 
 
