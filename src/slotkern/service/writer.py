@@ -51,7 +51,7 @@ class Writer:
         self._pool, self._version = pool, pool.version
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._gathered: list[_Job] = []  # of this round of the loop
+        self._gathered: list[_Job] = []  # the jobs of this round of the loop
         self._most_waiting = most_waiting
         self._closing = self._ended = False
         # A daemon: a second interrupt ends the program without `close`.
@@ -76,7 +76,10 @@ class Writer:
         if not self._gathered:  # wake the thread once for all changes of a round
             self._loop.call_soon(self._hand_over)
         self._gathered.append(job)
-        return await job.future
+        try:
+            return await job.future
+        finally:
+            del job  # its error refers to this frame
 
     def _hand_over(self) -> None:
         for job in self._gathered:
@@ -142,10 +145,7 @@ class Writer:
             with pool.group(most=forever, within=forever):  # type: ignore[arg-type]
                 for job in jobs:
                     pool.user = job.user
-                    try:
-                        outcomes.append((job, job.change(pool), None))
-                    except Exception as error:
-                        outcomes.append((job, None, error))
+                    outcomes.append((job, *_outcome_of(job.change, pool)))
                     if pool.is_stale:
                         break
             self.fault = None
@@ -159,6 +159,20 @@ class Writer:
     def _announce(self) -> None:
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
+
+
+def _outcome_of(
+    change: Callable[[SharedPool], Any], pool: SharedPool
+) -> tuple[Any, Exception | None]:
+    """Return the result of a change, or its error.
+
+    The error refers to this frame, which has no reference to the error: without a cycle
+    both are freed with the last reference to the error.
+    """
+    try:
+        return change(pool), None
+    except Exception as error:
+        return None, error
 
 
 def _resolve(outcomes: list[tuple[_Job, Any, Exception | None]]) -> None:
