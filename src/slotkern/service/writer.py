@@ -34,6 +34,10 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
 
 
+#: A job with its result and its error; one of both is None.
+_Outcome = tuple[_Job, Any, Exception | None]
+
+
 class Writer:
     """A queue of changes and its thread.
 
@@ -138,23 +142,24 @@ class Writer:
         Returns the jobs after one that failed midway: the group ends there, so that an
         error of its commit comes to all whose changes it should have stored.
         """
-        outcomes: list[tuple[_Job, Any, Exception | None]] = []
+        outcomes: list[_Outcome] = []
         pool, forever = self._pool, float("inf")
         try:
             pool.register(*dict.fromkeys(job.user for job in jobs))
             with pool.group(most=forever, within=forever):  # type: ignore[arg-type]
-                for job in jobs:
-                    pool.user = job.user
-                    outcomes.append((job, *_outcome_of(job.change, pool)))
+                for i in range(len(jobs)):
+                    pool.user = jobs[i].user
+                    outcomes.append((jobs[i], *_outcome_of(jobs[i].change, pool)))
                     if pool.is_stale:
                         break
             self.fault = None
         except Exception as error:  # nothing, or an unknown part, was stored
-            failed = {id(job): why for job, _, why in outcomes if why is not None}
-            tried = jobs[: len(outcomes)] or jobs
-            outcomes = [(job, None, failed.get(id(job), error)) for job in tried]
+            outcomes = _failed(jobs, outcomes, error)
         self._loop.call_soon_threadsafe(_resolve, outcomes)
-        return jobs[len(outcomes) :]
+        rest = jobs[len(outcomes) :]
+        # The errors refer to this frame: without cycles they are freed at once.
+        del jobs, outcomes
+        return rest
 
     def _announce(self) -> None:
         changed, self.changed = self.changed, asyncio.Event()
@@ -164,18 +169,23 @@ class Writer:
 def _outcome_of(
     change: Callable[[SharedPool], Any], pool: SharedPool
 ) -> tuple[Any, Exception | None]:
-    """Return the result of a change, or its error.
-
-    The error refers to this frame, which has no reference to the error: without a cycle
-    both are freed with the last reference to the error.
-    """
+    """Return the result of a change, or its error."""
     try:
         return change(pool), None
     except Exception as error:
         return None, error
 
 
-def _resolve(outcomes: list[tuple[_Job, Any, Exception | None]]) -> None:
+def _failed(
+    jobs: list[_Job], outcomes: list[_Outcome], error: Exception
+) -> list[_Outcome]:
+    """Return the outcomes of jobs of which nothing, or an unknown part, was stored."""
+    failed = {id(job): why for job, _, why in outcomes if why is not None}
+    tried = jobs[: len(outcomes)] or jobs
+    return [(job, None, failed.get(id(job), error)) for job in tried]
+
+
+def _resolve(outcomes: list[_Outcome]) -> None:
     for job, result, error in outcomes:
         if job.future.done():  # the client has gone
             continue
