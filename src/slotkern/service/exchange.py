@@ -44,7 +44,7 @@ class Exchange:
     status : int
         The status of the response.
     stored : bool
-        True after a change was stored: later errors are no refusals.
+        True after a change was stored: a later error must not look like a refusal.
     """
 
     app: Backend

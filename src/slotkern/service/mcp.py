@@ -126,8 +126,8 @@ class _Tools(Backend):
         encodable = _encodable(text)
         if encodable != text:
             found = json.loads(encodable)
-        content = [_text(encodable)]
-        return types.CallToolResult(content=content, structured_content=found)
+        answer = _text(encodable)
+        return types.CallToolResult(content=[answer], structured_content=found)
 
     async def _run(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         tool = TOOLS[one_of("the tool", name, TOOLS)]

@@ -179,7 +179,7 @@ def _outcome_of(
 def _failed(
     jobs: list[_Job], outcomes: list[_Outcome], error: Exception
 ) -> list[_Outcome]:
-    """Return the outcomes of jobs of which nothing, or an unknown part, was stored."""
+    """Return the outcomes of jobs whose group was not stored, or only partly."""
     failed = {id(job): why for job, _, why in outcomes if why is not None}
     tried = jobs[: len(outcomes)] or jobs
     return [(job, None, failed.get(id(job), error)) for job in tried]
