@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,29 @@ def test_missing_and_contradicting_entries(pool: sk.SharedPool) -> None:
     )
     with pytest.raises(ledger.Corrupt, match="version 1 to 2 cannot be replayed"):
         reopened(pool)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["row -1", f"row {-(2**63)}", "[" * 100_000, '{"nodes":[' + "9" * 30 + "]}"],
+)
+def test_an_entry_of_an_invalid_body_is_named(pool: sk.SharedPool, body: str) -> None:
+    pool.place(JOB)
+    pool.disable([0], 100, 200)
+    connection = pool._store.connection
+    version, data = 1, bytearray()
+    if body.startswith("row"):
+        (found,) = connection.execute("SELECT body FROM entries WHERE version = 1")
+        data += found[0]
+        first = 8 + int.from_bytes(data[2:4], "little") + 56
+        data[first : first + 8] = struct.pack("<q", int(body[4:]))
+    else:
+        version, data = 2, bytearray(body.encode())
+    update = "UPDATE entries SET body = ? WHERE version = ?"
+    connection.execute(update, (bytes(data), version))
+    with pytest.raises(ledger.Corrupt, match="cannot be replayed"):
+        reopened(pool)
+    assert not pool.check()
 
 
 def test_sqlite_refuses_a_second_end(pool: sk.SharedPool) -> None:

@@ -54,6 +54,19 @@ async def refusal(client: Any, tool: str, **arguments: Any) -> str:
     return answer.content[0].text  # type: ignore[no-any-return]
 
 
+def test_half_of_a_character_in_a_column_is_replaced(tmp_path: Path) -> None:
+    slots = sk.make_slots(
+        node=[0, 1], start=0, end=24, performance=1, price=1, rack=["a\ud800", "b"]
+    )
+    make_ledger(tmp_path, slots).close()
+
+    async def test(client: Any) -> None:
+        booked = await result(client, "book", request=JOB)
+        assert [each["rack"] for each in booked["window"]["slots"]] == ["a\ufffd", "b"]
+
+    with_client(test, tmp_path / "site.db", "--write")
+
+
 def test_a_ledger_is_searched_and_booked(tmp_path: Path) -> None:
     make_ledger(tmp_path).close()
     ledger = tmp_path / "site.db"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from slotkern.search.records import (
     window_record,
     window_text,
 )
+from slotkern.service.exchange import Exchange
 from slotkern.service.operations import OPERATIONS
 
 
@@ -137,6 +139,70 @@ def test_the_text_of_a_window_refuses_columns_of_another_length() -> None:
     for column, words in ((np.zeros(1), "no row 1"), ([b"1"], "1 values for 2 parts")):
         with pytest.raises(ValueError, match=f'"load" has {words}'):
             json_from_window(window, b"", {b'"load"': column})
+    with pytest.raises(ValueError, match="need columns"):
+        json_from_window(window, b"", {})
+    texts: Any = ["1", "2"]
+    with pytest.raises(TypeError):
+        json_from_window(window, b"", {b'"load"': texts})
+
+
+#: Slots with several numbers in a cell, and slots with half of a character in names.
+ODD = {
+    "cells": np.array(
+        [(i, 0, 9, 1, 1, (i, 0.5)) for i in range(3)],
+        [
+            *(("node", "i4"), ("start", "f8"), ("end", "f8"), ("performance", "f8")),
+            *(("price", "f8"), ("load", "f8", (2,))),
+        ],
+    ),
+    "names": sk.free_slots(sk.Machine({"name": ["a\ud800", "b"]}), start=0, end=9),
+    "texts": sk.make_slots(
+        node=[0, 1], start=0, end=9, performance=1, price=1, rack=["\ud800\u00e9", "x"]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_a_booking_of_odd_columns_is_answered(tmp_path: Path, kind: str) -> None:
+    async def test(client: Client) -> None:
+        pool = client.app.pool
+        body = {"request": {"nodes": 2, "volume": 1}}
+        found = await client("POST", "/v1/find", body, "rob")
+        record = window_record(pool, pool.origin, pool.find(sk.Request(2, 1)))
+        assert found.json["window"] == json.loads(json.dumps(record))
+        booked = await client("POST", "/v1/bookings", body, "ann")
+        assert booked.status == 201
+        assert booked.json["window"]["slots"] == found.json["window"]["slots"]
+        listed = (await client("GET", "/v1/bookings", None, "rob")).json["bookings"]
+        assert listed == [booked.json]
+        if kind == "cells":
+            answer = await client("GET", "/v1/bookings", None, "rob", accept=ARROW)
+            table = pa.ipc.open_stream(answer.body).read_all()
+            assert table["load"].to_pylist() == [[0, 0.5], [1, 0.5]]
+
+    run(tmp_path, test, sk.SlotPool(ODD[kind]))
+
+
+def test_an_error_after_a_change_was_stored_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("no text")
+
+    async def test(client: Client) -> None:
+        monkeypatch.setattr(Exchange, "window", fail)
+        for path, body in (
+            ("/v1/bookings", {"request": JOB}),
+            ("/v1/schedule", {"jobs": [JOB]}),
+        ):
+            answer = await client("POST", path, body, "ann")
+            assert answer.status == 500
+            assert f"POST {path} is stored" in answer.json["detail"]
+        assert len(client.app.pool.open_bookings()) == 2
+        answer = await client("POST", "/v1/find", {"request": JOB}, "ann")
+        assert answer.status == 400
+
+    run(tmp_path, test)
 
 
 def test_texts_of_json_are_members_and_items() -> None:

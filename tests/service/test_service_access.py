@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from pathlib import Path
+from typing import Any
 
 from service import JOB, ROLES, Client, run, stream_of
 
@@ -98,6 +99,26 @@ def test_only_the_health_check_needs_no_token(tmp_path: Path) -> None:
                 answer = await client(method, path)
                 assert answer.status == 401, path
                 assert "www-authenticate" in answer.headers
+
+    run(tmp_path, test)
+
+
+def test_a_second_authorization_header_is_refused(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for first, second in (("rob", "ann"), ("ann", "ann"), ("ann", "")):
+            token = client.tokens.get(second, "wrong")
+            more = (b"authorization", f"Bearer {token}".encode())
+            app: Any = client.app
+
+            async def doubled(
+                scope: Any, *how: Any, app: Any = app, more: Any = more
+            ) -> None:
+                await app(scope | {"headers": [*scope["headers"], more]}, *how)
+
+            twice: Any = doubled
+            answer = await Client(twice, client.tokens)("GET", "/v1", None, first)
+            assert answer.status == 401
+            assert "2 Authorization headers" in answer.json["detail"]
 
     run(tmp_path, test)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from service import JOB, Client, run
 import slotkern as sk
 from fuzz import fuzz
 from slotkern.search.records import strict_text
+from slotkern.service.problems import Problem
+from slotkern.service.replies import respond_problem
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,12 @@ from slotkern.search.records import strict_text
 )
 def test_results_are_strict_json(value: Any, text: str) -> None:
     assert strict_text(value) == text
+
+
+def nested(around: bytes, depth: int) -> bytes:
+    """Return a body with a value of many levels."""
+    head, tail = around.split(b"%b")
+    return b'{"request":' + head * depth + b'"\\u0041"' + tail * depth + b"}"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +58,10 @@ def test_results_are_strict_json(value: Any, text: str) -> None:
         ({"request": JOB, "shape": "round"}, 400, "square, ragged; got 'round'"),
         ({"request": JOB, "criterion": "\ud800"}, 400, "half of a character"),
         ({"request": JOB, "criterion": "a\0"}, 400, "NUL"),
+        ({"request": JOB, "criterion": "a\\\0"}, 400, "NUL"),
         ({"request": JOB, "criterion": "nope"}, 400, "nope"),
+        *((nested(b"[%b]", depth), 400, "nested") for depth in (60, 500, 978, 990)),
+        *((nested(b'{"a":%b}', depth), 400, "nested") for depth in (60, 500, 978)),
     ],
 )
 def test_invalid_bodies_are_refused(
@@ -60,6 +72,53 @@ def test_invalid_bodies_are_refused(
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.status == answer.json["status"] == status, answer
         assert words in answer.json["detail"]
+
+    run(tmp_path, test)
+
+
+def test_a_backslash_before_u0000_is_no_nul(tmp_path: Path) -> None:
+    async def test(client: Client) -> None:
+        for name in ("a\\u0000", "a\\\\u0000"):
+            body = {"request": JOB, "name": name}
+            answer = await client("POST", "/v1/bookings", body, "ann")
+            assert (answer.status, answer.json["name"]) == (201, name)
+
+    run(tmp_path, test)
+
+
+def test_a_refusal_with_half_of_a_character_is_sent() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(respond_problem(Problem(400, "a\ud800\u00e9"))({}, None, send))
+    assert json.loads(sent[1]["body"])["detail"] == "a\ud800\u00e9"
+    assert "\u00e9".encode() in sent[1]["body"]
+
+
+def test_a_request_is_refused_if_the_service_ends_before_its_body(
+    tmp_path: Path,
+) -> None:
+    async def test(client: Client) -> None:
+        app: Any = client.app
+
+        async def half(scope: Any, _receive: Any, send: Any) -> None:
+            pieces = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+            async def receive() -> Any:
+                return pieces.pop() if pieces else await asyncio.sleep(60)
+
+            await app(scope, receive, send)
+
+        slow: Any = half
+        asked = Client(slow, client.tokens)("POST", "/v1/find", {}, "rob")
+        task = asyncio.create_task(asked)
+        await asyncio.sleep(0.1)
+        task.cancel()
+        answer = await task
+        assert answer.status == 503
+        assert answer.json["detail"] == "the service ends before the body"
 
     run(tmp_path, test)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,27 @@ def test_no_change_is_confirmed_that_was_not_stored(
     run(pool, test)
     assert (report := pool.check()), report
     assert report.bookings == 2
+
+
+def test_a_refused_change_leaves_no_cycles(pool: sk.SharedPool) -> None:
+    async def refused(writer: Writer) -> None:
+        for _ in range(10):
+            await asyncio.gather(
+                *(writer.call("ann", lambda pool: pool.release(99)) for _ in range(20)),
+                return_exceptions=True,
+            )
+
+    async def test(writer: Writer) -> None:
+        await refused(writer)
+        gc.collect()
+        gc.disable()
+        try:
+            await refused(writer)
+            assert gc.collect() < 200
+        finally:
+            gc.enable()
+
+    run(pool, test)
 
 
 def test_no_change_waits_after_the_end(pool: sk.SharedPool) -> None:

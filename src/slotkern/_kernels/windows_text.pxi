@@ -41,18 +41,27 @@ def json_from_window(Window window not None, bytes more, dict columns):
 
     Notes
     -----
-    O(parts x columns). Without special fields.
+    O(parts x columns). The text has no special fields but those in `more`.
+
+    Raises
+    ------
+    ValueError
+        If there are no columns, or one has another length than the window.
+    TypeError
+        If an item of a list is not bytes.
     """
     cdef string out
     cdef Py_ssize_t n = window.count, count = len(columns), i, k
     cdef vector[string] keys
     cdef vector[int] kinds
-    cdef vector[double] numbers  # of all arrays, by columns
+    cdef vector[double] numbers  # the values of all arrays, column by column
     cdef size_t at
     cdef const double[:] values
     cdef list texts = []
     cdef const Part* part
     cdef double end
+    if not count:
+        raise ValueError("the parts of a window need columns")
     for name, column in columns.items():
         keys.push_back(b"%b%b:" % (b"," if keys.size() else b"{", name))
         if column is None:
@@ -102,7 +111,7 @@ def json_from_window(Window window not None, bytes more, dict columns):
                 append_number(out, numbers[at])
                 at += n
             else:
-                out.append(<bytes>(<list>texts[k])[i])
+                out.append(<bytes?>(<list>texts[k])[i])
         out.append(b"}")
     out.append(b"]}")
     return PyUnicode_DecodeUTF8(out.data(), out.size(), NULL)

@@ -23,8 +23,8 @@ with extra():
 __all__ = ["register", "token"]
 
 #: New objects, and collections of younger ones, after which Python's collector walks
-#: each generation. The oldest contains all bookings, none of them garbage, and by
-#: default it is walked whenever it has grown by a quarter.
+#: each generation. The oldest contains all bookings, and a walk over them frees little:
+#: bookings are in no cycles, and refused changes make none.
 _COLLECTIONS = (2_000, 10, 1_000)
 
 

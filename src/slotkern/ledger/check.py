@@ -33,7 +33,7 @@ _MOST = 100
 #: Errors of bytes that are not what they should be.
 _BROKEN = (
     *(ValueError, TypeError, LookupError, EOFError, OSError),
-    *(struct.error, zipfile.BadZipFile),
+    *(struct.error, zipfile.BadZipFile, OverflowError, RecursionError),
 )
 _BOOKS, _ENDS = ("book", "hold"), ("release", "expire")
 

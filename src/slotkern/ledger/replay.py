@@ -42,6 +42,9 @@ _PURGE = 64
 #: New objects above which a collection takes longer than the replay of some entries.
 _MANY_OBJECTS = 10_000
 
+#: Errors of invalid bytes; the last two are those of large numbers and nested JSON.
+_INVALID = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
+
 _KIND, _OWNER = map(Step._fields.index, ("kind", "owner"))
 _BOOKED = tuple(map(Step._fields.index, ("version", "name", "expires", "body")))
 
@@ -105,7 +108,7 @@ class FollowedPool:
             try:
                 with _no_collections():
                     pool, bookings = self._unpack(snapshot.body)
-            except (ValueError, TypeError, KeyError) as error:
+            except _INVALID as error:
                 fault = error  # an older snapshot, and more entries to replay
                 continue
             break
@@ -176,7 +179,7 @@ class FollowedPool:
                     self._apply_bookings(rows, begin, end)
                 else:
                     self._apply_change(Step._make(rows[begin]))
-            except (ValueError, TypeError, LookupError) as error:
+            except _INVALID as error:
                 if isinstance(error, OtherFormat):
                     raise
                 raise Corrupt(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -24,6 +25,7 @@ from slotkern.foundation.hostlists import quoted
 from slotkern.machine.clock import Clock
 
 __all__ = [
+    "SURROGATE",
     "Columns",
     "DateColumn",
     "JsonText",
@@ -41,6 +43,10 @@ __all__ = [
     "window_record",
     "window_text",
 ]
+
+
+#: Half of a character: Python's texts may have it, those of UTF-8 may not.
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class DateColumn(NamedTuple):
@@ -163,7 +169,7 @@ def window_text(free: Any, slots: NDArray[Any], window: Any) -> JsonText:
     for name in slots.dtype.names or ():
         if name not in columns and name != "window":
             found = slots[name]
-            is_float = found.dtype == np.float64
+            is_float = found.dtype == np.float64 and found.ndim == 1
             columns[name] = found if is_float else _texts(cells(found[[*rows]]))
     order = [name for name in _FIRST if name in columns]
     order += [name for name in columns if name not in order]
@@ -177,7 +183,7 @@ def window_text(free: Any, slots: NDArray[Any], window: Any) -> JsonText:
 
 @lru_cache(256)
 def _quoted(name: str) -> bytes:
-    return _encode(name).encode()
+    return strict_text(name).encode()
 
 
 def _texts(values: Sequence[Any]) -> list[bytes]:
@@ -227,12 +233,13 @@ def arrow_table(columns: Columns) -> Any:
             zone = column.clock.zone or "UTC"
             kind = pa.timestamp(np.datetime_data(utc.dtype)[0], zone)
             arrays[name] = pa.array(utc).cast(kind)
-        elif isinstance(column, np.ndarray) and column.dtype.kind != "f":
+        elif not isinstance(column, np.ndarray) or column.ndim > 1:
+            arrays[name] = pa.array(cells(column))
+        elif column.dtype.kind != "f":
             arrays[name] = pa.array(column)
         else:
-            arrays[name] = pa.array(cells(column))
-            if isinstance(column, np.ndarray):  # even if all values are missing
-                arrays[name] = arrays[name].cast(pa.float64())
+            # A column of floats also if all values are missing.
+            arrays[name] = pa.array(cells(column)).cast(pa.float64())
     return pa.table(arrays)
 
 
@@ -291,11 +298,19 @@ def list_text(items: Iterable[JsonText]) -> JsonText:
 
 
 def strict_text(value: Any) -> str:
-    """Return the shortest text of `strict_json`; without a copy if none is needed."""
+    """Return the shortest text of `strict_json`; without a copy if none is needed.
+
+    Lone surrogates, which UTF-8 does not have, are escaped.
+    """
     try:
-        return _encode(value)
+        text = _encode(value)
     except (TypeError, ValueError):  # a type, or a number, that JSON does not have
-        return _encode(strict_json(value))
+        text = _encode(strict_json(value))
+    return text if text.isascii() else SURROGATE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):x}"
 
 
 def strict_json(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from slotkern.service.problems import Problem
 from slotkern.service.users import User, digest_of
@@ -25,8 +25,8 @@ class Access:
         self._users, self._rate = users, rate
         self._left = {user.name: (rate, 0.0) for user in users.values()}
 
-    def admit(self, method: str, header: str) -> User:
-        """Return the user of an Authorization header.
+    def admit(self, method: str, headers: Sequence[bytes]) -> User:
+        """Return the user of the Authorization header.
 
         Browsers send the Basic scheme with any request to the service, also those that
         another site makes them send: it is accepted for reading only.
@@ -34,8 +34,12 @@ class Access:
         Raises
         ------
         Problem
-            401 without a valid token, 429 above the rate.
+            401 without a valid token or with several headers, 429 above the rate.
         """
+        if len(headers) > 1:  # a proxy may have checked another one
+            reason = f"{len(headers)} Authorization headers; one is allowed"
+            raise Problem(401, reason, _CHALLENGE)
+        header = headers[0].decode("latin-1") if headers else ""
         scheme, _, value = header.partition(" ")
         user = None
         if scheme.lower() == "bearer":

@@ -27,7 +27,7 @@ async def calls(call: Exchange) -> dict[str, Any]:
 
 async def advance(call: Exchange) -> dict[str, Any]:
     now = call.body["now"]
-    await call.app.change(call.user, lambda pool: pool.advance(now))
+    await call.change(lambda pool: pool.advance(now))
     return {"now": call.app.pool.now}
 
 
@@ -38,11 +38,11 @@ async def disable(call: Exchange) -> dict[str, Any]:
     def change(pool: sk.SharedPool) -> list[Any]:
         return pool.disable(nodes, owner=owner, **how)
 
-    windows = await call.app.change(call.user, change)
+    windows = await call.change(change)
     return {"windows": call.windows_text(windows)}
 
 
 async def enable(call: Exchange) -> dict[str, Any]:
     nodes = call.body["nodes"]
-    await call.app.change(call.user, lambda pool: pool.enable(nodes))
+    await call.change(lambda pool: pool.enable(nodes))
     return {"enabled": nodes}

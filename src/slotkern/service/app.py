@@ -99,11 +99,9 @@ class Service(Backend):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; all but the health check need a token."""
         if scope["type"] == "http" and scope["path"] != "/healthz":
-            header = dict(scope["headers"]).get(b"authorization", b"")
+            given = [v for name, v in scope["headers"] if name == b"authorization"]
             try:
-                scope["user"] = self._access.admit(
-                    scope["method"], header.decode("latin-1")
-                )
+                scope["user"] = self._access.admit(scope["method"], given)
             except Problem as problem:
                 await respond_problem(problem)(scope, receive, send)
                 return
@@ -142,6 +140,7 @@ class Service(Backend):
         )
 
         async def run(scope: Scope, receive: Receive) -> Reply:
+            call: Exchange | None = None
             try:
                 user = scope["user"]
                 _require_role(user, operation.role)
@@ -169,14 +168,17 @@ class Service(Backend):
                 text = object_text(await operation.run(call)).text
                 return Reply(call.status, text.encode(), b"application/json")
             except Exception as error:
-                return _refuse(error, scope)
+                return _refuse(error, scope, call is not None and call.stored)
 
         return run
 
     async def _body(self, receive: Receive) -> bytes:
         most, data = self.limits.body, bytearray()
         while True:
-            message = await receive()
+            try:
+                message = await receive()
+            except asyncio.CancelledError:  # at the end of the grace
+                raise Overloaded("the service ends before the body") from None
             if message["type"] == "http.disconnect":
                 raise Problem(400, "the client has gone before its body ended")
             data += message.get("body", b"")
@@ -251,8 +253,9 @@ def _require_role(user: User, role: str) -> None:
         raise Problem(403, f"this needs the role {role}, not {user.role}")
 
 
-def _refuse(error: Exception, scope: Scope) -> Reply:
-    return respond_problem(problem_of(error, f"{scope['method']} {scope['path']}"))
+def _refuse(error: Exception, scope: Scope, stored: bool = False) -> Reply:
+    what = f"{scope['method']} {scope['path']}"
+    return respond_problem(problem_of(error, what, stored))
 
 
 def _query_of(query: bytes) -> dict[str, str]:

@@ -48,8 +48,9 @@ async def book(call: Exchange) -> dict[str, Any]:
                 request if limited else charged(request), criterion, **how
             )
 
-    booking = await call.app.change(user, change)
+    booking = await call.change(change)
     if booking is None:
+        call.stored = False
         why = await call.explanation(request)
         raise Problem(409, why["text"])
     call.status = 200 if booking.repeated else 201
@@ -122,7 +123,7 @@ async def _scheduled(call: Exchange) -> tuple[Any, list[int | None]]:
         return done, [next(ids) if booked else None for booked in done.booked]
 
     with call.located():
-        found: tuple[Any, list[int | None]] = await call.app.change(user, change)
+        found: tuple[Any, list[int | None]] = await call.change(change)
     return found
 
 
@@ -143,16 +144,14 @@ def _owner(call: Exchange) -> str | None:
 
 async def confirm(call: Exchange) -> dict[str, Any]:
     number, owner = call.booking, _owner(call)
-    booking = await call.app.change(
-        call.user, lambda pool: pool.confirm(number, owner=owner)
-    )
+    booking = await call.change(lambda pool: pool.confirm(number, owner=owner))
     return call.record(booking)
 
 
 async def release(call: Exchange) -> dict[str, Any]:
     number, owner = call.booking, _owner(call)
     try:
-        await call.app.change(call.user, lambda pool: pool.release(number, owner=owner))
+        await call.change(lambda pool: pool.release(number, owner=owner))
     except LookupError as error:
         raise Problem(404, str(error)) from None
     return {"released": number}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +43,8 @@ class Exchange:
         that a client can read the events after it without a gap.
     status : int
         The status of the response.
+    stored : bool
+        True after a change was stored: a later error must not look like a refusal.
     """
 
     app: Backend
@@ -53,6 +55,7 @@ class Exchange:
     table: JobTable | None = None
     version: int = field(init=False)
     status: int = 200
+    stored: bool = False
 
     def __post_init__(self) -> None:
         self.version = self.app.pool.version
@@ -61,6 +64,12 @@ class Exchange:
     def request(self) -> Request:
         """The request of the body, with the name of the job."""
         return build_request(self.body["request"], self.body.get("name"))
+
+    async def change(self, change: Callable[[sk.SharedPool], Any]) -> Any:
+        """Change the ledger in the name of the user; return the result."""
+        found = await self.app.change(self.user, change)
+        self.stored = True
+        return found
 
     def work(self) -> int:
         """Return the work that a search may do: less than the limit if asked for."""

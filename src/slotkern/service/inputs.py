@@ -16,10 +16,12 @@ from typing import Any
 from slotkern._kernels.request import FIELDS, MAX_LIMITS, Request
 from slotkern.foundation.checks import meant, quote
 from slotkern.foundation.special_fields import SPECIAL_FIELDS
+from slotkern.search.records import SURROGATE
 
 __all__ = [
     "DURATION",
     "INTEGER",
+    "MOST_NESTED",
     "MOST_TEXT",
     "NODES",
     "NUMBER",
@@ -56,6 +58,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 #: Characters of a text, such as a filter; longer ones are mistakes.
 MOST_TEXT = 4096
+#: Levels of arrays and objects of a body; no schema needs more than five.
+MOST_NESTED = 50
+_TOO_DEEP = f"the body is nested too deeply: at most {MOST_NESTED} levels are allowed"
 #: Every version is a number of 64 bits.
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
@@ -125,18 +130,41 @@ QUEUE = described(
 
 
 def parse(body: bytes) -> Any:
-    """Return the value of a JSON text; ValueError for NaN, lone surrogates and NUL."""
+    """Return the value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        For NaN, lone surrogates, NUL, and more than `MOST_NESTED` levels, so that
+        recursive functions can take the value.
+    """
     try:
         value = _decode(body.decode())
     except RecursionError:
-        raise ValueError("the body is nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
     except UnicodeDecodeError as error:
         raise ValueError(f"the body is not UTF-8: {error}") from None
-    if b"\\u" in body or b"\0" in body:
+    if body.count(b"[") + body.count(b"{") > MOST_NESTED:
+        _refuse_nested(value)
+    if b"\\u" in body:
         text = json.dumps(value, ensure_ascii=False)
-        if "\\u0000" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+        # Without escaped backslashes, a NUL alone is written in this way.
+        if "\\u0000" in text.replace("\\\\", "") or SURROGATE.search(text):
             raise ValueError("the body has a NUL or half of a character in a text")
     return value
+
+
+def _refuse_nested(value: Any) -> None:
+    """Raise ValueError for more than `MOST_NESTED` levels of arrays and objects."""
+    level = [value]
+    for _ in range(MOST_NESTED + 1):
+        outer = [each.values() if type(each) is dict else each for each in level]
+        level = [
+            each for items in outer for each in items if type(each) in (dict, list)
+        ]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
 
 
 def _refuse_constant(name: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import slotkern as sk
 from slotkern.foundation.checks import one_of
 from slotkern.foundation.extras import extra
-from slotkern.search.records import strict_json
+from slotkern.search.records import SURROGATE, strict_json
 from slotkern.service.backend import Backend, ServiceLimits
 from slotkern.service.exchange import Exchange
 from slotkern.service.inputs import (
@@ -118,12 +118,16 @@ class _Tools(Backend):
     ) -> types.CallToolResult:
         """Return the object of an operation, or an error with its reason."""
         try:
-            found = strict_json(await self._run(call.name, call.arguments or {}))
+            found = await self._run(call.name, call.arguments or {})
         except Exception as error:
-            reason = str(problem_of(error, f"the tool {call.name}"))
+            reason = _encodable(str(problem_of(error, f"the tool {call.name}")))
             return types.CallToolResult(content=[_text(reason)], is_error=True)
-        text = _text(json.dumps(found, ensure_ascii=False))
-        return types.CallToolResult(content=[text], structured_content=found)
+        text = json.dumps(found, ensure_ascii=False)
+        encodable = _encodable(text)
+        if encodable != text:
+            found = json.loads(encodable)
+        answer = _text(encodable)
+        return types.CallToolResult(content=[answer], structured_content=found)
 
     async def _run(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         tool = TOOLS[one_of("the tool", name, TOOLS)]
@@ -136,7 +140,18 @@ class _Tools(Backend):
         check(name, arguments, tool.arguments)
         number = arguments.pop("id", 0)
         query = {key: arguments.pop(key) for key in operation.query if key in arguments}
-        return await operation.run(Exchange(self, self._user, arguments, number, query))
+        exchange = Exchange(self, self._user, arguments, number, query)
+        try:
+            found: dict[str, Any] = strict_json(await operation.run(exchange))
+        except Exception as error:
+            what = f"the call of {name}"
+            raise problem_of(error, what, exchange.stored) from None
+        return found
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which the messages of the protocol cannot have."""
+    return SURROGATE.sub("\ufffd", text)
 
 
 def _text(text: str) -> types.TextContent:

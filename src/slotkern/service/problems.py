@@ -35,8 +35,15 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
 _AGAIN = {"retry-after": "1"}
 
 
-def problem_of(error: Exception, what: str) -> Problem:
-    """Return the refusal of an error; log a fault of the program with its call."""
+def problem_of(error: Exception, what: str, stored: bool = False) -> Problem:
+    """Return the refusal of an error; log a fault of the program with its call.
+
+    An error after a change was `stored` is a fault, because a client takes a refusal
+    for a change that was not made.
+    """
+    if stored:
+        log.error("%s is stored, but its answer failed", what, exc_info=error)
+        return Problem(500, f"{what} is stored, but its answer failed: see the log")
     if isinstance(error, Problem):
         return error
     for kind, status in _STATUS:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from slotkern.search.records import strict_text
 from slotkern.service.problems import Problem
 
 __all__ = ["HEADERS", "Reply", "respond_problem"]
 
-#: The headers of all responses but the health check.
+#: The headers of all responses but redirects.
 HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
@@ -42,8 +42,7 @@ class Reply:
 
 def respond_problem(problem: Problem) -> Reply:
     """Return a response as RFC 9457 describes it."""
-    content = {"status": problem.status, "detail": str(problem)}
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    text = strict_text({"status": problem.status, "detail": str(problem)})
     given = problem.headers or {}
     more = [(k.lower().encode(), v.encode("latin-1")) for k, v in given.items()]
     return Reply(problem.status, text.encode(), b"application/problem+json", more)

@@ -34,6 +34,10 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
 
 
+#: A job with its result and its error; one of both is None.
+_Outcome = tuple[_Job, Any, Exception | None]
+
+
 class Writer:
     """A queue of changes and its thread.
 
@@ -51,7 +55,7 @@ class Writer:
         self._pool, self._version = pool, pool.version
         self._loop = asyncio.get_running_loop()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._gathered: list[_Job] = []  # of this round of the loop
+        self._gathered: list[_Job] = []  # the jobs of this round of the loop
         self._most_waiting = most_waiting
         self._closing = self._ended = False
         # A daemon: a second interrupt ends the program without `close`.
@@ -76,7 +80,10 @@ class Writer:
         if not self._gathered:  # wake the thread once for all changes of a round
             self._loop.call_soon(self._hand_over)
         self._gathered.append(job)
-        return await job.future
+        try:
+            return await job.future
+        finally:
+            del job  # its error refers to this frame
 
     def _hand_over(self) -> None:
         for job in self._gathered:
@@ -135,33 +142,50 @@ class Writer:
         Returns the jobs after one that failed midway: the group ends there, so that an
         error of its commit comes to all whose changes it should have stored.
         """
-        outcomes: list[tuple[_Job, Any, Exception | None]] = []
+        outcomes: list[_Outcome] = []
         pool, forever = self._pool, float("inf")
         try:
             pool.register(*dict.fromkeys(job.user for job in jobs))
             with pool.group(most=forever, within=forever):  # type: ignore[arg-type]
-                for job in jobs:
-                    pool.user = job.user
-                    try:
-                        outcomes.append((job, job.change(pool), None))
-                    except Exception as error:
-                        outcomes.append((job, None, error))
+                for i in range(len(jobs)):
+                    pool.user = jobs[i].user
+                    outcomes.append((jobs[i], *_outcome_of(jobs[i].change, pool)))
                     if pool.is_stale:
                         break
             self.fault = None
         except Exception as error:  # nothing, or an unknown part, was stored
-            failed = {id(job): why for job, _, why in outcomes if why is not None}
-            tried = jobs[: len(outcomes)] or jobs
-            outcomes = [(job, None, failed.get(id(job), error)) for job in tried]
+            outcomes = _failed(jobs, outcomes, error)
         self._loop.call_soon_threadsafe(_resolve, outcomes)
-        return jobs[len(outcomes) :]
+        rest = jobs[len(outcomes) :]
+        # The errors refer to this frame: without cycles they are freed at once.
+        del jobs, outcomes
+        return rest
 
     def _announce(self) -> None:
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
 
-def _resolve(outcomes: list[tuple[_Job, Any, Exception | None]]) -> None:
+def _outcome_of(
+    change: Callable[[SharedPool], Any], pool: SharedPool
+) -> tuple[Any, Exception | None]:
+    """Return the result of a change, or its error."""
+    try:
+        return change(pool), None
+    except Exception as error:
+        return None, error
+
+
+def _failed(
+    jobs: list[_Job], outcomes: list[_Outcome], error: Exception
+) -> list[_Outcome]:
+    """Return the outcomes of jobs whose group was not stored, or only partly."""
+    failed = {id(job): why for job, _, why in outcomes if why is not None}
+    tried = jobs[: len(outcomes)] or jobs
+    return [(job, None, failed.get(id(job), error)) for job in tried]
+
+
+def _resolve(outcomes: list[_Outcome]) -> None:
     for job, result, error in outcomes:
         if job.future.done():  # the client has gone
             continue
