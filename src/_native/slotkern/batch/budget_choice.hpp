@@ -35,7 +35,7 @@ struct LiveChoice {
 };
 
 // Chooses the n least amounts + multiplier * money; the first of equal ones. The result has no rows:
-// list_rows() takes them from `order`, the first n of which are the choice.
+// list_rows() takes them from the first n places of `order`.
 inline LiveChoice choose_least(const std::vector<LivePart>& live, int n, double multiplier,
                                std::vector<std::size_t>& order) {
   LiveChoice choice;

@@ -13,9 +13,9 @@
 // (choice/choose.hpp).
 //
 // If a total contains the length of the window, the lengths are enumerated: at a level only parts
-// no longer than its length count. In square windows all parts are as long as the level. Totals that
-// do not fall with the length are too large for a set without a part of that length: it is no
-// window of this level, and its own level is lower.
+// no longer than its length count. In square windows all parts are as long as the level. A set
+// without a part of that length belongs to a lower level: its total here is not less than its own if
+// totals do not fall with the length. So it counts for the bound, but is not returned.
 //
 // Cost: for each level O(turns x nodes x n) simple steps if amounts depend on the start, otherwise
 // O(turns x nodes); and one sort of the turns. A binding budget adds a selection of n parts for each
