@@ -291,6 +291,22 @@ def test_what_is_not_supported_is_refused_by_name(request_, options, message):
         sk.schedule_batch(slots, [job], sk.Optimal(), **options)
 
 
+def test_targets_beyond_the_largest_number_are_refused():
+    slots = sk.make_slots(
+        node=[0, 1, 2],
+        start=0,
+        end=10,
+        performance=[1, 2, 1],
+        price=[1e308, 5e307, 1e308 / 3],
+    )
+    jobs = [sk.Request(1, 0.01), sk.Request(2, 2)]
+    with pytest.raises(ValueError, match=r"job 1 has a range of inf.*a larger unit"):
+        sk.schedule_batch(slots, jobs, sk.Optimal(0), minimize="cost")
+    slots["price"] /= 2.0**40
+    best = sk.schedule_batch(slots, jobs, sk.Optimal(0), minimize="cost")
+    assert best.scheduled.all()
+
+
 def test_slots_without_an_end_are_refused():
     slots = sk.make_slots(node=[0], start=0, end=math.inf, performance=1, price=1)
     with pytest.raises(ValueError, match="slots with an infinite end"):

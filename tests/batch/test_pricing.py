@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -63,7 +66,6 @@ def cases(draw):
         "square": draw(st.booleans()),
         "factor": draw(st.sampled_from([0.0, 0.5])),
         "count": draw(st.integers(1, 3)),
-        "scale": draw(st.sampled_from([1.0, 0.5, 0.0])),
     }
 
 
@@ -98,10 +100,9 @@ def searched(case):
             else np.zeros((4, 0))
         ),
     )
-    alone = pricer.least(0, free, prices, case["factor"], case["count"], case["scale"])
-    if case["scale"] == 1:
-        bounds, found = pricer.least_of_all(free, prices, case["factor"], case["count"])
-        assert repr((bounds, found)) == repr(([alone[0]], [alone[1]]))
+    alone = pricer.least(0, free, prices, case["factor"], case["count"])
+    bounds, found = pricer.least_of_all(free, prices, case["factor"], case["count"])
+    assert repr((bounds, found)) == repr(([alone[0]], [alone[1]]))
     return alone
 
 
@@ -112,8 +113,7 @@ def compare(case):
     model = Model(*(case[name] for name in (*names, "origin", "square")))
     pieces = [(row, a, b) for row, (_, a, b) in enumerate(case["rows"])]
     rates = Rates(case["nodes"], case["spans"])
-    options = case["factor"], case["count"], case["scale"]
-    least, windows = model.least(pieces, rates, *options)
+    least, windows = model.least(pieces, rates, case["factor"], case["count"])
     got = [(t, s, r.tolist(), e.tolist(), c, x) for t, s, r, e, c, x in found]
     if not model.is_tight:
         assert (bound, got) == (least, windows)
@@ -166,9 +166,84 @@ def test_equals_plain_python_at_many_prices(seed):
         "square": seed % 4 == 3,
         "factor": 0.25 * (seed % 2),
         "count": 4,
-        "scale": 1.0,
     }
     assert compare(case) in ((False,) if seed % 2 == 0 else (False, True))
+
+
+def test_a_window_counts_at_the_level_of_its_longest_part_only():
+    pricer = Pricer(2, [0, 1], [1.0, 1.0], "finish", "cost", 1.0, 0.0, False)
+    pricer.add_job(sk.Request(1, 1), [True, True], [1.0, 2.0])
+    free = Free(np.arange(2), np.arange(2), np.zeros(2), np.full(2, 9.0))
+    bound, found = pricer.least(0, free, Prices(2, *np.zeros((4, 0))), spans=4)
+    assert bound == 1
+    assert [(total, start, rows.tolist()) for total, start, rows, *_ in found] == [
+        (1.0, 0.0, [0])
+    ]
+
+
+def test_many_turns_are_searched_in_blocks_of_bounded_memory():
+    rng = np.random.default_rng(49)
+    nodes, cells, n = 128, 128, 100  # more than 2**20 amounts in all
+    edge = np.sort(rng.uniform(0, 600, (nodes, cells + 1)), 1)
+    rate = rng.uniform(0, 1, (nodes, cells))
+    price, own = rng.uniform(1, 2, nodes), rng.uniform(50, 200, nodes)
+    pricer = Pricer(nodes, np.arange(nodes), price, "cost", "cost", 1.0, 0.0, False)
+    pricer.add_job(sk.Request(n, 1), np.ones(nodes, bool), own)
+    whole = np.arange(nodes)
+    free = Free(whole, whole, np.zeros(nodes), np.full(nodes, 600.0))
+    node, first, last = np.repeat(whole, cells), edge[:, :-1], edge[:, 1:]
+    prices = Prices(nodes, node, first.ravel(), last.ravel(), rate.ravel())
+    bound, found = pricer.least(0, free, prices)
+    turns = np.concatenate([edge, edge - own[:, None]], axis=None)
+    turns = np.append(turns, [np.zeros(nodes), 600 - own])
+    turns = turns[(turns >= 0) & (turns <= 600)]
+    amount = np.empty((nodes, len(turns)))
+    for k in range(nodes):
+        paid = np.append(0.0, np.cumsum(rate[k] * np.diff(edge[k])))
+        until = np.interp([turns, turns + own[k]], edge[k], paid)
+        amount[k] = own[k] * price[k] + until[1] - until[0]
+        amount[k][turns + own[k] > 600] = np.inf
+    totals = np.partition(amount, n - 1, axis=0)[:n].sum(0)
+    assert n * len(np.unique(turns)) > 2**20
+    assert bound == found[0][0] == pytest.approx(totals.min(), rel=1e-12)
+    assert found[0][1] == pytest.approx(turns[totals.argmin()])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs interval timers")
+def test_the_memory_of_a_search_does_not_grow_with_turns_times_nodes():
+    code = """
+        import resource, signal
+        import numpy as np
+        import slotkern as sk
+        from slotkern._kernels.pricing import Pricer, Prices
+        from slotkern.batch.pricing import Free
+
+        nodes, cells, n = 800, 120, 400  # 300 MB for n amounts at each turn
+        rng, whole = np.random.default_rng(1), np.arange(nodes)
+        edge = np.sort(rng.uniform(0, 600, (nodes, cells + 1)), 1)
+        pricer = Pricer(nodes, whole, whole + 1, "cost", "cost", 1.0, 0.0, False)
+        pricer.add_job(sk.Request(n, 1), np.ones(nodes, bool), np.full(nodes, 60.0))
+        free = Free(whole, whole, np.zeros(nodes), np.full(nodes, 600.0))
+        node, first, last = np.repeat(whole, cells), edge[:, :-1], edge[:, 1:]
+        rate = rng.uniform(0, 1, nodes * cells)
+        prices = Prices(nodes, node, first.ravel(), last.ravel(), rate)
+
+        def stop(*_):
+            raise TimeoutError
+
+        signal.signal(signal.SIGALRM, stop)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            pricer.least(0, free, prices)
+        except TimeoutError:
+            pass
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes
+    assert int(done.stdout) * unit < 2**26
 
 
 @pytest.mark.parametrize("limit", [math.inf, 60.0])
@@ -214,6 +289,8 @@ def test_wrong_spans_rows_and_jobs_are_refused():
     none = Prices(1, *np.zeros((4, 0)))
     with pytest.raises(IndexError, match="node 1 of 1"):
         none.paid([1], 0.0, [1.0])
+    with pytest.raises(ValueError, match="2 nodes of parts, but 1 ends"):
+        none.paid([0, 0], 0.0, [1.0])
     pricer = Pricer(1, [0], [1.0], "cost", "cost", 1.0, 0.0, False)
     free = Free(np.array([1]), np.array([0]), np.zeros(1), np.ones(1))
     with pytest.raises(IndexError, match="job 0 of 0"):
@@ -225,4 +302,4 @@ def test_wrong_spans_rows_and_jobs_are_refused():
         pricer.least(0, free, none)
     whole = Free(np.array([0]), np.array([0]), np.zeros(1), np.ones(1))
     with pytest.raises(ValueError, match="2 bounds for 1 jobs"):
-        pricer.walk(whole, {}, none, 0.0, 1.0, 1.0, [0.0, 0.0], math.inf, 1, (1.0, 1.0))
+        pricer.walk(whole, {}, none, 0.0, 1.0, [0.0, 0.0], math.inf, 1, (1.0, 1.0))

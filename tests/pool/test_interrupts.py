@@ -33,6 +33,21 @@ def queue(nodes, slots, own_speeds):
         performance=(1 + node / nodes) if own_speeds else 1.0,
     )
 
+def priced(nodes, n, cells, excess):
+    "A job on nodes whose rates change at `cells` times, and a budget for some nodes."
+    from slotkern._kernels.pricing import Pricer, Prices
+    from slotkern.batch.pricing import Free
+    whole, price = np.arange(nodes), rng.uniform(1, 3, nodes)
+    edge = np.sort(rng.uniform(0, 600, (nodes, cells + 1)), 1)
+    pricer = Pricer(nodes, whole, price, "runtime", "cost", 1.0, 0.0, False)
+    budget = 60 * np.sort(price)[:n].sum() * excess
+    job = sk.Request(n, 1, budget=budget)
+    pricer.add_job(job, np.ones(nodes, bool), np.full(nodes, 60.0))
+    free = Free(whole, whole, np.zeros(nodes), np.full(nodes, 600.0))
+    first, last = edge[:, :-1].ravel(), edge[:, 1:].ravel()
+    rate = rng.uniform(0, 1, nodes * cells)
+    return pricer, free, Prices(nodes, np.repeat(whole, cells), first, last, rate)
+
 def ready():
     print("ready", flush=True)
 
@@ -97,6 +112,18 @@ CALLS = {
         gb, cost = rng.random(2_000), rng.random(2_000)
         limit = [(gb, "<=", 20), (gb, ">=", 19.9999999999)]
         call = lambda: sk.choose(cost, cost, 50, 25, limits=limit, max_work=10**12)
+    """,
+    "least window at prices": """
+        pricer, free, prices = priced(2_000, 1_000, 300, np.inf)
+        call = lambda: pricer.least(0, free, prices)
+    """,
+    "least windows of all jobs": """
+        pricer, free, prices = priced(2_000, 1_000, 300, np.inf)
+        call = lambda: pricer.least_of_all(free, prices)
+    """,
+    "least window within a budget": """
+        pricer, free, prices = priced(1_000, 10, 500, 1.01)
+        call = lambda: pricer.least(0, free, prices)
     """,
     "a published search": """
         slots = crowd(20_000)

@@ -78,12 +78,12 @@ class Model:
         self.target, self.expense = target, expense
         self.sign, self.origin, self.square = sign, origin, square
 
-    def least(self, free, rates, factor, spans, scale):
+    def least(self, free, rates, factor, spans):
         """Return the bound and the windows from the least on, as the kernel does."""
-        self.rates, self.factor, self.scale = rates, factor, scale
+        self.rates, self.factor = rates, factor
         #: True if the n least amounts exceed the budget at the least start of a span.
         self.is_tight = False
-        self.priced = scale > 0 and bool(rates.times)
+        self.priced = bool(rates.times)
         levels = [math.inf]
         if self.square or weights(self.target)[1] or weights(self.expense)[1]:
             levels = sorted(
@@ -97,7 +97,9 @@ class Model:
             for first in range(0, len(turns), size):
                 lower, best = self.choose(parts, turns[first : first + size], level)
                 bound = min(bound, lower)
-                if best is not None:
+                if best is not None and (
+                    level == math.inf or level in [self.own[row] for row in best[2]]
+                ):
                     found.append(self.window(*best))
         found.sort(key=lambda each: each[0])
         return bound, found[:spans]
@@ -170,7 +172,7 @@ class Model:
         _, node, length, _, _, amount = part
         if not self.priced or node not in self.rates.times:
             return amount
-        return amount + self.scale * self.rates.integral(node, t, length)
+        return amount + self.rates.integral(node, t, length)
 
     def money(self, some):
         """Return the money of live parts, rounded once."""

@@ -43,7 +43,6 @@ class Pricer:
         prices: Prices,
         factor: float = 0.0,
         spans: int = 1,
-        scale: float = 1.0,
     ) -> tuple[float, list[_Window]]: ...
     def least_of_all(
         self, free: Any, prices: Prices, factor: float = 0.0, spans: int = 1
@@ -54,7 +53,6 @@ class Pricer:
         plan: dict[int, Any],
         prices: Prices,
         factor: float,
-        scale: float,
         penalty: float,
         least: ArrayLike,
         limit: float,

@@ -129,7 +129,9 @@ cdef class Prices:
         cdef cnp.ndarray k = integers(node), b = floats(end)
         cdef double total = 0
         cdef Py_ssize_t i
-        for i in range(min(len(k), len(b))):
+        if len(k) != len(b):
+            raise ValueError(f"{len(k)} nodes of parts, but {len(b)} ends")
+        for i in range(len(k)):
             if not 0 <= numbers(k)[i] < <int64_t>self.nodes:
                 raise IndexError(f"node {numbers(k)[i]} of {self.nodes}")
             total += self.prices.integral(numbers(k)[i], start, data(b)[i] - start)
@@ -241,13 +243,12 @@ cdef class Pricer:
             pieces[i].row, pieces[i].start, pieces[i].end = numbers(rows)[i], data(a)[i], data(b)[i]
         return pieces
 
-    def least(self, size_t job, free, Prices prices not None, double factor=0.0, size_t spans=1,
-              double scale=1.0):
+    def least(self, size_t job, free, Prices prices not None, double factor=0.0, size_t spans=1):
         """Return a lower bound on a job's totals, and its least windows in spans of time.
 
-        The total is the signed target plus `factor` times the expense plus `scale` times the
-        integrals of the rates. The bound is inf if there is no window. Each window is total,
-        start, rows, ends, cost and expense.
+        The total is the signed target plus `factor` times the expense plus the integrals of the
+        rates. The bound is inf if there is no window. Each window is total, start, rows, ends,
+        cost and expense.
         """
         if job >= self.jobs.size():
             raise IndexError(f"job {job} of {self.jobs.size()}")
@@ -260,7 +261,7 @@ cdef class Pricer:
         cdef Status status = Status.ok
         cdef InterruptScope interrupts
         cdef size_t i
-        pricing.prices, pricing.scale, pricing.factor = &prices.prices, scale, factor
+        pricing.prices, pricing.scale, pricing.factor = &prices.prices, 1.0, factor
         while attempt(interrupts, status):
             with nogil:
                 status = find_least(self.rules, self.jobs[job], pieces, pricing, spans, bound,
@@ -290,8 +291,8 @@ cdef class Pricer:
         return bounds, [[fields_of(found[i][j]) for j in range(found[i].size())]
                         for i in range(found.size())]
 
-    def walk(self, free, dict plan, Prices prices not None, double factor, double scale,
-             double penalty, least, double limit, int64_t searches, tuple heat):
+    def walk(self, free, dict plan, Prices prices not None, double factor, double penalty, least,
+             double limit, int64_t searches, tuple heat):
         """Return the best plan of a random walk, and the number of its searches.
 
         `free`: one piece for each row, ascending. `plan`: start, rows, ends, cost and expense of
@@ -317,7 +318,7 @@ cdef class Pricer:
             begin[i].start, begin[i].cost, begin[i].expense = start, cost, expense
             begin[i].rows.assign(numbers(rows), numbers(rows) + len(rows))
             begin[i].ends.assign(data(ends), data(ends) + len(ends))
-        pricing.prices, pricing.scale, pricing.factor = &prices.prices, scale, factor
+        pricing.prices, pricing.scale, pricing.factor = &prices.prices, 1.0, factor
         rules.penalty, rules.limit, rules.searches = penalty, limit, searches
         rules.least.assign(data(lower), data(lower) + len(lower))
         rules.hot, rules.cold = heat

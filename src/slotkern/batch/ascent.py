@@ -14,7 +14,8 @@ The prices of a linear program over few windows are far from the best ones and c
 much between rounds. Those of the ascent are near the best ones after some hundred
 searches for each job, and the windows found are good columns.
 
-Cost: O((parts) x (cells)) for each round, besides the searches.
+Cost of a round, besides the searches: O(cells + parts x columns of the grid), since a
+part is compared with the cells of its piece.
 """
 
 from __future__ import annotations

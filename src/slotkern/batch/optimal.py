@@ -35,7 +35,7 @@ for the list.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -235,7 +235,7 @@ class OptimalSearch:
             share, duals = self._relax()
             before = self.bound
             mixed = self._best.mixed(inertia, duals) if inertia else duals
-            added = self._price(mixed, _SPANS)[1]
+            added = self._price(mixed, _SPANS, self._add)[1]
             is_last = not added and not inertia
             if not added:
                 inertia = 0.0
@@ -267,7 +267,7 @@ class OptimalSearch:
 
     def _ascend(self) -> None:
         """Raise the bound by subgradient ascent, from the first plan on."""
-        least = self._price(self._best, _SPANS)[2]
+        least = self._price(self._best, _SPANS, self._add)[2]
         jobs, most = range(len(self._planner.jobs)), self._planner.max_work
         self._offer(self._planner.fill({}, jobs, self._no_prices), {})
         if not len(self._free.row):
@@ -282,7 +282,7 @@ class OptimalSearch:
             missed = min(self._total - bound, value)
             if self._is_over() or not ascent.advance(bound, least, missed):
                 break
-            bound, _, least = self._price(ascent.duals, 1)
+            bound, _, least = self._price(ascent.duals, 1, self._see)
         self._add_best_windows()
         self._walk(_WALK_WORK)
 
@@ -308,12 +308,15 @@ class OptimalSearch:
             prices, factor = self._prices(self._best, _WALK_PRICES), self._best.expense
             self._offer(self._planner.walk(self.plan, prices, factor, work), {})
 
-    def _price(self, duals: Duals, spans: int) -> tuple[float, int, list[PricedWindow]]:
+    def _price(
+        self, duals: Duals, spans: int, record: Callable[[int, PricedWindow], bool]
+    ) -> tuple[float, int, list[PricedWindow]]:
         """Find each job's least windows in some spans of time at these prices.
 
-        Returns the bound, the number of new windows, and the least window of each job
-        whose total is below the penalty. Raises the bound of the search if this is
-        larger.
+        `record`, which is `_add` or `_see`, gets each window of a total below the
+        penalty. Returns the bound, the number of new windows, and the least window of
+        each job whose total is below the penalty. Raises the bound of the search if
+        this is larger.
         """
         duals = duals.above(_NO_PRICE * self._penalty)
         prices, added, chosen = self._prices(duals), 0, []
@@ -327,7 +330,7 @@ class OptimalSearch:
                 chosen.append(found[0])
             for each in found:
                 if each.total < self._penalty:
-                    added += self._add(i, each) if spans > 1 else self._see(i, each)
+                    added += record(i, each)
         terms += totals
         error = self._rounding(terms, prices, duals)
         bound = math.fsum(terms) - error

@@ -3,13 +3,14 @@
 The total of a plan is the sum of its windows' signed targets and a penalty for each job
 without a window. `Planner.fill` gives jobs their least windows in the time that others
 leave; `Planner.improve` gives a job another window, and the jobs in its way their least
-ones afterwards, as long as the total falls. Every search for a least window is one unit
-of work.
+ones afterwards, as long as the total falls. `Planner.walk` is a random walk. A search
+for a least window is one unit of work; eight searches of a walk are one.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -34,6 +35,8 @@ _HEAT = 3e-3, 1e-4
 
 class Planner:
     """Plans of some jobs on free time.
+
+    Raises a ValueError if the penalty of the jobs is not finite.
 
     Attributes
     ----------
@@ -64,8 +67,7 @@ class Planner:
         first = np.append([job.request.earliest for job in jobs], free.start)
         self.last = float(first[np.isfinite(first)].max(initial=0.0))
         self.last += math.fsum(job.longest for job in jobs)
-        ranges = [job.range(aim, free, self.last) for job in jobs]
-        self.penalty = 2 * math.fsum(high - low for low, high in ranges) or 1.0
+        self.penalty = self._penalty_above_differences()
         self.least = [-math.inf] * len(jobs)
         self._pricer = Pricer(
             int(free.node.max(initial=-1)) + 1,
@@ -81,11 +83,11 @@ class Planner:
             self._pricer.add_job(job.request, job.usable, job.own)
 
     def search(
-        self, i: int, free: Free, prices: Prices, factor: float = 0.0, spans: int = 1
+        self, i: int, free: Free, prices: Prices, factor: float = 0.0
     ) -> tuple[float, list[PricedWindow]]:
-        """Return a bound on the totals of job i, and its least windows."""
+        """Return a bound on the totals of job i, and its least window, if any."""
         self.work += 1
-        bound, found = self._pricer.least(i, free, prices, factor, spans)
+        bound, found = self._pricer.least(i, free, prices, factor)
         return bound, [PricedWindow(*each) for each in found]
 
     def search_all(
@@ -173,7 +175,7 @@ class Planner:
     def walk(
         self, plan: BatchPlan, prices: Prices, factor: float, work: int
     ) -> BatchPlan:
-        """Return the best plan of a random walk of about `work` searches.
+        """Return the best plan of a random walk of about `work` units of work.
 
         In each step some jobs that begin at about the same time leave the plan, and
         get their least windows in random order; a failed job is tried with them. A plan
@@ -192,7 +194,6 @@ class Planner:
             begun,
             prices,
             factor,
-            1.0,
             self.penalty,
             self.least,
             limit,
@@ -202,6 +203,19 @@ class Planner:
         self.work += -(-searched // _WALK_SEARCHES)
         walked = {i: PricedWindow(*each) for i, each in found.items()}
         return walked if self.total(walked) < self.total(plan) else plan
+
+    def _penalty_above_differences(self) -> float:
+        with np.errstate(over="ignore"):
+            ranges = [job.range(self.aim, self.free, self.last) for job in self.jobs]
+        widths = [2 * (high - low) for low, high in ranges]
+        if not math.isfinite(sum(widths) * len(widths)):
+            i = int(np.argmax(widths))
+            raise ValueError(
+                f"the target of job {i} has a range of {widths[i] / 2:g}, so that the "
+                f"penalties of {len(widths)} jobs in policy Optimal exceed the largest "
+                f"number, {sys.float_info.max:g}; use a larger unit of the target"
+            )
+        return math.fsum(widths) or 1.0
 
     def _moved(
         self, plan: BatchPlan, i: int, found: PricedWindow, prices: Prices

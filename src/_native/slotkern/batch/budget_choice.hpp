@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "slotkern/base/exact_sum.hpp"
+#include "slotkern/base/interrupt.hpp"
 #include "slotkern/base/numbers.hpp"
 #include "slotkern/base/status.hpp"
 #include "slotkern/choice/choose.hpp"
@@ -33,7 +34,8 @@ struct LiveChoice {
   std::vector<std::int64_t> rows;
 };
 
-// Chooses the n least amounts + multiplier * money; the first of equal ones. `order` is scratch.
+// Chooses the n least amounts + multiplier * money; the first of equal ones. The result has no rows:
+// list_rows() takes them from the first n places of `order`.
 inline LiveChoice choose_least(const std::vector<LivePart>& live, int n, double multiplier,
                                std::vector<std::size_t>& order) {
   LiveChoice choice;
@@ -50,17 +52,25 @@ inline LiveChoice choose_least(const std::vector<LivePart>& live, int n, double 
                       return x < y || (x == y && a < b);
                     });
   choice.value = live[order[0]].amount, choice.least = key(order[0]);
-  choice.rows.push_back(live[order[0]].row);
-  for (std::size_t j = 1; j < size; ++j) {
+  for (std::size_t j = 1; j < size; ++j)
     choice.value += live[order[j]].amount, choice.least += key(order[j]);
-    choice.rows.push_back(live[order[j]].row);
-  }
   choice.money = exact_sum(size, [&](std::size_t j) { return live[order[j]].money; });
   return choice;
 }
 
+// Lists the rows of the choice of choose_least(): none with fewer than n parts.
+inline void list_rows(const std::vector<LivePart>& live, int n,
+                      const std::vector<std::size_t>& order, std::vector<std::int64_t>& rows) {
+  rows.clear();
+  const auto size = static_cast<std::size_t>(n);
+  if (live.size() < size) return;
+  for (std::size_t j = 0; j < size; ++j) rows.push_back(live[order[j]].row);
+}
+
 class BudgetChoice {
  public:
+  static constexpr int kMultipliers = 10;
+
   LiveChoice best;       // the least choice; infinite without one
   std::size_t at = 0;    // its start
   double bound = 0;      // no choice is less
@@ -100,7 +110,6 @@ class BudgetChoice {
   }
 
  private:
-  static constexpr int kMultipliers = 10;
   static constexpr double kMemory = 0x1p28;  // largest size of the tables of a knapsack, bytes
 
   struct PricedStart {
@@ -123,10 +132,14 @@ class BudgetChoice {
     for (std::size_t i = 0; i < count_; ++i) {
       PricedStart& start = starts_[i];
       if (start.bound == kInfinity) continue;
+      poll();
       const LiveChoice choice = choose_least(start.live, n_, multiplier, order_);
       start.bound = std::max(start.bound, choice.least + start.whole - saved);
       start.money = choice.money;
-      if (choice.money <= limit_) offer(i, choice.value + start.whole, choice.rows);
+      const double value = choice.value + start.whole;
+      if (!(choice.money <= limit_ && value < best.value)) continue;
+      list_rows(start.live, n_, order_, rows_);
+      offer(i, value, rows_);
     }
   }
 
@@ -155,6 +168,7 @@ class BudgetChoice {
   }
 
   Status solve_exactly() {
+    enable_interrupts();
     by_bound_.resize(count_);
     std::iota(by_bound_.begin(), by_bound_.end(), std::size_t{0});
     std::stable_sort(by_bound_.begin(), by_bound_.end(), [&](std::size_t a, std::size_t b) {
@@ -163,6 +177,7 @@ class BudgetChoice {
     for (const std::size_t i : by_bound_) {
       PricedStart& start = starts_[i];
       if (start.bound >= best.value) break;
+      poll();
       costs_.clear(), gains_.clear();
       for (const LivePart& part : start.live)
         costs_.push_back(part.money), gains_.push_back(-part.amount);

@@ -13,9 +13,14 @@
 // (choice/choose.hpp).
 //
 // If a total contains the length of the window, the lengths are enumerated: at a level only parts
-// no longer than its length count. A set without a part of that length counts with less at a lower
-// level. In square windows all parts are as long as the level.
-// Cost: for each level O(turns x nodes x n) simple steps.
+// no longer than its length count. In square windows all parts are as long as the level. A set
+// without a part of that length belongs to a lower level: its total here is not less than its own if
+// totals do not fall with the length. So it counts for the bound, but is not returned.
+//
+// Cost: for each level O(turns x nodes x n) simple steps if amounts depend on the start, otherwise
+// O(turns x nodes); and one sort of the turns. A binding budget adds a selection of n parts for each
+// turn and multiplier, and knapsacks (batch/budget_choice.hpp).
+// Memory: O(turns + parts + kMaxValues).
 #pragma once
 
 #include <algorithm>
@@ -168,12 +173,14 @@ class LeastWindow {
   Status find(const PricedJob& job, std::span<const FreePiece> free, const Pricing& pricing,
               std::size_t spans, double& bound, std::vector<PricedWindow>& found) {
     job_ = &job, pricing_ = pricing;
+    steps_ = 0;
     bound = kInfinity;
     found.clear();
     const auto enumerated = [](const Measure& m) { return length_weight(m) > 0; };
     const bool levels = rules_.square || enumerated(rules_.target) || enumerated(rules_.expense);
     const double all = kInfinity;
     for (const double level : levels ? std::span(job.levels) : std::span(&all, 1)) {
+      count_steps(free.size(), 1);
       list_parts(free, level);
       if (!parts_.empty()) list_turns();
       if (!parts_.empty())
@@ -210,12 +217,22 @@ class LeastWindow {
   }
 
  private:
+  static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // held at once
+  static constexpr double kLongSearch = 0x1p22;  // steps: some milliseconds
+
   // A part of the job on a piece of free time, without its start.
   struct PricedPart {
     std::size_t row, node;
     double length, first, last, amount;
     std::size_t from, to;  // its turns
   };
+
+  // Counts steps before they are taken: a long search can be interrupted.
+  void count_steps(std::size_t times, std::size_t each) {
+    steps_ += static_cast<double>(times) * static_cast<double>(each);
+    if (steps_ > kLongSearch) enable_interrupts();
+    poll();
+  }
 
   void list_parts(std::span<const FreePiece> free, double level) {
     const PricedJob& job = *job_;
@@ -255,7 +272,9 @@ class LeastWindow {
       list_turns_at_prices();
     }
     sorter_.sort_unique(turns_);
+    count_steps(turns_.size(), parts_.size() * static_cast<std::size_t>(job_->nodes));
     for (PricedPart& part : parts_) {
+      poll();
       const auto from = std::lower_bound(turns_.begin(), turns_.end(), part.first);
       auto to = from;
       while (to != turns_.end() && *to <= part.last) ++to;
@@ -294,19 +313,19 @@ class LeastWindow {
            1;
   }
 
-  // Computes the amounts of a part at its turns: those of amount_at().
-  void evaluate(const PricedPart& part, double* into) const {
+  // Computes the amounts of a part at some of its turns: those of amount_at().
+  void evaluate(const PricedPart& part, std::size_t from, std::size_t to, double* into) const {
     const auto pieces = pricing_.prices->pieces(part.node);
     if (pieces.size() <= 2 || !has_prices())
-      return std::fill(into, into + (part.to - part.from), part.amount);
-    const double first = turns_[part.from];
+      return std::fill(into, into + (to - from), part.amount);
+    const double first = turns_[from];
     const IntegralPiece* begin = last_until(pieces, first);
     const IntegralPiece* end = last_until(pieces, first + part.length);
-    for (std::size_t i = part.from; i < part.to; ++i) {
+    for (std::size_t i = from; i < to; ++i) {
       const double t = turns_[i], finish = t + part.length;
       while (begin[1].begin <= t) ++begin;
       while (end[1].begin <= finish) ++end;
-      into[i - part.from] = part.amount + pricing_.scale * (end->at(finish) - begin->at(t));
+      into[i - from] = part.amount + pricing_.scale * (end->at(finish) - begin->at(t));
     }
   }
 
@@ -326,7 +345,7 @@ class LeastWindow {
     const std::size_t count = turns_.size(), n = static_cast<std::size_t>(job_->nodes);
     if (has_prices()) sum_least(count, n);
     else sum_constant(count, n);
-    double* const total = best_.data();
+    double* const total = total_.data();
     for (std::size_t i = 0; i < count; ++i) total[i] += whole_at(turns_[i], level);
     const std::size_t size = (count + spans - 1) / spans;
     for (std::size_t from = 0; from < count; from += size) {
@@ -334,29 +353,49 @@ class LeastWindow {
       const auto at =
           static_cast<std::size_t>(std::min_element(total + from, total + to) - total);
       if (!(total[at] < kInfinity)) continue;
+      poll();
       list_live(turns_[at], level);
       double least = total[at];
       if (!least_is_affordable())
         if (const Status status = within_budget(from, to, level, least); status != Status::ok)
           return status;
       bound = std::min(bound, least);
-      if (chosen_.rows.empty()) continue;
+      if (chosen_.rows.empty() || !is_as_long_as(level)) continue;
       complete(*job_, chosen_);
       found.push_back(chosen_);
     }
     return Status::ok;
   }
 
-  // Sums the n least amounts at each turn, ascending, into best_; infinite with fewer parts.
+  // True if a part of `chosen_` is as long as the level: its total is that of the window then.
+  bool is_as_long_as(double level) const {
+    return level == kInfinity ||
+           std::any_of(chosen_.rows.begin(), chosen_.rows.end(), [&](std::int64_t row) {
+             return job_->own[static_cast<std::size_t>(row)] == level;
+           });
+  }
+
+  // Sums the n least amounts at each turn, ascending, into total_; infinite with fewer parts. Blocks
+  // of turns bound the memory.
   void sum_least(std::size_t count, std::size_t n) {
-    best_.assign(n * count, kInfinity);
-    values_.resize(count);
-    for (const PricedPart& part : parts_) {
-      evaluate(part, values_.data());
-      merge_least(values_.data(), best_.data() + part.from, count, n, part.to - part.from);
+    const std::size_t block = std::max<std::size_t>(1, kMaxValues / n);
+    total_.resize(count);
+    values_.resize(std::min(block, count));
+    for (std::size_t low = 0; low < count; low += block) {
+      const std::size_t high = std::min(count, low + block), size = high - low;
+      best_.assign(n * size, kInfinity);
+      for (const PricedPart& part : parts_) {
+        const std::size_t from = std::max(part.from, low), to = std::min(part.to, high);
+        if (from >= to) continue;
+        poll();
+        evaluate(part, from, to, values_.data());
+        merge_least(values_.data(), best_.data() + (from - low), size, n, to - from);
+      }
+      double* const total = total_.data() + low;
+      std::copy(best_.data(), best_.data() + size, total);
+      for (std::size_t j = 1; j < n; ++j)
+        for (std::size_t i = 0; i < size; ++i) total[i] += best_[j * size + i];
     }
-    for (std::size_t j = 1; j < n; ++j)
-      for (std::size_t i = 0; i < count; ++i) best_[i] += best_[j * count + i];
   }
 
   // The same for amounts that do not depend on the start: parts by rising amount.
@@ -364,12 +403,14 @@ class LeastWindow {
     by_amount_.clear();
     for (std::size_t i = 0; i < parts_.size(); ++i) by_amount_.push_back({parts_[i].amount, i});
     std::sort(by_amount_.begin(), by_amount_.end());
-    best_.assign(count, 0);
+    total_.assign(count, 0);
     missing_.assign(count, static_cast<double>(n));
-    for (const auto& [amount, which] : by_amount_)
-      add_constant(amount, best_.data(), missing_.data(), parts_[which].from, parts_[which].to);
+    for (const auto& [amount, which] : by_amount_) {
+      poll();
+      add_constant(amount, total_.data(), missing_.data(), parts_[which].from, parts_[which].to);
+    }
     for (std::size_t i = 0; i < count; ++i)
-      if (missing_[i] > 0) best_[i] = kInfinity;
+      if (missing_[i] > 0) total_[i] = kInfinity;
   }
 
   static void add_constant(double amount, double* __restrict total, double* __restrict missing,
@@ -394,13 +435,14 @@ class LeastWindow {
   // Chooses the least amounts of the live parts; true if they are within the budget.
   bool least_is_affordable() {
     const LiveChoice choice = choose_least(live_, job_->nodes, 0, order_);
-    chosen_.rows = choice.rows;
+    list_rows(live_, job_->nodes, order_, chosen_.rows);
     chosen_.total = choice.value + whole_;
     return choice.money <= relaxed_max(job_->budget);
   }
 
   // Finds the least affordable window among some turns, and a lower bound on all of them.
   Status within_budget(std::size_t from, std::size_t to, double level, double& bound) {
+    count_steps((to - from) * BudgetChoice::kMultipliers, parts_.size());
     const std::size_t chunk =
         std::max<std::size_t>(1, kMaxValues / std::max<std::size_t>(1, rules_.nodes));
     PricedWindow best;
@@ -410,6 +452,7 @@ class LeastWindow {
       const std::size_t until = std::min(to, from + chunk);
       chooser_.clear(job_->nodes, job_->budget);
       for (std::size_t i = from; i < until; ++i) {
+        poll();
         list_live(turns_[i], level);
         chooser_.add_start(live_, whole_);
       }
@@ -424,18 +467,17 @@ class LeastWindow {
     return Status::ok;
   }
 
-  static constexpr std::size_t kMaxValues = std::size_t{1} << 20;  // held by `chooser_` at once
-
   const PricingRules& rules_;
   const PricedJob* job_ = nullptr;
   Pricing pricing_;
   std::vector<PricedPart> parts_;
   std::vector<std::uint8_t> seen_;
-  std::vector<double> turns_, values_, best_, missing_;
+  std::vector<double> turns_, total_, missing_;  // total_ and missing_: by turn
+  std::vector<double> values_, best_;            // of a block of turns
   std::vector<std::pair<double, std::size_t>> by_amount_;
   std::vector<LivePart> live_;
   std::vector<std::size_t> order_;
-  double whole_ = 0;
+  double whole_ = 0, steps_ = 0;
   PricedWindow chosen_;
   TimeSorter sorter_;
   BudgetChoice chooser_;

@@ -3,12 +3,13 @@
 // A plan gives some jobs a window; its total is the sum of their signed targets and a penalty for
 // each other job. In each step some jobs that begin at about the same time leave the plan; a job
 // without a window is tried with them. They get their least windows in random order: half of the
-// time at no prices, otherwise at a random share of the given ones. A plan with a larger total is
-// accepted at times, less and less often.
+// time at rates of 0, otherwise at the given rates times a random number below 2. The price of the
+// expense stays. A plan with a larger total is accepted at times, less and less often.
 //
-// The walk depends on its inputs only: the random numbers are integers of a generator with a fixed
-// seed, and no function of the system's library rounds.
-// Cost: one search for a least window (batch/least_window.hpp) for each job that leaves.
+// The walk is the same on all machines: the number of jobs is the seed of its generator, and of the
+// functions of the system's library it uses only square root and absolute value, whose results
+// IEEE 754 defines exactly.
+// Cost: at most one search for a least window (batch/least_window.hpp) for each job that leaves.
 #pragma once
 
 #include <algorithm>
