@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
@@ -10,7 +11,7 @@ from libcpp.vector cimport vector
 
 from slotkern._kernels.base cimport Status, InterruptScope, attempt, status_error
 
-from slotkern._kernels.batch import MEASURES
+from slotkern._kernels.batch import MEASURES as _MEASURES
 
 cnp.import_array()
 
@@ -84,6 +85,7 @@ cdef const int64_t* numbers(cnp.ndarray column):
     return <const int64_t*>cnp.PyArray_DATA(column)
 
 
+@cython.auto_pickle(False)
 cdef class Prices:
     """Prices(nodes, node, start, end, rate)
     --
@@ -104,7 +106,7 @@ cdef class Prices:
     def __init__(self, size_t nodes, node, start, end, rate):
         cdef cnp.ndarray k = integers(node), a = floats(start), b = floats(end), r = floats(rate)
         cdef size_t count = len(k)
-        if not (len(a) == len(b) == len(r) == count):
+        if not (<size_t>len(a) == count and <size_t>len(b) == count and <size_t>len(r) == count):
             raise ValueError(f"{count} nodes of spans, but {len(a)} starts, {len(b)} ends and "
                              f"{len(r)} rates")
         wrong = np.flatnonzero((k < 0) | (k >= nodes) | ~(a < b))
@@ -158,15 +160,16 @@ cdef Measure measure_of(object what, list referenced) except *:
     cdef Measure measure
     measure.values = NULL
     if isinstance(what, str):
-        measure.kind = MEASURES.index(what)
+        measure.kind = _MEASURES.index(what)
         return measure
     values = floats(what)
     referenced.append(values)
-    measure.kind = len(MEASURES)
+    measure.kind = len(_MEASURES)
     measure.values = data(values)
     return measure
 
 
+@cython.auto_pickle(False)
 cdef class Pricer:
     """Pricer(nodes, node, price, target, expense, sign, origin, square)
     --
